@@ -1,8 +1,10 @@
 """Known mistakes of readers, planted in the place of the server's own."""
 
 import base64
+from collections.abc import Callable
 from functools import partial
 from io import BytesIO
+from types import SimpleNamespace
 from typing import Any, Final
 from unittest.mock import patch
 from urllib.parse import parse_qsl, urlsplit
@@ -19,6 +21,8 @@ from ostiary_core.model.why import Why
 from ostiary_core.texts import CHINESE, ENGLISH
 from ostiary_net.lane.scanner import PlainHead
 from ostiary_web.api.resources import queries
+from ostiary_web.sheets.cells import BadCell, Number
+from ostiary_web.sheets.reading import read_sheet
 
 
 def by_its_beginning(headers: list[tuple[bytes, bytes]]) -> bool:
@@ -39,6 +43,28 @@ def latest_of_any_case() -> SignedIn | None:
     pairs = [part.strip().split("=", 1) for part in fields.split(";") if "=" in part]
     found = [value for name, value in pairs if name.lower().endswith("ostiary_access") and value]
     return SignedIn(access_token=Secret(found[-1])) if found else None
+
+
+def sheet_of_floats(content: bytes) -> object:
+    """Numbers as most libraries give them."""
+    return _each_cell(content, Number, lambda cell: Number(f"{float(cell.value):.0f}", cell.shown))
+
+
+def sheet_without_errors(content: bytes) -> object:
+    """Nothing where there is an error, as most libraries have it."""
+    return _each_cell(content, BadCell, lambda cell: "")
+
+
+def _each_cell(content: bytes, kind: type, become: Callable[[Any], object]) -> object:
+    read = read_sheet(content)
+    if isinstance(read, FieldRule):
+        return read
+    return tuple(
+        SimpleNamespace(
+            number=row.number, cells=[become(cell) if isinstance(cell, kind) else cell for cell in row.cells]
+        )
+        for row in read
+    )
 
 
 def unbounded_sheet(content: bytes) -> object:
@@ -88,6 +114,8 @@ _INSTEAD: Final = (
         lambda text: "/" if urlsplit(text).netloc else text,
     ),
     ("page-one", "whatever page is asked for, it is the first", of_lists, "read_query", first_page),
+    ("sheet-floats", "digits of a number are lost", of_sheets, "read_sheet", sheet_of_floats),
+    ("sheet-errors", "a cell with an error is empty", of_sheets, "read_sheet", sheet_without_errors),
     ("sheet-unbounded", "a sheet is read however long it is", of_sheets, "read_sheet", unbounded_sheet),
 )
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from python_calamine import CalamineWorkbook
 from xlsxwriter import Workbook
 
 from fuzz.parsers.target import Target, agree
 from ostiary_core.model.fields import FieldRule
-from ostiary_web.sheets.reading import MOST_ROWS, read_sheet
+from ostiary_web.sheets.cells import MOST_ROWS, BadCell, Cell, Number
+from ostiary_web.sheets.reading import read_sheet
 
 # --- a file as it is, or lines of cells that are written into one
 
@@ -59,7 +61,7 @@ def _judge_file(data: bytes) -> None:
         assert read in (FieldRule.SHEET, FieldRule.SHEET_TOO_LARGE)
         return
     assert 0 < len(read) <= MOST_ROWS + 1
-    assert all(1 <= row.number <= 10_000 and len(row.cells) <= 200 for row in read)
+    assert all(1 <= row.number <= 1_048_576 and len(row.cells) <= 200 for row in read)
     assert all(any(str(cell).strip() for cell in row.cells) for row in read), "an empty row"
     with ZipFile(BytesIO(data)) as packed:
         assert not any(
@@ -71,6 +73,71 @@ def _tiny_sheet() -> bytes:
     packed = BytesIO()
     with Workbook(packed, {"in_memory": True}) as book:
         book.add_worksheet().write_string(0, 0, "a")
+    return packed.getvalue()
+
+
+# --- cells as they are in the file: lines of parts as "n 00123", "z 7", "e #N/A", "f A1", "t text"
+
+_MAIN: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_STYLES: Final = (
+    f'<styleSheet xmlns="{_MAIN}"><numFmts count="1"><numFmt numFmtId="176" formatCode="000000"/></numFmts>'
+    '<cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="176"/></cellXfs></styleSheet>'
+)
+
+
+def judge_cells(data: bytes) -> None:
+    """No digit is lost, what is shown is told, and a cell with an error is not empty; and what another
+    library reads of the same file does not differ, as far as it goes."""
+    lines = data.decode("ascii", "ignore").split("\n")[:40]
+    table = [[made for part in line.split(";")[:20] for made in _made(part)] for line in lines]
+    content = _book_with(
+        "".join(f"<row>{''.join(cell for cell, _ in row)}</row>" for row in table),
+        **{"xl/styles.xml": _STYLES},
+    )
+    read = read_sheet(content)
+    expected = {number: [cell for _, cell in row] for number, row in enumerate(table, 1) if row}
+    if not expected:
+        agree(read, FieldRule.SHEET, data)
+        return
+    assert isinstance(read, tuple), f"a sheet that was written is refused: {read}"
+    agree({row.number: list(row.cells)[: len(expected[row.number])] for row in read}, expected, data)
+    with CalamineWorkbook.from_filelike(BytesIO(content)) as book:
+        others = book.get_sheet_by_index(0).to_python(skip_empty_area=False)
+    # Rows at the end with nothing but formulas are none to it.
+    for row in (each for each in read if each.number <= len(others)):
+        for cell, other in zip(row.cells, others[row.number - 1], strict=False):
+            if other != "":
+                agree(float(cell.value) if isinstance(cell, Number) else cell, other, data)
+
+
+def _made(part: str) -> list[tuple[str, Cell]]:
+    """The XML of a cell, and what is to be read of it; nothing for what is no part."""
+    kind, _, text = part.strip().partition(" ")
+    if kind in ("n", "z") and text.isdigit() and len(text) <= 30:
+        value, style = str(int(text)), ' s="1"' if kind == "z" else ""
+        shown = value.zfill(6) if kind == "z" else value
+        return [(f"<c{style}><v>{text}</v></c>", Number(value=value, shown=shown))]
+    if kind == "e" and text in ("#N/A", "#DIV/0!", "#REF!"):
+        return [(f'<c t="e"><v>{text}</v></c>', BadCell(FieldRule.CELL_ERROR, text))]
+    if kind == "f" and text.isalnum():
+        return [(f"<c><f>{text}</f></c>", BadCell(FieldRule.CELL_FORMULA))]
+    if kind == "t" and text.isalnum():
+        return [(f'<c t="inlineStr"><is><t>{text}</t></is></c>', text)]
+    return []
+
+
+def _book_with(rows: str, **members: str) -> bytes:
+    """A file that holds these rows."""
+    with ZipFile(BytesIO(_tiny_sheet())) as tiny:
+        whole = {name: tiny.read(name) for name in tiny.namelist()}
+    whole["xl/worksheets/sheet1.xml"] = (
+        f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>'.encode()
+    )
+    whole |= {name: content.encode() for name, content in members.items()}
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as book:
+        for name, content in whole.items():
+            book.writestr(name, content)
     return packed.getvalue()
 
 
@@ -152,19 +219,8 @@ class _Book:
 
     def packed(self) -> bytes:
         """The file."""
-        main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-        packed = BytesIO(_tiny_sheet())
-        with ZipFile(packed) as tiny:
-            members = {name: tiny.read(name) for name in tiny.namelist()}
-        members["xl/worksheets/sheet1.xml"] = (
-            f'<worksheet xmlns="{main}"><sheetData>{"".join(self.rows)}</sheetData></worksheet>'.encode()
-        )
-        members["xl/sharedStrings.xml"] = f'<sst xmlns="{main}">{"".join(self.shared)}</sst>'.encode()
-        packed = BytesIO()
-        with ZipFile(packed, "w", ZIP_DEFLATED) as whole:
-            for name, content in members.items():
-                whole.writestr(name, content)
-        return packed.getvalue()
+        shared = f'<sst xmlns="{_MAIN}">{"".join(self.shared)}</sst>'
+        return _book_with("".join(self.rows), **{"xl/sharedStrings.xml": shared})
 
 
 def judge_cost(data: bytes) -> None:
@@ -214,6 +270,14 @@ TARGETS: Final = (
             *b"| name =1+1 @SUM(A1) true 2026-01-01 0123 1e3 <b> &amp; ' -".split(),
             *(b"\n", b" ", b"\xe4\xb8\xad\xe6\x96\x87", b'"', b"\xf0\x9f\x9a\xaa", b"\t"),
             *(_tiny_sheet(),),
+        ),
+    ),
+    Target(
+        "sheet-cells",
+        judge_cells,
+        (
+            *(b"n 123;", b"n 000123;", b"n 110105199003078888;", b"n 12345678901234567890;", b"z 123;"),
+            *(b"z 1234567;", b"e #N/A;", b"e #DIV/0!;", b"f A1;", b"t text;", b"t 0123;", b"\n", b"n 0;"),
         ),
     ),
     Target(

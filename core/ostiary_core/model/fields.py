@@ -60,6 +60,11 @@ class FieldRule(StrEnum):
     SHEET_EMPTY = "sheet-empty"
     SHEET_TOO_LARGE = "sheet-too-large"
     COLUMN = "column"
+    CELL_ERROR = "cell-error"
+    CELL_FORMULA = "cell-formula"
+    CELL_NUMBER = "cell-number"
+    CELL_FORMAT = "cell-format"
+    CELL_WITHOUT_HEADING = "cell-without-heading"
 
 
 @immutable()

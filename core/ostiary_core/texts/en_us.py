@@ -145,6 +145,20 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.sheet-empty": "holds no rows below the headings",
         "field.sheet-too-large": "holds too much; at most 2000 rows are imported at a time",
         "field.column": "is no heading of this sheet, or is there twice; take those of the import template",
+        "field.cell-error": "holds {choices}, an error of the spreadsheet: mend the cell, or empty it",
+        "field.cell-formula": (
+            "holds a formula without its result: open the file in a spreadsheet program and save it, or put "
+            "values in place of formulas"
+        ),
+        "field.cell-number": (
+            "holds a number of more than 15 digits, of which spreadsheets keep 15: format the column as text "
+            "and type it anew"
+        ),
+        "field.cell-format": (
+            "holds a number or a date that its format shows otherwise: format the column as text and type it "
+            "anew"
+        ),
+        "field.cell-without-heading": "holds something, and its column has no heading",
         "list.or": " or ",
         # --- what a scope lets a client do
         "scope.user.read": "Read your basic profile: user name, display name, picture and language",

@@ -132,6 +132,11 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.sheet-empty": "列标题下没有数据行",
         "field.sheet-too-large": "内容过多，每次最多导入 2000 行",
         "field.column": "不是本表的列标题或重复，请使用导入模板中的列标题",
+        "field.cell-error": "单元格内容为错误值 {choices}，请修正或清空该单元格",
+        "field.cell-formula": "单元格为没有计算结果的公式，请用表格软件打开并保存，或改为粘贴数值",
+        "field.cell-number": "数字超过 15 位，表格软件只保留 15 位；请将该列设为文本格式后重新输入",
+        "field.cell-format": "数字或日期按格式显示，与存储的内容不同；请将该列设为文本格式后重新输入",
+        "field.cell-without-heading": "单元格有内容，但所在列没有列标题",
         "list.or": " 或 ",
         # --- what a scope lets a client do
         "scope.user.read": "读取您的基本资料：用户名、姓名、头像与语言",

@@ -19,9 +19,9 @@ Person = dict[str, str]
 def written(path: Path, *people: Person) -> str:
     """The path of a file with these people and a line without any among them."""
     table = [list(people[0]), [], *(list(person.values()) for person in people)]
-    if path.suffix == ".xlsx":
+    if path.suffix.lower() == ".xlsx":
         path.write_bytes(sheet_of(table))
-    elif path.suffix == ".jsonl":
+    elif path.suffix.lower() == ".jsonl":
         path.write_text("\ufeff\n\n" + "\n".join(map(json.dumps, people)))
     else:
         with path.open("w", encoding="utf-8-sig", newline="") as file:
@@ -29,7 +29,7 @@ def written(path: Path, *people: Person) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx", "XLSX", "JSONL"])
 def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     machine: Machine, tmp_path: Path, ending: str
 ) -> None:
@@ -56,11 +56,44 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        "username,name\r\nfang,王芳\r\n".encode("utf-8-sig"),
+        "username;name\nfang;王芳\n".encode(),
+        "sep=;\r\nusername;name\r\nfang;王芳\r\n".encode(),
+        "username\tname\r\nfang\t王芳\r\n".encode("utf-16"),
+        b"\xfe\xff" + "username,name\r\nfang,王芳".encode("utf-16-be"),
+        "username,name\r\nfang,王芳\r\n".encode("gb18030"),
+        "用户名,姓名,,\r\nfang,王芳,,\r\n".encode("gb18030"),
+    ],
+)
+@pytest.mark.parametrize("name", ["people.csv", "PEOPLE.CSV"])
+def test_csv_is_read_as_spreadsheets_write_it(
+    machine: Machine, tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert machine.script("user", "import", str(tmp_path / name))["created"] == 1
+    assert machine.script("user", "list")["items"][-1]["name"] == "王芳"
+
+
+@pytest.mark.parametrize(
     "name, content, fault",
     [
         ("people.txt", b"", "has none of the endings"),
         ("nobody.csv", None, "cannot be read: No such file"),
-        ("people.csv", b"username,name\n\xff,x", "is no text in UTF-8"),
+        ("people.csv", b"username,name\n\xff,x", 'save it as "CSV UTF-8"'),
+        ("people.csv", "username,name\nzoe,Zoë Müller".encode("cp1252"), 'save it as "CSV UTF-8"'),
+        ("people.csv", "username,name\na,陶喆".encode("gb18030"), 'save it as "CSV UTF-8"'),
+        ("people.csv", b"username,name\nanna,Ng, Anna", "rows.2.C holds something, and its column has no"),
+        ("people.csv", b"username,name\nanna,1.10105E+17", "rows.2.name holds a number of more than 15"),
+        ("people.csv", b"username,name,phone\nanna,Anna,#N/A", "rows.2.phone holds #N/A, an error"),
+        ("people.csv", b"username,name,roleIds\nanna,Anna,Err:502", "rows.2.roleIds holds Err:502, an error"),
+        (
+            "people.jsonl",
+            b'{"username": "anna", "name": "A", "roleIds": ["#REF!"]}',
+            "rows.1.roleIds holds #REF!",
+        ),
+        ("people.csv", b"username,name\nanna,Anna" + b",x" * 300, "holds too much"),
         ("people.csv", b'username,name\nanna,"An"na', "is no CSV"),
         ("people.jsonl", b'{"username": "anna"}\n[]', "line 2 is no JSON object"),
         ("people.jsonl", b"[" * 100_000, "line 1 is no JSON object"),

@@ -14,7 +14,7 @@ from tests.rows import row
 from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
-from tests.web.resources.sheets import SHEET, rows_of, sheet_of, zip_of
+from tests.web.resources.sheets import SHEET, book_around, cells, rows_of, sheet_of, zip_of
 from tests.web.resources.test_convention import CLIENTS, USERS, Kind, every_resource
 from tests.web.served import Served
 
@@ -244,6 +244,83 @@ async def test_passwords_come_in_and_never_go_out(served: Served, api: Api) -> N
 
 
 # --- what an import refuses
+
+
+def _sheet_with(heading: str, cell: str, styles: str = "") -> bytes:
+    """The account `one`, and a cell as it is in the file."""
+    texts = [f'<c t="inlineStr"><is><t>{text}</t></is></c>' for text in ("username", heading, "one")]
+    return book_around(
+        cells(f"<row>{texts[0]}{texts[1]}</row><row>{texts[2]}{cell}</row>"),
+        **({"xl/styles.xml": styles.encode()} if styles else {}),
+    )
+
+
+@pytest.mark.parametrize(
+    "cell, msg",
+    [
+        ('<c t="e"><v>#N/A</v></c>', "holds #N/A, an error"),
+        ('<c t="e"><f>1/0</f><v>#DIV/0!</v></c>', "holds #DIV/0!, an error"),
+        ('<c t="inlineStr"><is><t> #REF! </t></is></c>', "holds #REF!, an error"),
+        ("<c><f>VLOOKUP(A2,B:C,2)</f></c>", "holds a formula without its result"),
+        ('<c t="str"><f>A2</f></c>', "holds a formula without its result"),
+    ],
+)
+@pytest.mark.parametrize(
+    "heading", [*("name", "phone", "password", "passwordHash", "enabled", "roleIds", "locale", "createdAt")]
+)
+async def test_a_cell_with_an_error_takes_nothing_away(
+    served: Served, heading: str, cell: str, msg: str
+) -> None:
+    api = await with_three(served, USERS)
+    before = served.records()
+    failure = refused(await imported(api, USERS, _sheet_with(heading, cell)), 400, "A0401")
+    assert fields_of(failure) == [f"rows.2.{heading}"]
+    assert failure["errors"][0]["msg"].startswith(msg)
+    assert served.records() == before
+
+
+@pytest.mark.parametrize(
+    "heading, cell, shown",
+    [
+        ("name", "<c><v>110105199003078888</v></c>", "more than 15 digits"),
+        ("name", "<c><v>1.1010519900307888E+17</v></c>", "more than 15 digits"),
+        ("roleIds", "<c><v>12345678901234567</v></c>", "more than 15 digits"),
+        ("name", '<c s="2"><v>45678</v></c>', "shows otherwise"),
+        ("name", "<c><v>123456789012345</v></c>", "123456789012345"),
+        ("name", '<c s="1"><v>123</v></c>', "000123"),
+        ("phone", '<c s="1"><v>12345</v></c>', "012345"),
+    ],
+)
+async def test_a_number_is_what_its_cell_shows_or_is_refused(
+    served: Served, heading: str, cell: str, shown: str
+) -> None:
+    api = await with_three(served, USERS)
+    styles = (
+        '<styleSheet><numFmts><numFmt numFmtId="176" formatCode="000000"/></numFmts>'
+        '<cellXfs><xf numFmtId="0"/><xf numFmtId="176"/><xf numFmtId="14"/></cellXfs></styleSheet>'
+    )
+    answer = await imported(api, USERS, _sheet_with(heading, cell, styles))
+    if answer.status_code == 200:
+        assert (await _item(api, USERS, "one"))[heading] == shown
+    else:
+        failure = refused(answer, 400, "A0401")
+        assert fields_of(failure) == [f"rows.2.{heading}"]
+        assert shown in failure["errors"][0]["msg"]
+
+
+async def test_a_first_password_of_many_digits_signs_in_or_is_refused(served: Served, api: Api) -> None:
+    def sheet(cell: str) -> bytes:
+        texts = "".join(
+            f'<c t="inlineStr"><is><t>{text}</t></is></c>' for text in ("username", "name", "password")
+        )
+        row = '<c t="inlineStr"><is><t>zoe</t></is></c><c t="inlineStr"><is><t>Zoe</t></is></c>'
+        return book_around(cells(f"<row>{texts}</row><row>{row}{cell}</row>"))
+
+    failure = refused(await imported(api, USERS, sheet("<c><v>12345678901234567</v></c>")), 400, "A0401")
+    assert fields_of(failure) == ["rows.2.password"]
+    assert "12345678901234567" not in str(failure)
+    succeeded(await imported(api, USERS, sheet("<c><v>123456789012345</v></c>")))
+    await served.api().sign_in("zoe", "123456789012345")
 
 
 async def test_headings_that_are_none_or_twice_are_named(api: Api) -> None:

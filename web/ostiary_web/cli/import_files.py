@@ -1,35 +1,47 @@
-"""The rows of a file to import, by its ending: a sheet (.xlsx), CSV, or a JSON object a line (.jsonl)."""
+"""The rows of a file to import, by its ending: a sheet (.xlsx), CSV, or a JSON object a line (.jsonl).
 
+CSV is read as spreadsheet programs write it (RFC 4180 has the comma only): with commas, semicolons or tabs,
+in UTF-8, in UTF-16 ("Unicode text"), or in the GB 2312 of Chinese systems.
+"""
+
+import codecs
 import csv
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import msgspec
 
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_web.api.resources.fields import ListView
-from ostiary_web.api.resources.imports import LONGEST_IMPORT, read_rows
+from ostiary_web.api.resources.imports import LONGEST_IMPORT, SheetRows, read_objects, read_rows
 from ostiary_web.api.resources.resource import Fields
-from ostiary_web.sheets.reading import MOST_ROWS, Row, Sheet, read_sheet
+from ostiary_web.sheets.cells import MOST_COLUMNS, MOST_ROWS, BadCell, Cell, Row, Sheet
+from ostiary_web.sheets.reading import read_sheet
 from ostiary_web.texts import LANGUAGES
 
 T = TypeVar("T")
 V = TypeVar("V")
 
+_DELIMITERS: Final = ",;\t"
+_LONG_NUMBER: Final = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?E\+[0-9]{2,3}", re.ASCII)
+"""What a spreadsheet program writes of a number with many digits: those that it shows."""
 
-def read_import_file(path: Path, list_view: ListView[T, V]) -> Mapping[int, Fields] | tuple[FieldFault, ...]:
-    """The rows as JSON objects by their numbers, or what is wrong with the headings. A file that cannot be
-    read ends the command with one line."""
+
+def read_import_file(path: Path, list_view: ListView[T, V]) -> SheetRows:
+    """The rows of a file, or what is wrong with them. A file that cannot be read ends the command with one
+    line."""
     content = _content(path)
-    if path.suffix == ".xlsx":
-        return read_rows(list_view, read_sheet(content), LANGUAGES)
-    if path.suffix == ".csv":
-        return read_rows(list_view, _read_csv(path, content), LANGUAGES)
-    if path.suffix == ".jsonl":
-        return _read_json_lines(path, content)
+    match path.suffix.lower():
+        case ".xlsx":
+            return read_rows(list_view, read_sheet(content), LANGUAGES)
+        case ".csv":
+            return read_rows(list_view, _read_csv(path, content), LANGUAGES)
+        case ".jsonl":
+            return _read_json_lines(path, content)
     return _exit(path, "has none of the endings .xlsx, .csv and .jsonl")
 
 
@@ -46,25 +58,60 @@ def _content(path: Path) -> bytes:
 
 def _read_csv(path: Path, content: bytes) -> Sheet:
     """Numbered as a spreadsheet numbers them, with the headings as the first row."""
-    rows = []
+    text = _text_of_csv(path, content)
+    rows: list[Row] = []
     try:
-        for number, cells in enumerate(
-            csv.reader(StringIO(_text(path, content), newline=""), strict=True), 1
-        ):
-            if any(cell.strip() for cell in cells):
-                rows.append(Row(number, cells))
+        for number, cells in enumerate(_csv_reader(text), 1):
+            if not any(cell.strip() for cell in cells) or (number == 1 and cells[0].startswith("sep=")):
+                continue
+            if len(rows) > MOST_ROWS or any(cell.strip() for cell in cells[MOST_COLUMNS:]):
+                return FieldRule.SHEET_TOO_LARGE
+            width = len(rows[0].cells) if rows else len(cells)
+            rows.append(Row(number, [_cell(text, place < width) for place, text in enumerate(cells)]))
     except csv.Error as error:
         _exit(path, f"is no CSV: {error}")
-    if not rows:
-        return FieldRule.SHEET_EMPTY
-    return FieldRule.SHEET_TOO_LARGE if len(rows) > MOST_ROWS + 1 else tuple(rows)
+    return tuple(rows) or FieldRule.SHEET_EMPTY
 
 
-def _read_json_lines(path: Path, content: bytes) -> Mapping[int, Fields] | tuple[FieldFault, ...]:
-    rows = dict(_json_objects(path, _text(path, content)))
-    if not rows:
-        return (FieldFault("file", FieldRule.SHEET_EMPTY),)
-    return (FieldFault("file", FieldRule.SHEET_TOO_LARGE),) if len(rows) > MOST_ROWS else rows
+def _csv_reader(text: str) -> Iterator[list[str]]:
+    """The rows, parted by what parts the headings; or by what the first line says that it is (`sep=;`)."""
+    first = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
+    named = first[4:] if first.startswith("sep=") else ""
+    delimiter = named if named in (*_DELIMITERS, "|") else max(_DELIMITERS, key=first.count)
+    return csv.reader(StringIO(text, newline=""), strict=True, delimiter=delimiter)
+
+
+def _cell(text: str, has_heading: bool) -> Cell:
+    if text.strip() and not has_heading:
+        # A comma that should have been in quotes moves all that comes after it into the next column.
+        return BadCell(FieldRule.CELL_WITHOUT_HEADING)
+    return BadCell(FieldRule.CELL_NUMBER) if _LONG_NUMBER.fullmatch(text.strip()) else text
+
+
+def _text_of_csv(path: Path, content: bytes) -> str:
+    """The text, by the mark at its beginning; without one in UTF-8 or, where it can be nothing else, GB 2312.
+
+    What has no mark and is neither is not guessed: the names of people would be others.
+    """
+    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for encoding in ("utf-16",) if is_utf_16 else ("utf-8-sig", "gb2312"):
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return _exit(path, 'is no text in UTF-8: save it as "CSV UTF-8", or as a sheet (.xlsx)')
+
+
+def _read_json_lines(path: Path, content: bytes) -> SheetRows:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        _exit(path, "is no text in UTF-8, which JSON always is (RFC 8259)")
+    rows = dict(_json_objects(path, text))
+    if 0 < len(rows) <= MOST_ROWS:
+        return read_objects(rows)
+    rule = FieldRule.SHEET_TOO_LARGE if rows else FieldRule.SHEET_EMPTY
+    return SheetRows(by_number={}, faults=(FieldFault("file", rule),))
 
 
 def _json_objects(path: Path, text: str) -> Iterator[tuple[int, Fields]]:
@@ -75,13 +122,6 @@ def _json_objects(path: Path, text: str) -> Iterator[tuple[int, Fields]]:
             yield number, msgspec.json.decode(line, type=dict[str, object])
         except (msgspec.DecodeError, RecursionError):
             _exit(path, f"line {number} is no JSON object")
-
-
-def _text(path: Path, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        _exit(path, "is no text in UTF-8")
 
 
 def _exit(path: Path, fault: str) -> NoReturn:

@@ -122,9 +122,9 @@ def import_users(printer: Printer, file: Path, mode: str) -> None:
     2000 rows are imported at a time.
     """
     rows = read_import_file(file, RESOURCE.list_view)
-    if isinstance(rows, tuple):
-        raise invalid(*rows)
-    done = run(lambda context: import_rows(context, RESOURCE, rows, replace=REPLACES[mode]))
+    if rows.faults:
+        raise invalid(*rows.faults)
+    done = run(lambda context: import_rows(context, RESOURCE, rows.by_number, replace=REPLACES[mode]))
     printer.record(msgspec.to_builtins(done), _IMPORTED)
 
 

@@ -18,7 +18,7 @@ import trio
 
 from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets import child
-from ostiary_web.sheets.reading import Row, Sheet
+from ostiary_web.sheets.cells import Row, Sheet
 
 _log = structlog.get_logger("ostiary")
 

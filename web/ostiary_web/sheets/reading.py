@@ -1,148 +1,109 @@
 """Sheets as they are read: whatever a file holds, either its rows come out or it is refused.
 
-A sheet is a ZIP file of XML. Both can be made to cost far more than their size, so nothing is handed to the
-library before it was unpacked within bounds and scanned (`sheet_scanning.py`). What a bound does not foresee
-ends the process that reads the sheet (`sheet_child.py`), and nothing else.
+A sheet is a ZIP file of XML. Both can be made to cost far more than their size, so each member is unpacked
+and read piece by piece (`parsing.py`), and only those members are that the rows come from. What a bound does
+not foresee ends the process that reads the sheet (`child.py`), and nothing else.
+
+No library reads cells here: those there are give numbers as floats, of which the digits after the 15th are
+lost, and nothing where a cell has an error.
 """
 
-import math
-import struct
+import posixpath
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import date, time
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from python_calamine import CalamineError, CalamineWorkbook
-
 from ostiary_core.model.fields import FieldRule
-from ostiary_web.sheets.scanning import MOST_CHARACTERS, Scan, UnreadableSheet
+from ostiary_web.sheets.cells import Row, Sheet
+from ostiary_web.sheets.parsing import Book, Elements, Relations, Rows, SharedTexts, Styles, parse
+from ostiary_web.sheets.refusing import UnreadableSheet
 
-MOST_ROWS: Final = 2_000
-"""Rows of one import: they are one turn, and others wait for it."""
-
-_MOST_UNPACKED_BYTES: Final = 64 * 1024 * 1024
+_MOST_UNPACKED_BYTES: Final = 128 * 1024 * 1024
 _MOST_MEMBERS: Final = 1_000
 _PIECE: Final = 64 * 1024
 _ENCRYPTED: Final = 0x1
-
-Cell = str | float | bool
-"""Text, a number or a boolean; a date or time as ISO 8601 has it; an empty string where there is nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row with the number that a person sees beside it."""
-
-    number: int
-    cells: Sequence[Cell]
-
-
-Sheet = tuple[Row, ...] | FieldRule
-"""What was read: the rows that are not empty, or what is wrong with the file."""
 
 
 def read_sheet(content: bytes) -> Sheet:
     """The rows of the first sheet of an .xlsx file that are not empty, the headings among them; else what is
     wrong with it. Raises `MemoryError` where the process may have no more memory."""
     try:
-        rows = _rows(_unpacked(content))
+        with ZipFile(BytesIO(content)) as packed:
+            rows = _rows(_Members(packed))
     except UnreadableSheet as unreadable:
         return unreadable.rule
-    return rows or FieldRule.SHEET
-
-
-def _unpacked(content: bytes) -> BytesIO:
-    """The same sheet without compression, with those members only that its rows are read from."""
-    plain = BytesIO()
-    try:
-        with ZipFile(BytesIO(content)) as packed, ZipFile(plain, "w", ZIP_STORED) as unpacked:
-            members = [member for member in packed.infolist() if _is_read(member)]
-            if len(members) > _MOST_MEMBERS:
-                raise UnreadableSheet(FieldRule.SHEET_TOO_LARGE)
-            if len({member.filename for member in members}) < len(members):
-                raise UnreadableSheet(FieldRule.SHEET)
-            left, scan = _MOST_UNPACKED_BYTES, Scan()
-            for member in members:
-                text = _member(packed, member, left)
-                left -= len(text)
-                scan.add(text)
-                unpacked.writestr(member.filename, text)
-            scan.finish()
     except (
         BadZipFile,
         zlib.error,
-        struct.error,  # a name that is longer written again than it was read
         EOFError,
         OSError,
         ValueError,
         NotImplementedError,
         RuntimeError,
-    ) as error:
-        raise UnreadableSheet(FieldRule.SHEET) from error
-    plain.seek(0)
-    return plain
+    ):
+        return FieldRule.SHEET
+    return rows or FieldRule.SHEET
 
 
-def _is_read(member: ZipInfo) -> bool:
-    """Whether a member may say what is in the rows. Other kinds of book are told by others."""
-    name = member.filename.lower()
-    return name.endswith((".xml", ".rels")) and name != "content.xml"
+class _Members:
+    """The members of a book, by their names in small letters."""
 
-
-def _member(packed: ZipFile, member: ZipInfo, most: int) -> bytes:
-    """A member, unpacked no further than its header says, which may not be more than `most`.
-
-    The header may lie: only what is read piece by piece is not unpacked whole before it is cut off.
-    """
-    if member.flag_bits & _ENCRYPTED or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        raise UnreadableSheet(FieldRule.SHEET)
-    if member.file_size > most:
-        raise UnreadableSheet(FieldRule.SHEET_TOO_LARGE)
-    pieces = bytearray()
-    with packed.open(member) as stream:
-        while piece := stream.read(_PIECE):
-            pieces += piece
-    return bytes(pieces)
-
-
-def _rows(plain: BytesIO) -> tuple[Row, ...]:
-    try:
-        with CalamineWorkbook.from_filelike(plain) as book:
-            return _within_bounds(book.get_sheet_by_index(0).iter_rows())
-    except (CalamineError, OSError, ValueError) as error:
-        raise UnreadableSheet(FieldRule.SHEET) from error
-    except BaseException as error:
-        # What is a fault of the library's own arrives under this name, which cannot be imported.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise UnreadableSheet(FieldRule.SHEET) from error
-
-
-def _within_bounds(table: Iterable[Sequence[object]]) -> tuple[Row, ...]:
-    """The rows that are not empty, no further than there may be of them and of their text."""
-    rows: list[Row] = []
-    characters = 0
-    for number, values in enumerate(table, start=1):
-        cells = [_cell(value) for value in values]
-        if all(isinstance(cell, str) and (not cell or cell.isspace()) for cell in cells):
-            continue
-        rows.append(Row(number, cells))
-        characters += sum(len(cell) for cell in cells if isinstance(cell, str))
-        if len(rows) > MOST_ROWS + 1 or characters > MOST_CHARACTERS:
+    def __init__(self, packed: ZipFile) -> None:
+        self._packed = packed
+        self._left = _MOST_UNPACKED_BYTES
+        members = packed.infolist()
+        if len(members) > _MOST_MEMBERS:
             raise UnreadableSheet(FieldRule.SHEET_TOO_LARGE)
-    return tuple(rows)
+        self._members = {_key(member.filename): member for member in members}
+        if len(self._members) < len(members):
+            raise UnreadableSheet(FieldRule.SHEET)
+
+    def read(self, name: str, elements: Elements) -> None:
+        """Go through a member; one that is not there holds nothing."""
+        member = self._members.get(_key(name))
+        if member is not None:
+            parse(self._pieces(member), elements)
+
+    def _pieces(self, member: ZipInfo) -> Iterator[bytes]:
+        """A member, unpacked no further than its header says, which may not be more than is left.
+
+        The header may lie: only what is read piece by piece is not unpacked whole before it is cut off.
+        """
+        if member.flag_bits & _ENCRYPTED or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise UnreadableSheet(FieldRule.SHEET)
+        if member.file_size > self._left:
+            raise UnreadableSheet(FieldRule.SHEET_TOO_LARGE)
+        self._left -= member.file_size
+        with self._packed.open(member) as stream:
+            while piece := stream.read(_PIECE):
+                yield piece
 
 
-def _cell(value: object) -> Cell:
-    match value:
-        case bool() | str():
-            return value
-        case int() | float() if math.isfinite(value):
-            return float(value)
-        case date() | time():
-            return value.isoformat()
-        case _:
-            return str(value)
+def _rows(members: _Members) -> tuple[Row, ...]:
+    package = Relations()
+    members.read("_rels/.rels", package)
+    place = _at("", package.by_kind.get("officeDocument", "xl/workbook.xml"))
+    folder, name = posixpath.split(place)
+    book, related = Book(), Relations()
+    members.read(place, book)
+    members.read(f"{folder}/_rels/{name}.rels", related)
+    if book.first_sheet is None or book.first_sheet not in related.by_id:
+        raise UnreadableSheet(FieldRule.SHEET)
+    styles, shared = Styles(), SharedTexts()
+    members.read(_at(folder, related.by_kind.get("styles", "styles.xml")), styles)
+    members.read(_at(folder, related.by_kind.get("sharedStrings", "sharedStrings.xml")), shared)
+    rows = Rows(shared.texts, styles.codes)
+    members.read(_at(folder, related.by_id[book.first_sheet]), rows)
+    return rows.rows
+
+
+def _at(folder: str, target: str) -> str:
+    """Where a relation leads, from the folder of the member that names it (ECMA-376 part 2, §9.3)."""
+    return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+
+
+def _key(name: str) -> str:
+    """Names of members are the same in small and capital letters (ECMA-376 part 2, §9.1.1)."""
+    return name.replace("\\", "/").lstrip("/").lower()

@@ -7,12 +7,16 @@ Rules, all in this file ("Generic list/record convention"):
 - Columns go by their headings, in any language of the server, or by the names of the fields; their order is
   free. Yes and no may be said in each of them too.
 - A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, booleans,
-  passwords and their hashes it says nothing.
+  passwords and their hashes it says nothing. A cell with an error, or with a formula that has no result, is
+  not empty: it is refused, in whatever column.
+- A number in a column of text is what its cell shows, and refused where that cannot be known: programs keep
+  15 digits of it.
 - A fault is at `rows.<number>.<field>`, the number being the one beside the row in the sheet.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import trio
@@ -29,8 +33,8 @@ from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
 from ostiary_web.api.resources.records import batch_refusal
 from ostiary_web.api.resources.resource import Fields, ImportContext, Resource
 from ostiary_web.http.context import RequestContext
+from ostiary_web.sheets.cells import BadCell, Cell, Number, Row, Sheet, is_empty, is_error
 from ostiary_web.sheets.reader import MOST_READING_SECONDS
-from ostiary_web.sheets.reading import Cell, Row, Sheet
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -44,6 +48,8 @@ REPLACES: Final = {"insert": False, "upsert": True}
 _BOOLEANS: Final = {**dict.fromkeys(("true", "y", "1"), True), **dict.fromkeys(("false", "n", "0"), False)}
 """What programs and hasty people write; besides these, yes and no in each language."""
 _BETWEEN_CODES: Final = re.compile(r"[\s,;，；、]+")
+_DIGITS_KEPT: Final = 15
+"""Of a number, by spreadsheet programs."""
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 """The zone in the heading of a time."""
 
@@ -81,26 +87,52 @@ async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> Impor
     except trio.TooSlowError:
         context.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=MOST_READING_SECONDS)
     rows = read_rows(resource.list_view, sheet, context.languages)
-    if isinstance(rows, tuple):
-        context.refuse(Why.FIELDS_INVALID, rows)
+    if rows.faults:
+        context.refuse(Why.FIELDS_INVALID, rows.faults)
     own = context.user.username
-    return await import_rows(context, resource, rows, replace=REPLACES[mode], own_username=own)
+    return await import_rows(context, resource, rows.by_number, replace=REPLACES[mode], own_username=own)
 
 
-def read_rows(
-    list_view: ListView[T, V], sheet: Sheet, languages: Languages
-) -> Mapping[int, Fields] | tuple[FieldFault, ...]:
-    """The rows below the headings as JSON objects that say the same, by the numbers that a person sees beside
-    them; else what is wrong with the sheet."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetRows:
+    """What the rows of a file say, or what is wrong with them."""
+
+    by_number: Mapping[int, Fields]
+    """The rows below the headings as JSON objects that say the same, by the numbers that a person sees."""
+    faults: tuple[FieldFault, ...] = ()
+    """With any of them nothing of the file is imported."""
+
+
+def read_rows(list_view: ListView[T, V], sheet: Sheet, languages: Languages) -> SheetRows:
+    """The rows of a sheet, and every fault that is seen before the rules look at them."""
     if isinstance(sheet, FieldRule):
-        return (FieldFault("file", sheet),)
+        return _unfit(FieldFault("file", sheet))
     columns, unknown = _columns(_known_headings(list_view, languages), sheet[0])
     if unknown:
-        return tuple(unknown)
+        return _unfit(*unknown)
     if len(sheet) == 1:
-        return (FieldFault("file", FieldRule.SHEET_EMPTY),)
+        return _unfit(FieldFault("file", FieldRule.SHEET_EMPTY))
     booleans = _booleans(languages)
-    return {row.number: _fields(columns, row, booleans) for row in sheet[1:]}
+    return SheetRows(
+        by_number={row.number: _fields(columns, row, booleans) for row in sheet[1:]},
+        faults=tuple(fault for row in sheet[1:] for fault in _bad_cells(columns, row)),
+    )
+
+
+def read_objects(objects: Mapping[int, Fields]) -> SheetRows:
+    """Rows that came as JSON objects: of a sheet that somebody turned into them, they may have errors too."""
+    faults = (
+        FieldFault(f"rows.{number}.{name}", FieldRule.CELL_ERROR, (text.strip(),))
+        for number, fields in objects.items()
+        for name, value in fields.items()
+        for text in (value if isinstance(value, list) else [value])
+        if isinstance(text, str) and is_error(text)
+    )
+    return SheetRows(by_number=objects, faults=tuple(faults))
+
+
+def _unfit(*faults: FieldFault) -> SheetRows:
+    return SheetRows(by_number={}, faults=faults)
 
 
 async def import_rows(
@@ -182,7 +214,7 @@ def _booleans(languages: Languages) -> Mapping[str, bool]:
 
 
 def _heading(cell: Cell) -> str:
-    return " ".join(str(cell).casefold().split())
+    return " ".join(_text(cell).casefold().split())
 
 
 def _letters(place: int) -> str:
@@ -195,6 +227,43 @@ def _letters(place: int) -> str:
     return (chr(64 + first) if first else "") + chr(65 + second)
 
 
+def _bad_cells(columns: Sequence[Field[Any] | None], row: Row) -> Iterator[FieldFault]:
+    """The cells of a row that hold nothing that could be meant."""
+    for place, cell in enumerate(row.cells):
+        field = columns[place] if place < len(columns) else None
+        rule = _cell_rule(field, cell)
+        if rule is None:
+            continue
+        holds = (cell.holds if isinstance(cell, BadCell) else str(cell).strip(),)
+        named = _letters(place) if field is None else field.name
+        choices = holds if rule is FieldRule.CELL_ERROR else ()
+        yield FieldFault(f"rows.{row.number}.{named}", rule, choices)
+
+
+def _cell_rule(field: Field[Any] | None, cell: Cell) -> FieldRule | None:
+    """What is wrong with a cell, whatever the rules for its field. Beside the table anybody may note
+    anything."""
+    match cell:
+        case BadCell(rule=FieldRule.CELL_WITHOUT_HEADING as rule):
+            return rule
+        case _ if field is None:
+            return None
+        case BadCell(rule=FieldRule.CELL_ERROR | FieldRule.CELL_FORMULA as rule):
+            return rule
+        case str() if is_error(cell):
+            return FieldRule.CELL_ERROR
+        case _ if field.column is Column.EXPORT_ONLY:
+            return None
+        case BadCell(rule=rule):
+            return rule
+        case Number(value=value, shown=shown) if field.kind not in (Kind.INTEGER, Kind.BOOLEAN):
+            if len(value.removeprefix("-").partition(".")[0]) > _DIGITS_KEPT:
+                return FieldRule.CELL_NUMBER
+            return FieldRule.CELL_FORMAT if shown is None else None
+        case _:
+            return None
+
+
 def _fields(
     columns: Sequence[Field[Any] | None], row: Row, booleans: Mapping[str, bool]
 ) -> dict[str, object]:
@@ -203,9 +272,8 @@ def _fields(
     for field, cell in zip(columns, row.cells, strict=False):
         if field is None or field.column is Column.EXPORT_ONLY:
             continue
-        is_empty = cell == "" or (isinstance(cell, str) and cell.isspace())
         match field.kind:
-            case Kind.BOOLEAN | Kind.INTEGER if is_empty:
+            case Kind.BOOLEAN | Kind.INTEGER if is_empty(cell):
                 pass
             case Kind.BOOLEAN:
                 fields[field.name] = _boolean(cell, booleans)
@@ -215,10 +283,10 @@ def _fields(
                 fields[field.name] = _text(cell).split()
             case Kind.CODES:
                 fields[field.name] = [code for code in _BETWEEN_CODES.split(_text(cell)) if code]
-            case _ if field.column is Column.IMPORT_ONLY and is_empty:
+            case _ if field.column is Column.IMPORT_ONLY and is_empty(cell):
                 pass
             case _:
-                fields[field.name] = None if is_empty else _text(cell)
+                fields[field.name] = None if is_empty(cell) else _text(cell)
     return fields
 
 
@@ -229,19 +297,19 @@ def _text(cell: Cell) -> str:
             return cell
         case bool():
             return str(cell).lower()
-        case float() if cell.is_integer():
-            return str(int(cell))
-        case _:
-            return str(cell)
+        case Number(value=value, shown=shown):
+            return value if shown is None else shown
+        case BadCell(holds=holds):
+            return holds
 
 
 def _boolean(cell: Cell, booleans: Mapping[str, bool]) -> object:
     """True or false; anything else as it is, for the rules to refuse."""
-    text = _text(cell)
+    text = cell.value if isinstance(cell, Number) else _text(cell)
     return booleans.get(text.strip().casefold(), text)
 
 
 def _whole_number(cell: Cell) -> object:
     """A whole number; anything else as it is, for the rules to refuse."""
-    text = _text(cell).strip()
+    text = cell.value if isinstance(cell, Number) else _text(cell).strip()
     return int(text) if re.fullmatch("[0-9]{1,18}", text, re.ASCII) else text

@@ -1,6 +1,7 @@
 """Answers about single records, and about several that were handled as one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from quart import Response, request
@@ -60,7 +61,7 @@ def batch_refusal(reply: BatchRefused, paths: list[str]) -> RequestRefused:
     """
     faults: list[FieldFault] = []
     for place, refusal in reply.refusals:
-        faults += [FieldFault(f"{paths[place]}.{fault.path}", fault.rule) for fault in refusal.faults] or [
+        faults += [replace(fault, path=f"{paths[place]}.{fault.path}") for fault in refusal.faults] or [
             FieldFault(paths[place], refusal.why)
         ]
     first = min((refusal.why for _, refusal in reply.refusals), key=_PRECEDENCE.__getitem__)

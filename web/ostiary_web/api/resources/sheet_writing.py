@@ -102,7 +102,7 @@ class SheetWriter(Generic[V]):
         self._sheet: Any = self._book.add_worksheet(
             self._title if self._sheets == 1 else f"{self._title} {self._sheets}"
         )
-        _prepare(self._sheet, self._fields)
+        _prepare(self._sheet, self._fields, self._text)
         for column, field in enumerate(self._fields):
             heading = self._list_view.heading(field, self._language)
             if field.kind is Kind.TIME:
@@ -148,10 +148,8 @@ def write_template(
     wrapped = book.add_format({"text_wrap": True, "valign": "top"})
     text = book.add_format({"num_format": _TEXT_FORMAT})
     sheet = book.add_worksheet(list_view.title(language))
-    _prepare(sheet, taken)
+    _prepare(sheet, taken, text)
     for column, field in enumerate(taken):
-        if field.kind in (Kind.TEXT, Kind.TEXTS, Kind.CODES):
-            sheet.set_column(column, column, _WIDTHS[field.kind], text)
         sheet.write_string(0, column, list_view.heading(field, language), bold)
     notes = book.add_worksheet(language.text("sheet.notes"))
     for column, (heading, width) in enumerate(_NOTES_COLUMNS):
@@ -171,7 +169,9 @@ def _new_book(file: IO[bytes], now: Instant) -> Any:
     return book
 
 
-def _prepare(sheet: Any, fields: Sequence[Field[Any]]) -> None:
+def _prepare(sheet: Any, fields: Sequence[Field[Any]], text: Any) -> None:
+    """Make columns wide enough; what somebody types into one of texts is text, also where nothing stood."""
     sheet.freeze_panes(1, 0)
     for column, field in enumerate(fields):
-        sheet.set_column(column, column, _WIDTHS[field.kind])
+        is_text = field.kind in (Kind.TEXT, Kind.TEXTS, Kind.CODES)
+        sheet.set_column(column, column, _WIDTHS[field.kind], text if is_text else None)

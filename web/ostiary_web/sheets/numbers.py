@@ -1,0 +1,62 @@
+"""Numbers in cells: all the digits that the file has, and those that a person sees."""
+
+import re
+from decimal import Context, Decimal
+from typing import Final
+
+from ostiary_core.model.fields import FieldRule
+from ostiary_web.sheets.cells import Number
+from ostiary_web.sheets.refusing import UnreadableSheet
+
+_NUMBER: Final = re.compile(
+    r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:E[+-]?[0-9]{1,3})?", re.IGNORECASE
+)
+_AS_SHOWN: Final = Context(prec=15)
+"""Spreadsheets keep and show 15 digits."""
+
+_INVISIBLE: Final = re.compile(r"_.|\*.|\[[^\]]*\]")
+"""Of a format: a space as wide as something, a filling, a colour or condition or language."""
+
+_WHOLE: Final = re.compile(r"(?:#,##)?#*(0*)", re.ASCII)
+GENERAL: Final = "General"
+_BUILT_IN: Final = {"0": GENERAL, "1": "0", "3": "#,##0", "37": "0", "38": "0", "49": GENERAL}
+"""Formats that show nothing but digits, by their numbers (ECMA-376 part 1, §18.8.30); the others show dates,
+fractions, or what a language has there."""
+
+
+def read_number(text: str, code: str | None) -> Number:
+    """The number that a cell holds, shown by the format `code`; raises `UnreadableSheet` for what is none.
+
+    >>> read_number("1.1010519900307888E+17", "General").value
+    '110105199003078880'
+    >>> read_number("123", "000000"), read_number("45678", "yyyy-mm-dd").shown
+    (Number(value='123', shown='000123'), None)
+    """
+    if _NUMBER.fullmatch(text) is None:
+        raise UnreadableSheet(FieldRule.SHEET)
+    exact = Decimal(text)
+    value = _plain(exact if exact == exact.to_integral_value() else _AS_SHOWN.plus(exact))
+    return Number(value=value, shown=None if code is None else _shown(value, code))
+
+
+def format_code(number_format: str, own: dict[str, str]) -> str | None:
+    """The code of a format by its number, where it is one of the book's `own` or shows nothing but digits."""
+    return own.get(number_format) or _BUILT_IN.get(number_format)
+
+
+def _plain(number: Decimal) -> str:
+    text = format(number, "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def _shown(value: str, code: str) -> str | None:
+    """What the first section of a format makes of a number, for formats that only add zeros."""
+    section = _INVISIBLE.sub("", code.partition(";")[0]).strip()
+    if section.lower() in ("general", "@", "g/通用格式"):
+        return value
+    found = _WHOLE.fullmatch(section)
+    if found is None or not section or "." in value:
+        return None
+    digits = value.removeprefix("-").zfill(len(found[1]))
+    return f"-{digits}" if value.startswith("-") else digits
