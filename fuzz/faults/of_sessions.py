@@ -30,6 +30,10 @@ FAULTS: Final = (
         ),
         ("owner-unchecked", "any client may refresh", "session.client_id != client.client_id", "False"),
         (
+            *("pairs-for-nothing", "a pair is given that is good for less than a second"),
+            *("whole_seconds(session.expires_at - now) > 0", "True"),
+        ),
+        (
             "user-agent-unchecked",
             "a retry may come from anywhere",
             "policy.compare_user_agent and",

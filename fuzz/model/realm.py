@@ -72,7 +72,10 @@ class Realm:
         wanted = None if not call.scope else frozenset(call.scope)
         too_wide = wanted is not None and not wanted <= session.scope
         latest = len(session.pairs) - 1
+        no_pair = refused("invalid_grant", "less than a whole second before the maximum: no pair is given")
         if generation == latest:
+            if session.until - now < SECOND_MS:
+                return no_pair
             shown = not too_wide
             pair = Pair(
                 access=self.new(given.access) if shown else None,
@@ -97,6 +100,8 @@ class Realm:
         if call.user_agent != pair.made_for:
             session.ended = True
             return refused("invalid_grant", "old refresh token, different User-Agent: session revoked")
+        if session.until - now < SECOND_MS:
+            return no_pair
         if latest_arrival - pair.made_at > GRACE_MS:
             return refused(
                 "A0500", "nobody can know whether it came within 30 s: a failure, and nothing ends"

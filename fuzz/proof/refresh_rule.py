@@ -70,15 +70,18 @@ def outcome(seen: Presented) -> Any:
     """The `Outcome` of a refresh, by number. Instants are milliseconds, `grace` too."""
     late = seen.generation - seen.token_generation
     grace_ends_at = seen.rotated_at + seen.grace
+    is_in_the_last_second = seen.now > seen.expires_at - 1_000
     cases = (
         (z3.Or(seen.token_generation < 0, late < 0), Outcome.UNKNOWN),
         (seen.has_ended, Outcome.ENDED),
         (seen.now >= seen.expires_at, Outcome.EXPIRED),
+        (z3.And(late == 0, is_in_the_last_second), Outcome.EXPIRED),
         (late == 0, Outcome.ROTATED),
         (late > 1, Outcome.REPLAYED),
         (z3.And(seen.earliest > grace_ends_at, seen.now > grace_ends_at), Outcome.REPLAYED),
         (seen.rotated_at > seen.now + AHEAD_MS, Outcome.REPLAYED),
         (z3.Not(seen.same_agent), Outcome.REPLAYED),
+        (is_in_the_last_second, Outcome.EXPIRED),
         (z3.Not(seen.has_salt), Outcome.DOUBTED),
         (z3.And(seen.latest > grace_ends_at, seen.now > grace_ends_at), Outcome.DOUBTED),
     )
@@ -107,7 +110,8 @@ _MOMENTS: Final = tuple(
         -AHEAD_MS,
         0,
         *(_GRACE_MS + by for by in (-1, 0, 1)),
-        2 * _GRACE_MS - 1,
+        2 * _GRACE_MS - 1_000,
+        2 * _GRACE_MS - 999,
         2 * _GRACE_MS,
     )
 )

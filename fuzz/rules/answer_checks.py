@@ -136,7 +136,7 @@ def _faults_of_refresh(
         yield Violation(REPLAY_ENDS, "a replay is answered as if it were none")
     if use is Use.DOUBTFUL and granted:
         yield Violation(REPLAY_ENDS, "a retry is answered of which nobody can know whether it came in time")
-    if use is not Use.RETRY:
+    if use is not Use.RETRY or now > session.until - 1_000:
         return
     within = not call.scope or set(call.scope) <= set(session.scope)
     if not granted:
@@ -152,6 +152,8 @@ def _faults_of_refresh(
 def _faults_of_tokens(answer: Answer, now: int, session: KnownSession) -> Iterator[Violation]:
     if now + (answer.expires_in or 0) * 1_000 > session.until:
         yield Violation(NOTHING_OUTLIVES, "expires_in reaches beyond the session's maximum")
+    if not answer.expires_in:
+        yield Violation(NOTHING_OUTLIVES, "a pair is given that is good for less than a second")
     if not set(answer.scope) <= set(session.scope):
         yield Violation(SCOPE_NEVER_WIDENS, "a refresh gives more scope than was granted")
 

@@ -121,7 +121,7 @@ def instants(history: History, at: int) -> list[int]:
         edges |= {client.old_until - 1, client.old_until}
     for session in history.grants:
         pair = session.pairs[-1]
-        edges |= {session.until - 1, session.until}
+        edges |= {session.until - 1_000, session.until - 1, session.until}
         edges |= {pair.at + pair.expires_in * 1_000 - 1, pair.at + pair.expires_in * 1_000}
         if session.spent_at:
             first = session.spent_at[max(session.spent_at)][0]

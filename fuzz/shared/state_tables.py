@@ -140,7 +140,9 @@ _SESSION: Final = (
         "refresh token of an older generation",
         Why.REPLAYED_TWO_GENERATIONS_LATE,
     ),
-    _ended_by("revoked by its client", "any token of the session at /revoke", Why.REVOKED_BY_CLIENT),
+    _ended_by(
+        "revoked by its client", "its access token or any refresh token at /revoke", Why.REVOKED_BY_CLIENT
+    ),
     _ended_by("forced out", "administrator ends this session", Why.SESSION_FORCED_OUT),
     _ended_by("signed out", "sign-out of a login session", Why.SIGNED_OUT),
     _ended_by("code replayed", "its code redeemed again, where the setting asks for it", Why.CODE_REPLAYED),
@@ -157,7 +159,12 @@ _SESSION: Final = (
         Why.TOKEN_OF_ANOTHER_CLIENT,
     ),
     Transition("maximum duration", "active", "time", "expired"),
-    _refused("refused at the maximum", "expired", "current refresh token", Why.MAXIMUM_REACHED),
+    _refused(
+        "refused at the maximum",
+        "expired",
+        "current refresh token or safe retry, in the last second before too",
+        Why.MAXIMUM_REACHED,
+    ),
     *_endings_from_above("sessions", "active", "ended"),
     _refused("refused once ended", "ended", "any refresh token of the session", Why.SESSION_ENDED),
 )

@@ -378,7 +378,7 @@ def limits_of(subject: KnownSession | KnownCode) -> list[int]:
     """The instants that matter to a session or code, in milliseconds since the world began."""
     if isinstance(subject, KnownCode):
         return [subject.at + 300_000 - BEGINNING_OF_TIME_MS]
-    limits = [subject.until, subject.pairs[-1].at + subject.pairs[-1].expires_in * 1_000]
+    limits = [subject.until, subject.until - 999, subject.pairs[-1].at + subject.pairs[-1].expires_in * 1_000]
     if subject.spent_at:
         limits.append(subject.spent_at[max(subject.spent_at)][0] + 30_000)
     return [limit - BEGINNING_OF_TIME_MS for limit in limits]

@@ -11,6 +11,7 @@ Rules, all in this file ("Session and tokens", READINGS 1-8):
 - Where the rotation lies far ahead, the clock was set back. No grace begins anew for that: it is over.
 - Any other use of a spent refresh token is a replay and ends the session.
 - The owner is looked at first: another client's attempt never touches the session.
+- No pair is given with less than a whole second left: that is the maximum already (READINGS 53).
 - What ended stays ended, and the reason is kept.
 
 A reader might miss: a session can be dead without a mark on its record, by its maximum or by an ending of
@@ -141,8 +142,12 @@ def refresh(
     state = state_of(session, snapshot, now)
     if state is not SessionState.ACTIVE:
         return refused(Why.SESSION_ENDED if state is SessionState.ENDED else Why.MAXIMUM_REACHED)
+    # Rounded down it would be `expires_in: 0`, which clients take for "never" (RFC 6749 §5.1).
+    has_a_second = whole_seconds(session.expires_at - now) > 0
     generations_late = session.generation - token.generation
     if generations_late == 0:
+        if not has_a_second:
+            return refused(Why.MAXIMUM_REACHED)
         return _rotate(session, spent, client, scopes, user_agent, entropy, now)
     if generations_late > 1:
         return _end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
@@ -153,6 +158,8 @@ def refresh(
         return _end_by_replay(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
     if policy.compare_user_agent and user_agent != session.rotated_user_agent:
         return _end_by_replay(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
+    if not has_a_second:
+        return refused(Why.MAXIMUM_REACHED)
     if session.salt is None or min(latest, now) > grace_ends_at:
         return refused(Why.ARRIVAL_UNKNOWN)
     return _repeat(session, session.salt, spent, scopes, user_agent, now)
@@ -244,7 +251,10 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
 
 
 def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
-    """End the session a token belongs to, spent ones included (READINGS 7); always the same answer."""
+    """End the session a token belongs to, by spent refresh tokens too (READINGS 7); always the same answer.
+
+    A spent access token belongs to none any more (READINGS 54).
+    """
     found = _find_own(secret, client, snapshot)
     if found is None or state_of(found[0], snapshot, now) is not SessionState.ACTIVE:
         return Decision(Done())

@@ -165,6 +165,8 @@ _TOKEN_OPERATIONS: Final = {
         "End the session of a token",
         {"token": text(1), "token_type_hint": optional(text())},
         Reply("Done, or nothing to do; the body is empty."),
+        "By the current access token or any refresh token of the session, spent ones too. An access token "
+        "that a refresh replaced is known no more: revoke by the refresh token.",
     ),
 }
 
