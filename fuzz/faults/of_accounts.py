@@ -48,6 +48,13 @@ FAULTS: Final = (
     ),
     *(_above(*row) for row in _ABOVE),
     *mistakes_in(
+        "ostiary_core.users.user_administration.force_out_session",
+        (
+            *("ends-login-above", "a login of an account above is ended"),
+            *("if user is not None and is_out_of_reach(", "if False and is_out_of_reach("),
+        ),
+    ),
+    *mistakes_in(
         "ostiary_core.users.user_administration.change",
         (
             *("phone-moves-alone", "another telephone number by an administrator ends nothing"),

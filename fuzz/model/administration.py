@@ -181,5 +181,8 @@ def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refused("A0404", "no such running session")
     if session.user is None and not is_super(realm, call, now):
         return refused("A0404", "client-credentials sessions are a super administrator's to see")
+    if session.client is None and session.user is not None:
+        allowed = allowed_by(realm, session.user.roles)
+        require_reach(realm, call, now, allowed, "a login of whom the caller may not force out is out of reach")
     session.ended = True
     return Verdict(DONE, "administrator force-logs-out one session: it ends")

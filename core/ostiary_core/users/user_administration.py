@@ -6,7 +6,8 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
   session and unredeemed code of the user, login sessions included; enabling brings none back.
 - There is always an enabled super administrator: the role counts its enabled holders.
 - Nobody reaches above themselves (READINGS 40): a role goes only to and from users by someone with its
-  permissions, and whoever has one is changed in nothing by anybody who lacks them.
+  permissions, and whoever has one is changed in nothing by anybody who lacks them. To end one of their login
+  sessions counts as forcing them out; sessions of applications may be ended by whoever may end sessions.
 - A deleted user's names are free again; the identifier is never used twice.
 """
 
@@ -244,7 +245,8 @@ def withdraw_consent(
 
 
 def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
-    """End one session; one of client credentials only by a super administrator ("Session (grant)")."""
+    """End one session; one of client credentials only by a super administrator ("Session (grant)"), a login
+    session only by someone who may force its user out."""
     who = check_permission(event.caller, Permission.ONLINE_KILL, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -253,6 +255,11 @@ def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instan
         return refused(Why.NOT_FOUND)
     if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
         return refused(Why.NOT_FOUND)
+    if stored.kind is SessionKind.LOGIN and stored.user_id is not None:
+        # It is what its user administers with; applications may be shut out by anybody who watches over them.
+        user = snapshot.user(stored.user_id)
+        if user is not None and is_out_of_reach(user, who, snapshot):
+            return refused(Why.PERMISSION_MISSING)
     changes, fact = session.end(stored, Why.SESSION_FORCED_OUT, now, actor_id=actor_id_of(who))
     return Decision(Done(), changes, (fact,))
 

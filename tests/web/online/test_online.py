@@ -191,6 +191,30 @@ async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
     assert not await served.api().is_active(app, token)
 
 
+async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_not(
+    served: Served, api: Api
+) -> None:
+    """To end somebody's login counts as forcing them out (READINGS 40, 55)."""
+    app = await served.client()
+    pair = await served.tokens(app)
+    guard = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
+    own = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL, username="other")
+    browser = served.browser()
+    await browser.sign_in("holder", "the holder's")
+    logins = await listed(api, kind="login")
+    for login in (one for one in logins if one["username"] == "admin"):
+        refused(await guard.call("DELETE", f"{PATH}/{login['id']}"), 403, "A0403")
+        asked = await browser.get(f"/admin/online/{login['id']}/end")
+        assert (await browser.submit(asked, to=f"/admin/online/{login['id']}/end")).status_code == 403
+    succeeded(await api.call("GET", "/api/auth/me"))
+    [equal] = [one for one in logins if one["username"] == "other"]
+    succeeded(await guard.call("DELETE", f"{PATH}/{equal['id']}"))
+    refused(await own.call("GET", "/api/auth/me"), 401, "A1001")
+    [session] = await listed(api, kind="oauth")
+    succeeded(await guard.call("DELETE", f"{PATH}/{session['id']}"))
+    assert not await api.is_active(app, pair["access_token"])
+
+
 async def seen_on_pages(browser: Browser) -> list[str]:
     """How many sessions of the client its page counts, and each question before one of its actions."""
     shown = (await browser.get("/admin/clients/app")).text
