@@ -183,6 +183,6 @@ def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refused("A0404", "client-credentials sessions are a super administrator's to see")
     if session.client is None and session.user is not None:
         allowed = allowed_by(realm, session.user.roles)
-        require_reach(realm, call, now, allowed, "a login of whom the caller may not force out is out of reach")
+        require_reach(realm, call, now, allowed, "a login of who is above is out of reach")
     session.ended = True
     return Verdict(DONE, "administrator force-logs-out one session: it ends")

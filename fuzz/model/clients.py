@@ -1,6 +1,6 @@
 """What must be answered to administrators of clients."""
 
-from fuzz.model.permissions import require_permission
+from fuzz.model.permissions import SEES_CLIENTS, require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     BUILT_IN,
@@ -122,7 +122,7 @@ def force_out_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdi
 
 
 def show_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    require_permission(realm, call, now)
+    require_permission(realm, call, now, *SEES_CLIENTS)
     client = realm.clients.get(call.client_id or "")
     if call.client_id in BUILT_IN:
         noted: tuple[int | None, ...] = (None, None, 0, None)

@@ -29,20 +29,21 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.FORCE_OUT_CLIENT: "oauth.client.update",
     Verb.END_OLD_SECRET: "oauth.client.update",
     Verb.DELETE_CLIENT: "oauth.client.delete",
-    Verb.SHOW_CLIENT: "oauth.client.list",
 }
-ALL_PERMISSIONS: Final = tuple(
-    sorted({*PERMISSION.values(), "iam.user.list", "iam.role.list", "monitor.online.list", "audit.read"})
-)
+SEES_CLIENTS: Final = ("oauth.client.list", "oauth.client.update", "oauth.client.delete")
+"""Each of these is enough to see a client: who may change or delete it sees what it is."""
+_TO_READ: Final = ("oauth.client.list", "iam.user.list", "iam.role.list", "monitor.online.list", "audit.read")
+ALL_PERMISSIONS: Final = tuple(sorted({*PERMISSION.values(), *_TO_READ}))
 
 
-def require_permission(realm: Realm, call: Call, now: int, permission: str | None = None) -> None:
-    """Raises `Refusal` where a caller may not administer; the operator, who has no login, may."""
+def require_permission(realm: Realm, call: Call, now: int, *permissions: str) -> None:
+    """Raises `Refusal` where a caller holds none of these permissions, or not the one that the verb asks for;
+    the operator, who has no login, may do everything."""
     if call.login is None:
         return
     user = realm.require_login(call, now)
-    needed = permission or PERMISSION[call.verb]
-    if not user.super_administrator and needed not in allowed_by(realm, user.roles):
+    enough = permissions or (PERMISSION[call.verb],)
+    if not user.super_administrator and allowed_by(realm, user.roles).isdisjoint(enough):
         raise Refusal(refused("A0403", "no permission"))
 
 

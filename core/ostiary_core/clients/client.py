@@ -12,7 +12,7 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ostiary_core import events as e
 from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT, read_client_fields
@@ -34,6 +34,7 @@ from ostiary_core.oauth.authentication import (
     actor_id_of,
     check_permission,
     check_super_administrator,
+    require_any_permission,
     require_permission,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_client
@@ -50,6 +51,10 @@ def built_in_client(client_id: str, now: Instant) -> Client:
         created_at=now,
         updated_at=now,
     )
+
+
+_SEEING: Final = (Permission.CLIENT_LIST, Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE)
+"""Each of these is enough to see one: who may change or delete it sees what it is."""
 
 
 def _find_client(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Client | Why:
@@ -98,7 +103,9 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
     return register(new, snapshot, now)
 
 
-@require_permission(Permission.CLIENT_LIST, _find_client)
+@require_any_permission(
+    (Permission.CLIENT_LIST, Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE), _find_client
+)
 def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one client, which may be one of the backend's own."""
     return Decision(ClientKnown(client))

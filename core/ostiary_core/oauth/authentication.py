@@ -1,7 +1,7 @@
 """Authentication of callers: clients by their secrets, users by the token of a login session."""
 
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -148,12 +148,20 @@ def is_out_of_reach(user: User, who: Actor, snapshot: Snapshot) -> bool:
 
 def check_permission(caller: Caller, permission: Permission, snapshot: Snapshot, now: Instant) -> Actor | Why:
     """Return the caller if signed in, past a forced password change, with `permission`; else why not."""
+    return check_any_permission(caller, (permission,), snapshot, now)
+
+
+def check_any_permission(
+    caller: Caller, permissions: Collection[Permission], snapshot: Snapshot, now: Instant
+) -> Actor | Why:
+    """Return the caller if signed in, past a forced password change, with one of these; else why not."""
     if isinstance(caller, Operator):
         return caller
     who = find_person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return who
-    return who if permission.value in permissions_of(who.user, snapshot) else Why.PERMISSION_MISSING
+    is_allowed = not {each.value for each in permissions}.isdisjoint(permissions_of(who.user, snapshot))
+    return who if is_allowed else Why.PERMISSION_MISSING
 
 
 def check_super_administrator(caller: Caller, snapshot: Snapshot, now: Instant) -> Actor | Why:
@@ -177,7 +185,14 @@ GuardedHandler = Callable[Concatenate[E, Actor, R, Snapshot, Instant, P], Decisi
 def require_permission(
     permission: Permission, find: Callable[[Any, Actor, Snapshot], R | Why]
 ) -> Callable[[GuardedHandler[E, R, P]], Handler[E, P]]:
-    """Let a rule decide only for callers with `permission`, and only on what `find` finds for them.
+    """Let a rule decide only for callers with `permission`, and only on what `find` finds for them."""
+    return require_any_permission((permission,), find)
+
+
+def require_any_permission(
+    permissions: Collection[Permission], find: Callable[[Any, Actor, Snapshot], R | Why]
+) -> Callable[[GuardedHandler[E, R, P]], Handler[E, P]]:
+    """Let a rule decide only for callers with one of `permissions`, and only on what `find` finds for them.
 
     The rule is given both. Else the event is refused, for the permission before anything is looked up.
     """
@@ -186,7 +201,7 @@ def require_permission(
         def decide(
             event: E, snapshot: Snapshot, now: Instant, /, *args: P.args, **kwargs: P.kwargs
         ) -> Decision:
-            who = check_permission(event.caller, permission, snapshot, now)
+            who = check_any_permission(event.caller, permissions, snapshot, now)
             if isinstance(who, Why):
                 return refused(who)
             found = find(event, who, snapshot)

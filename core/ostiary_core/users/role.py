@@ -32,6 +32,7 @@ from ostiary_core.oauth.authentication import (
     actor_id_of,
     check_permission,
     is_above,
+    require_any_permission,
     require_permission,
 )
 
@@ -54,6 +55,10 @@ ROLE_FIELDS: Final[tuple[RecordField[Role], ...]] = (
 _KNOWN: Final = frozenset({"id", "code", "builtIn", *(field.name for field in ROLE_FIELDS)})
 
 
+_SEEING: Final = (Permission.ROLE_LIST, Permission.ROLE_UPDATE, Permission.ROLE_DELETE)
+"""Each of these is enough to see one: who may change or delete it sees what it is."""
+
+
 def _find_role(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role | Why:
     return snapshot.role(event.role_id) or Why.NOT_FOUND
 
@@ -63,7 +68,7 @@ def _find_changeable(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role |
     return Why.ROLE_PROTECTED if isinstance(role, Role) and role.built_in else role
 
 
-@require_permission(Permission.ROLE_LIST, _find_role)
+@require_any_permission(_SEEING, _find_role)
 def show(event: e.RoleRequested, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one role."""
     return Decision(RoleKnown(role))

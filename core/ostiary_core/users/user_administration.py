@@ -13,6 +13,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from ostiary_core import events as e
 from ostiary_core.events.event import AccountEvent
@@ -38,12 +39,16 @@ from ostiary_core.oauth.authentication import (
     is_above,
     is_out_of_reach,
     is_super_administrator,
+    require_any_permission,
     require_permission,
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user
 from ostiary_core.users.own_account import find_named_user, with_new_password
 from ostiary_core.users.user_fields import NEW_USER, USER_FIELDS, read_user_fields
+
+_SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
+"""Each of these is enough to see one: who may change or delete it sees what it is."""
 
 
 def _find_user(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
@@ -58,7 +63,7 @@ def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User |
     return Why.PERMISSION_MISSING if is_beyond else user
 
 
-@require_permission(Permission.USER_LIST, _find_user)
+@require_any_permission(_SEEING, _find_user)
 def show(event: e.UserRequested, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one account."""
     return Decision(UserKnown(user))

@@ -131,10 +131,19 @@ def _faults(start: Instant, end: Instant) -> tuple[FieldFault, ...]:
 
 
 async def findings_for(context: RequestContext) -> list[Finding]:
-    """What the server finds of itself, of clients only for those who may see them."""
+    """What the server finds: of clients for those who may see them, of itself for super administrators.
+
+    Of itself it tells paths, addresses and settings, which no permission of the monitor is for.
+    """
     sees_clients = Permission.CLIENT_LIST.value in context.account.permissions
+    if not sees_clients and not context.is_super_administrator:
+        return []
     found = await context.backing.self_check.findings()
-    return [each for each in found if sees_clients or not each.about.startswith("client ")]
+    return [
+        each
+        for each in found
+        if (sees_clients if each.about.startswith("client ") else context.is_super_administrator)
+    ]
 
 
 def _record(

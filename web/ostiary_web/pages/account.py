@@ -92,7 +92,7 @@ async def _account(page: PageContext, reply: Refused | None = None) -> Response:
         "account.html",
         place=_ACCOUNT,
         refused=reply,
-        notice=page.text("page.done") if request.args.get("done") else None,
+        notice=page.done_notice,
         zones=zone_names(),
         zone=zone_for(None, page.user).key,
     )

@@ -57,8 +57,11 @@ _PLACES: Final = (
     ("/account/sessions", "page.nav_sessions", None),
     ("/admin", "page.nav_overview", Permission.ONLINE_LIST),
     ("/admin/clients", "page.nav_clients", Permission.CLIENT_LIST),
+    ("/admin/clients/new", "page.client_new", Permission.CLIENT_CREATE),
     ("/admin/people", "page.nav_people", Permission.USER_LIST),
+    ("/admin/people/new", "page.person_new", Permission.USER_CREATE),
     ("/admin/roles", "page.nav_roles", Permission.ROLE_LIST),
+    ("/admin/roles/new", "page.role_new", Permission.ROLE_CREATE),
     ("/admin/online", "page.nav_online", Permission.ONLINE_LIST),
     ("/admin/audit", "page.nav_audit", Permission.AUDIT_READ),
 )
@@ -130,16 +133,21 @@ class PageContext:
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
-        """Where this visitor can go, as path and name."""
+        """Where this visitor can go, as path and name; where there is a list, its form is reached from it."""
         if self.user is None or self.user.must_change_password:
             return ()
-        return tuple(
-            (path, self.text(name))
-            for path, name, permission in _PLACES
-            if permission is None or self.may(permission)
-        )
+        found: dict[str, str] = {}
+        for path, name, permission in _PLACES:
+            if path.removesuffix("/new") not in found and (permission is None or self.may(permission)):
+                found[path] = self.text(name)
+        return tuple(found.items())
 
     # --- what it says
+
+    @property
+    def done_notice(self) -> str | None:
+        """The words for what was done before, where the address says that something was."""
+        return self.text("page.done") if request.args.get("done") else None
 
     def moment(self, instant: Instant, *, seconds: bool = False) -> Markup:
         """A time as this visitor reads it, and how long ago it was."""

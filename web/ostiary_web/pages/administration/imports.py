@@ -10,6 +10,7 @@ from ostiary_web.api.resources.imports import Imported, take_sheet
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
+from ostiary_web.pages.administration.way_back import HOME
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -49,6 +50,7 @@ async def _form(
         heading=page.text(
             "page.of", action=page.text("page.import"), name=resource.list_view.title(page.language)
         ),
+        back=place if page.may(resource.permissions.list) else HOME,
         template_address=f"{resource.path}/import-template",
         done=done,
     )

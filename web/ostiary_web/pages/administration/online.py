@@ -16,7 +16,7 @@ from ostiary_web.pages.addresses import see_other
 from ostiary_web.pages.administration.finding_people import people_meant
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table, narrow_table, show_table
-from ostiary_web.pages.administration.way_back import address_of_list, with_way_back
+from ostiary_web.pages.administration.way_back import HOME, address_of_list, as_done, with_way_back
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -94,7 +94,7 @@ async def ask_to_end(page: PageContext, session_id: str) -> Response:
         heading=page.text("page.online_end"),
         will=page.text("page.online_end_will"),
         action_name=page.text("page.online_end"),
-        back=address_of_list(_PLACE),
+        back=_list_or_home(page),
         action=with_way_back(f"{_PLACE}/{session_id}/end"),
     )
 
@@ -107,4 +107,9 @@ async def end(page: PageContext, session_id: str) -> Response:
     except RequestRefused as refusal:
         if refusal.reply.why is not Why.NOT_FOUND:
             raise
-    return page.redirect(address_of_list(_PLACE))
+    there = _list_or_home(page)
+    return page.redirect(as_done(there) if there == HOME else there)
+
+
+def _list_or_home(page: PageContext) -> str:
+    return address_of_list(_PLACE) if page.may(Permission.ONLINE_LIST) else HOME

@@ -16,9 +16,10 @@ from ostiary_web.api.resources.users import RESOURCE, password_reset
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction, action_event, deletion, switching
-from ostiary_web.pages.administration.records import Form, Pages, pages_of
+from ostiary_web.pages.administration.records import Form, Pages, page_of_record, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table
+from ostiary_web.pages.administration.way_back import as_done
 from ostiary_web.pages.applications import find_grant, shown_grant
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import zone_names
@@ -53,6 +54,7 @@ async def _more(page: PageContext, user: User | None) -> dict[str, Any]:
     roles = await page.request.look(_all_roles)
     grants = [] if user is None else await grants_of(page.request, user.user_id)
     return {
+        "reads_trail": page.may(Permission.AUDIT_READ),
         "applications": [shown_grant(page, grant) for grant in grants],
         "roles": [(role.role_id, role.name) for role in roles],
         "zones": zone_names(),
@@ -88,41 +90,41 @@ _TABLE: Final = Table(
 
 _ENABLE, _DISABLE = switching(RESOURCE, "page.person_disable_will")
 
-people_pages = pages_of(
-    Pages(
-        resource=RESOURCE,
-        table=_TABLE,
-        new="page.person_new",
-        item_template="administration/person.html",
-        form_template="administration/person_form.html",
-        fields_of=_fields_of,
-        values_of=_values_of,
-        ticked=("roleIds",),
-        actions=(
-            _ENABLE,
-            RecordAction(
-                path="reset-password",
-                name="page.person_reset",
-                will="page.person_reset_will",
-                permission=Permission.USER_UPDATE,
-                event=_reset,
-                asks_password=True,
-            ),
-            RecordAction(
-                path="force-out",
-                name="page.person_force",
-                will="page.person_force_will",
-                permission=Permission.USER_UPDATE,
-                event=action_event(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
-            ),
-            _DISABLE,
-            deletion(RESOURCE, "page.person_delete_will"),
+_PAGES: Final = Pages(
+    resource=RESOURCE,
+    table=_TABLE,
+    new="page.person_new",
+    item_template="administration/person.html",
+    form_template="administration/person_form.html",
+    fields_of=_fields_of,
+    values_of=_values_of,
+    ticked=("roleIds",),
+    actions=(
+        _ENABLE,
+        RecordAction(
+            path="reset-password",
+            name="page.person_reset",
+            will="page.person_reset_will",
+            permission=Permission.USER_UPDATE,
+            event=_reset,
+            asks_password=True,
         ),
-        more=_more,
-        running=_running,
-        is_fixed=lambda user: False,
-    )
+        RecordAction(
+            path="force-out",
+            name="page.person_force",
+            will="page.person_force_will",
+            permission=Permission.USER_UPDATE,
+            event=action_event(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
+        ),
+        _DISABLE,
+        deletion(RESOURCE, "page.person_delete_will"),
+    ),
+    more=_more,
+    running=_running,
+    is_fixed=lambda user: False,
 )
+
+people_pages = pages_of(_PAGES)
 
 
 _WITHDRAWAL: Final = f"{_PLACE}/<item_id>/applications/<client_id>/withdraw"
@@ -143,7 +145,7 @@ async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Re
         heading=page.text("page.withdraw_sure", name=found.name),
         will=page.text("page.person_withdraw_will", name=user.name, count=found.session_count),
         action_name=page.text("page.withdraw"),
-        back=f"{_PLACE}/{item_id}",
+        back=page_of_record(page, _PAGES, item_id),
         action=f"{_PLACE}/{item_id}/applications/{client_id}/withdraw",
     )
 
@@ -154,4 +156,4 @@ async def withdraw(page: PageContext, item_id: str, client_id: str) -> Response:
     await page.request.decide(
         ConsentWithdrawnByAdministrator(caller=page.request.caller, user_id=item_id, client_id=client_id)
     )
-    return page.redirect(f"{_PLACE}/{item_id}?done=1")
+    return page.redirect(as_done(page_of_record(page, _PAGES, item_id)))

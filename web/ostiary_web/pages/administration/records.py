@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
-from quart import Response, request
+from quart import Response
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.http.envelope import field_text
@@ -22,7 +22,7 @@ from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction
 from ostiary_web.pages.administration.imports import add_import
 from ostiary_web.pages.administration.tables import Table, narrow_table, show_table
-from ostiary_web.pages.administration.way_back import address_of_list, with_way_back
+from ostiary_web.pages.administration.way_back import HOME, address_of_list, as_done, with_way_back
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.texts import TextFamily
@@ -112,7 +112,7 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
             standing = described.values_of(item)
             touched = {name: value for name, value in fields.items() if shown.get(name) != value}
             return await _form(page, described, item, {**standing, **touched}, refusal.reply)
-        return page.redirect(with_way_back(f"{place}/{item_id}?done=1"))
+        return page.redirect(_address_after(page, described, item_id))
 
     add_import(routes, resource, place)
     for action in described.actions:
@@ -138,13 +138,37 @@ def _add_action(routes: PageRoutes, described: Pages[T, V], action: RecordAction
             return await _question(page, described, action, item, refusal.reply)
         if isinstance(reply, SecretIssued):
             return await _made(page, described, reply)
-        there = address_of_list(place) if action.leaves else with_way_back(f"{place}/{item_id}?done=1")
-        return page.redirect(there)
+        is_there = not action.leaves
+        return page.redirect(_address_after(page, described, item_id if is_there else None))
 
     if action.will is not None:
         routes.add_url_rule(path, f"ask_{action.path}", ask, methods=["GET"], gate=gate)
     form_is_on = f"{place}/{{item_id}}" + ("" if action.will is None else f"/{action.path}")
     routes.add_url_rule(path, f"do_{action.path}", do, methods=["POST"], gate=gate, form_is_on=form_is_on)
+
+
+# --- where to, for whoever holds some of the permissions alone
+
+
+def page_of_record(page: PageContext, described: Pages[Any, Any], item_id: str) -> str:
+    """The page of a record that this visitor may open, with the way back to the list."""
+    place, may = described.table.place, described.resource.permissions
+    if page.may(may.list):
+        return with_way_back(f"{place}/{item_id}")
+    return f"{place}/{item_id}/edit" if page.may(may.update) else HOME
+
+
+def page_of_list(page: PageContext, described: Pages[Any, Any]) -> str:
+    """The list as it was left; the first page for a visitor who may not see it."""
+    return address_of_list(described.table.place) if page.may(described.resource.permissions.list) else HOME
+
+
+def _address_after(page: PageContext, described: Pages[Any, Any], item_id: str | None) -> str:
+    """Where one comes to after something was done with a record, or after it is gone."""
+    if item_id is not None:
+        return as_done(page_of_record(page, described, item_id))
+    there = page_of_list(page, described)
+    return as_done(there) if there == HOME else there
 
 
 # --- for what
@@ -195,7 +219,8 @@ async def _made(page: PageContext, described: Pages[T, V], reply: Reply) -> Resp
     assert item is not None
     if isinstance(reply, SecretIssued):
         return await _item(page, described, item, secret=reply.secret.reveal())
-    return page.redirect(f"{described.table.place}/{described.resource.identify(item)}?done=1")
+    there = page_of_record(page, described, described.resource.identify(item))
+    return page.redirect(as_done(f"{described.table.place}/new" if there == HOME else there))
 
 
 async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str | None = None) -> Response:
@@ -211,9 +236,9 @@ async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str 
         item=item,
         shown=shown,
         secret=secret,
-        notice=page.text("page.done") if request.args.get("done") else None,
+        notice=page.done_notice,
         running=await described.running(page.request, item_id),
-        list_address=address_of_list(described.table.place),
+        list_address=address_of_list(described.table.place) if page.may(resource.permissions.list) else None,
         list_name=page.text(described.table.heading),
         address_of_item=f"{described.table.place}/{item_id}",
         way_back=with_way_back(""),
@@ -260,9 +285,17 @@ async def _form(
         wrong=by_field,
         shown=msgspec.json.encode(shown or standing).decode(),
         action=f"{place}/new" if item is None else with_way_back(f"{address}/edit"),
-        back=place if item is None else with_way_back(address),
+        back=_back(page, described, item),
+        notice=None if reply is not None else page.done_notice,
         more=await described.more(page, item),
     )
+
+
+def _back(page: PageContext, described: Pages[T, V], item: T | None) -> str:
+    """Where a form is left to: the record's own page, but never the form itself."""
+    if item is None or not page.may(described.resource.permissions.list):
+        return page_of_list(page, described)
+    return page_of_record(page, described, described.resource.identify(item))
 
 
 def _by_field(page: PageContext, faults: tuple[FieldFault, ...], standing: Values) -> Mapping[str, str]:
@@ -298,7 +331,7 @@ async def _question(
         heading=page.text("page.of", action=page.text(action.name), name=resource.label(item)),
         will=page.text(action.will or action.name, count=count, name=resource.label(item)),
         action_name=page.text(action.name),
-        back=with_way_back(f"{place}/{item_id}"),
+        back=page_of_record(page, described, item_id),
         action=with_way_back(f"{place}/{item_id}/{action.path}"),
         asks_password=action.asks_password,
         asks_overlap=action.asks_overlap,

@@ -8,6 +8,9 @@ from urllib.parse import parse_qsl, urlencode
 
 from quart import request
 
+HOME: Final = "/"
+"""Where who may see no list comes back to."""
+
 _BACK: Final = "back"
 _LONGEST: Final = 2_000
 _MOST_PARAMETERS: Final = 60
@@ -25,6 +28,11 @@ def with_way_back(address: str, query: str | None = None) -> str:
     if not query or len(query) > _LONGEST:
         return address
     return f"{address}{'&' if '?' in address else '?'}{urlencode({_BACK: query})}"
+
+
+def as_done(address: str) -> str:
+    """The address of a page that says that what was asked for is done (`PageContext.done_notice`)."""
+    return f"{address}{'&' if '?' in address else '?'}done=1"
 
 
 def _query() -> str:

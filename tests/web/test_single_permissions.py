@@ -1,0 +1,186 @@
+"""Whoever holds one permission alone can use all that it opens: each route finds its record, and what a page
+leads to opens."""
+
+import re
+from dataclasses import dataclass
+from html import unescape
+from typing import Any
+
+import httpx
+
+from ostiary_core.model.permissions import Permission
+from tests.web.callers import Api, Browser, form_token_in
+from tests.web.envelopes import succeeded
+from tests.web.holders import holder_of
+from tests.web.resources.sheets import sheet_of
+from tests.web.served import Served
+from tests.web.test_gate import Route, with_permission
+
+_ASIDE = ("/language", "/static/", "/logout")
+"""What a page links to whoever sees it."""
+
+
+@dataclass
+class Records:
+    """Records to do something with, new ones for each request."""
+
+    served: Served
+    root: Api
+    made: int = 0
+
+    async def address_of(self, route: Route) -> str:
+        """Make what the variable parts of a path name, and return the path to it."""
+        self.made += 1
+        name = f"made-{self.made}"
+        path = route.path
+        if "/clients" in path and "people" not in path and "/users" not in path:
+            await self.served.client(name)
+            if "old-secret" in path:
+                await self.root.call("POST", f"/api/oauth/clients/{name}/secret", {"keepOldForSeconds": 3600})
+            return re.sub("<[^>]+>", name, path)
+        if "/roles" in path:
+            succeeded(await self.root.call("POST", "/api/iam/roles", {"code": name, "name": "R"}), 201)
+            return re.sub("<[^>]+>", name, path)
+        user_id = await self.served.user(name, "a password")
+        if "<client_id>" in path:
+            await self.served.tokens(await self.served.client(f"{name}-app"), name, "a password")
+            path = path.replace("<client_id>", f"{name}-app")
+        if "<session_id>" in path:
+            api = self.served.api()
+            await api.sign_in(name, "a password")
+            listed = await self.root.call("GET", "/api/monitor/online-users", params={"userId": user_id})
+            [session] = succeeded(listed)["items"]
+            path = path.replace("<session_id>", session["id"])
+        return re.sub("<[^>]+>", user_id, path)
+
+    def content_for(self, route: Route, address: str) -> dict[str, Any]:
+        """Make what a request may send: right values, as JSON or in a form."""
+        self.made += 1
+        name, last = f"sent-{self.made}", address.rpartition("/")[2]
+        new: dict[str, dict[str, Any]] = {
+            "clients": {"clientId": name, "name": "C", "grantTypes": ["client_credentials"]},
+            "roles": {"code": name, "name": "R"},
+            "people": {"username": name, "name": "U", "password": "long enough"},
+        }
+        new["users"] = new["people"]
+        kind = next(part for part in (*address.split("/"), "users") if part in new)
+        if last == "import":
+            columns = {column: value for column, value in new[kind].items() if column != "grantTypes"}
+            columns |= {"grantTypes": "client_credentials"} if kind == "clients" else {}
+            rows = [[*columns], [*columns.values()]]
+            return {"files": {"file": ("rows.xlsx", sheet_of(rows))}, "data": {"mode": "insert"}}
+        match route.method, last:
+            case "POST", "new" | "clients" | "roles" | "users":
+                return new[kind]
+            case "POST", "clients" | "roles" | "users":
+                return new[last]
+            case "POST", "edit":
+                kept = {"clientId", "code", "password"}
+                return {
+                    field: value for field, value in new[address.split("/")[2]].items() if field not in kept
+                }
+            case "PUT", "enabled":
+                return {"enabled": True}
+            case _, "password" | "reset-password":
+                return {"password": "long enough"}
+            case "PUT", _:
+                return {"name": "Another"}
+        return {}
+
+
+async def holders(served: Served) -> dict[Permission, tuple[Api, Browser]]:
+    """Somebody for each permission, with a program and a browser."""
+    found = {}
+    for permission in Permission:
+        name = f"has-{permission.replace('.', '-')}"
+        api, browser = await holder_of(served, permission, username=name), served.browser()
+        await browser.sign_in(name, "the holder's")
+        found[permission] = (api, browser)
+    return found
+
+
+async def test_one_permission_alone_opens_all_of_its_routes_and_what_its_pages_lead_to(
+    served: Served, monkeypatch: Any
+) -> None:
+    records = Records(served, await served.administrator())
+    held = await holders(served)
+    for route, permission in with_permission():
+        api, browser = held[permission]
+        address = await records.address_of(route)
+        if not route.is_page:
+            await _call(api, records, route, address)
+            continue
+        response = await _ask(browser, records, route, address)
+        if response.status_code == 303:
+            response = await browser.follow(response)
+        assert response.status_code == 200, (str(route), response.status_code, str(response.url))
+        for link in _links_of(response):
+            found = await browser.get(link)
+            assert found.status_code in (200, 303), f"{route} leads to {link}: {found.status_code}"
+
+
+async def _call(api: Api, records: Records, route: Route, address: str) -> None:
+    content = records.content_for(route, address)
+    if address.endswith("batch-delete"):
+        kind = Route(f"{route.path.removesuffix('batch-delete')}<record_id>", "DELETE", False, route.gate)
+        content = {"ids": [(await records.address_of(kind)).rpartition("/")[2]]}
+    sent = {} if route.method == "GET" else content if "files" in content else {"json": content or None}
+    response = await api.call(route.method, address, **sent)
+    assert response.status_code in (200, 201), (str(route), response.text)
+
+
+async def _ask(browser: Browser, records: Records, route: Route, address: str) -> httpx.Response:
+    if route.method == "GET":
+        return await browser.get(address)
+    sent = records.content_for(route, address)
+    token = {"form_token": form_token_in(await browser.get("/"))}
+    if "files" in sent:
+        return await browser.post(address, files=sent["files"], data={**sent["data"], **token}, headers=_OWN)
+    return await browser.post(address, data={**sent, **token}, headers=_OWN)
+
+
+_OWN = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+
+
+def _links_of(page: httpx.Response) -> set[str]:
+    """Where a page leads, within the site."""
+    found = {unescape(each).partition("#")[0] for each in re.findall('href="(/[^"]*)"', page.text)}
+    return {each for each in found if each and not each.startswith(_ASIDE)}
+
+
+async def test_server_findings_are_for_super_administrators_and_clients_for_who_sees_clients(
+    served: Served,
+) -> None:
+    """The server tells of itself where its files lie and how it is set up."""
+    await served.client(redirectUris=["http://localhost/callback"])
+    for names, sees_server, sees_clients in (
+        ([Permission.ONLINE_LIST], False, False),
+        ([Permission.ONLINE_LIST, Permission.CLIENT_LIST], False, True),
+        (list(Permission), False, True),
+        (None, True, True),
+    ):
+        if names is None:
+            api, browser = await served.administrator(), served.browser()
+            await browser.sign_in()
+        else:
+            username = f"holds-{len(names)}"
+            api, browser = await holder_of(served, *names, username=username), served.browser()
+            await browser.sign_in(username, "the holder's")
+        told = succeeded(await api.call("GET", "/api/monitor/overview"))["state"]["findings"]
+        about = {finding["about"] for finding in told}
+        shown = (await browser.get("/admin")).text
+        assert ("client app" in about, "client app" in shown) == (sees_clients, sees_clients)
+        assert ("PUBLIC_URL" in about, "PUBLIC_URL" in shown) == (sees_server, sees_server)
+        assert str(served.application.settings.data_dir) not in shown or sees_server
+
+
+async def test_who_may_only_register_is_led_to_the_form_and_told_that_it_was_done(served: Served) -> None:
+    await holder_of(served, Permission.USER_CREATE)
+    browser = served.browser()
+    await browser.sign_in("holder", "the holder's")
+    form = await browser.get("/admin/people/new")
+    assert 'href="/admin/people/new"' in (await browser.get("/")).text
+    sent = {"username": "anna", "name": "Anna", "password": "anna's password"}
+    sent["form_token"] = form_token_in(form)
+    done = await browser.follow(await browser.post("/admin/people/new", data=sent, headers=_OWN))
+    assert (done.status_code, "Saved." in done.text) == (200, True)
