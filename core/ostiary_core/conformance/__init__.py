@@ -9,9 +9,9 @@ project are held to the very same checks.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from ostiary_core.conformance import lists, records, turns
+from ostiary_core.conformance import histories, lists, records, retention, turns
 from ostiary_core.conformance.bench import AtOnce, Bench, Broken, CheckedStore
 
 __all__ = ["AtOnce", "CheckedStore", "Finding", "Report", "check_store"]
@@ -73,12 +73,15 @@ def check_store(
         checks += turns.CHECKS_AT_ONCE
     else:
         left_out.append("callers at the same time were not tried: give `at_once`")
-    if all(hasattr(make(), name) for name in ("page", "items_after", "session_history", "last_used")):
-        checks += lists.CHECKS
-    else:
-        left_out.append(
-            "lists were not looked at: the store lacks `page`, `items_after`, `session_history`, `last_used`"
-        )
+    store = make()
+    for what, names, more in _OPTIONAL:
+        missing = [name for name in names if not hasattr(store, name)]
+        if missing:
+            left_out.append(
+                f"{what} not looked at: the store lacks {', '.join(f'`{name}`' for name in missing)}"
+            )
+        else:
+            checks += more
     passed, findings = [], []
     for check in checks:
         name = check.__name__.replace("_", " ")
@@ -88,6 +91,14 @@ def check_store(
         else:
             findings.append(Finding(name, wrong))
     return Report(tuple(passed), tuple(findings), tuple(left_out))
+
+
+_OPTIONAL: Final[tuple[tuple[str, tuple[str, ...], tuple[Callable[[Bench], None], ...]], ...]] = (
+    ("lists were", ("page", "items_after", "last_used"), lists.CHECKS),
+    ("histories of sessions were", ("session_history",), histories.CHECKS),
+    ("what expires was", ("expired", "forget_entries"), retention.CHECKS),
+)
+"""What a store need not have: what it is called, the methods that it takes, and the checks of them."""
 
 
 def _wrong(check: Callable[[Bench], None], bench: Bench) -> str | None:

@@ -187,7 +187,12 @@ class Backend:
 
 
 def a_life() -> Sequence[Wave]:
-    """Run a backend through everything that sessions, users and clients can go through; return its waves.
+    """Return the waves of a backend that went through everything (`live_through`)."""
+    return tuple(live_through().waves)
+
+
+def live_through() -> Backend:
+    """Run a backend through everything that sessions, users and clients can go through; return it.
 
     Every table is written in every way in which the rules write it.
     """
@@ -241,7 +246,7 @@ def a_life() -> Sequence[Wave]:
     here.wait(1)
     here.ask(here.redemption(unasked, "other"), TokensIssued)
     here.wait(1)
-    return tuple(here.waves)
+    return here
 
 
 def _make_expired_records(here: Backend, store: MemoryStore) -> None:

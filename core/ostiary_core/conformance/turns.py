@@ -1,9 +1,20 @@
 """Checks of whole turns: decided as the reference decides, stored whole or not at all, and durable."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, Torn, difference, require
+from ostiary_core import events as e
+from ostiary_core.conformance.bench import (
+    Bench,
+    Broken,
+    CheckedStore,
+    Contents,
+    Interrupted,
+    Torn,
+    difference,
+    require,
+)
 from ostiary_core.conformance.lives import Backend, Wave, a_life, origin_of, registration_of
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
@@ -15,6 +26,8 @@ from ostiary_core.storage.json_codec import to_text
 from ostiary_core.storage.store import LostRace, MemoryStore
 
 _AT_ONCE = 6
+_PATIENCE = 1_000_000
+"""Looks at what another call has done; some tenths of a second."""
 
 Cut = Callable[[Wave], Iterable[tuple[Event, ...]]]
 
@@ -102,6 +115,26 @@ def a_turn_that_fails_leaves_nothing(bench: Bench) -> None:
     store = _require_unchanged(bench, store, before, "a turn with too few origins")
     [decision] = store.turn(two[:1], Instant(2))
     require(isinstance(decision.reply, UserKnown), "after a turn that failed the next one does not work")
+
+
+def a_turn_that_loses_its_race_leaves_nothing(bench: Bench) -> None:
+    """Check that a turn leaves neither records nor entries if one of its writes finds a record in its place.
+
+    One of its accounts has an identifier that is taken, which no turn reads: randomness is never drawn twice.
+    """
+    store = bench.make()
+    taken = registration_of("anna", "taken")
+    store.turn([taken], Instant(1))
+    before = Contents.of(store)
+    for place in range(3):
+        events: list[Event] = [registration_of(name, "one") for name in ("dave", "erin")]
+        events.insert(place, replace(registration_of("fred", "two"), entropy=taken.entropy))
+        try:
+            store.turn(events, Instant(2), [origin_of(number) for number in range(len(events))])
+        except LostRace:
+            store = _require_unchanged(bench, store, before, "a turn that lost its race")
+        else:
+            raise Broken("a turn that lost its race was answered; it must raise LostRace")
 
 
 def _must_raise(
@@ -197,15 +230,75 @@ def _raced(bench: Bench, store: Any, at: Instant, events: Sequence[Event]) -> li
     return list(bench.at_once([persistent(event) for event in events]))
 
 
+def a_record_that_was_made_again_meanwhile_is_not_written_over(bench: Bench) -> None:
+    """Check that a turn loses, or is waited for, where another one deletes and makes again what it has read.
+
+    The new record is at the revision of the old one, so that no guard tells them apart (`Store`).
+    """
+    assert bench.at_once is not None
+    for first_pass in (True, False):
+        store = bench.make()
+        store.turn([_clerk("audit.read")], Instant(1))
+        signs: list[str] = []
+
+        def interrupt(signs: list[str] = signs) -> None:
+            signs.append("has read")
+            _await("made again", signs)
+
+        def change(store: Any = store, interrupt: Any = interrupt, in_events: bool = first_pass) -> None:
+            event = e.RoleChanged(caller=e.Operator(), role_id="clerk", fields={"name": "late"})
+            # The events are gone through for their keys and then decided; the origins are read after that.
+            events = Interrupted([event], 2, interrupt) if in_events else [event]
+            origins = [None] if in_events else Interrupted([None], 1, interrupt)
+            try:
+                store.turn(events, Instant(2), origins)
+            except Exception:  # it lost
+                return
+
+        def make_again(store: Any = store, signs: list[str] = signs) -> str:
+            _await("has read", signs)
+            try:
+                store.turn([e.RoleDeleted(caller=e.Operator(), role_id="clerk")], Instant(2))
+                store.turn([_clerk("iam.user.list")], Instant(2))
+            except Exception:  # it lost
+                return "audit.read"
+            finally:
+                signs.append("made again")
+            return "iam.user.list"
+
+        _, permission = bench.at_once([change, make_again])
+        stored = [role.permissions for role in store.records(Table.ROLE)]
+        require(
+            stored == [(permission,)],
+            "a lost update: a turn wrote over a record that was made again after it had read the one before",
+        )
+
+
+def _clerk(permission: str) -> e.RoleRegistered:
+    fields = {"code": "clerk", "name": "a clerk", "permissions": [permission]}
+    return e.RoleRegistered(caller=e.Operator(), fields=fields)
+
+
+def _await(sign: str, signs: Sequence[str]) -> None:
+    """Wait for another call's sign, but not for ever: a store may let one turn wait for the other."""
+    for _ in range(_PATIENCE):
+        if sign in signs:
+            return
+
+
 CHECKS: tuple[Callable[[Bench], None], ...] = (
     a_turn_of_one_event_is_decided_and_kept,
     a_turn_of_many_events_is_the_same_as_many_turns,
     a_turn_without_events_is_nothing,
     a_user_name_is_given_out_once_in_a_turn,
     a_turn_that_fails_leaves_nothing,
+    a_turn_that_loses_its_race_leaves_nothing,
     no_token_is_kept_in_words,
 )
 
 CHECKS_OF_REOPENING: tuple[Callable[[Bench], None], ...] = (what_was_answered_is_there_after_a_crash,)
 
-CHECKS_AT_ONCE: tuple[Callable[[Bench], None], ...] = (of_all_that_race_for_one_thing_one_gets_it,)
+CHECKS_AT_ONCE: tuple[Callable[[Bench], None], ...] = (
+    of_all_that_race_for_one_thing_one_gets_it,
+    a_record_that_was_made_again_meanwhile_is_not_written_over,
+)

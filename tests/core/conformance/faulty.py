@@ -2,18 +2,15 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from ostiary_core import Decision, Instant, MemoryStore, keys, load, take_turn
+from ostiary_core import Decision, Instant, LostRace, MemoryStore, Snapshot, keys, load, take_turn
 from ostiary_core.events import Event
-from ostiary_core.model.audit import Origin, audit_entries
+from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import Change, Delete, Insert, Update
-from ostiary_core.model.records import Key, Record, Session, Table
+from ostiary_core.model.records import Key, Record, Role, Session, Table
 from ostiary_core.storage.json_codec import identifier_text
-from ostiary_core.storage.listing import GRANTS, GrantedAccess, Listing, Page
 from ostiary_core.storage.store import net_changes
-
-T = TypeVar("T")
 
 
 class LostUpdate(MemoryStore):
@@ -202,15 +199,144 @@ class DeletesLast(MemoryStore):
         return decisions
 
 
-class ConsentsAlone(MemoryStore):
-    """Of what a user lets clients do, a running session that nobody was asked about is left out."""
+class CommitsEachChange(MemoryStore):
+    """A turn commits change by change, as where a connection has `autocommit`."""
 
-    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
-        if listing.resource is not GRANTS:
-            return super().page(listing, now)
-        every = super().page(replace(listing, page=1, page_size=1_000), now).items
-        kept = [item for item in every if not isinstance(item, GrantedAccess) or item.scopes]
-        return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        decisions = take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
+        entries = audit_entries(decisions, origins, now)
+        for change in net_changes(decisions):
+            self.write([change])
+        self._append(entries)
+        return decisions
+
+    def _append(self, entries: Sequence[AuditEntry]) -> None:
+        for entry in entries:
+            self._entries_kept += 1
+            self._audit.append(replace(entry, number=self._entries_kept))
+
+
+class LooksFirst(MemoryStore):
+    """Looks at all guards first, and then commits change by change."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            stored = self.fetch(_record(change).table, [_record(change).key.id])
+            revision = 0 if isinstance(change, Insert) else change.before.revision
+            if [one.revision for one in stored] != [revision] * (revision > 0):
+                raise LostRace
+        for change in changes:
+            super().write([change])
+
+
+def _record(change: Change) -> Record:
+    return change.record if isinstance(change, Insert) else change.before
+
+
+class EntriesOfLostRaces(CommitsEachChange):
+    """The trail is written before the records, and stays where they lose their race."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        decisions = take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
+        self._append(audit_entries(decisions, origins, now))
+        self.write(net_changes(decisions))
+        return decisions
+
+
+class LostRaceAnswered(MemoryStore):
+    """A turn that lost its race is answered as if it had been kept."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        try:
+            return super().turn(events, now, origins)
+        except LostRace:
+            return take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
+
+
+class AbsenceForgotten(CommitsEachChange):
+    """A turn's snapshot has what there is, and not what there is not."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        loaded = load(map(keys, events), self.fetch)
+        there = {key: record for key, record in loaded._records.items() if record is not None}
+        decisions = take_turn(events, Snapshot(there), now, self.policy)
+        entries = audit_entries(decisions, origins, now)
+        self.write(net_changes(decisions))
+        self._append(entries)
+        return decisions
+
+
+class EmptyFetchIsAll(MemoryStore):
+    """Asked for no records it gives all: a condition that is left out where it is empty."""
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        return super().fetch(table, identifiers) if identifiers else self.records(table)
+
+
+class EmptyIsNull(MemoryStore):
+    """An empty text is none, as in Oracle's database."""
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        found = super().fetch(table, identifiers)
+        return [replace(one, name=one.name or "NULL") if isinstance(one, Role) else one for one in found]
+
+
+class PaddedTexts(MemoryStore):
+    """Blanks at the end of a text are lost: a column of type `CHAR`."""
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        found = super().fetch(table, identifiers)
+        return [replace(one, name=one.name.rstrip()) if isinstance(one, Role) else one for one in found]
+
+
+class SortedValues(MemoryStore):
+    """Several values of one field are a set: they come back in another order."""
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        found = super().fetch(table, identifiers)
+        return [
+            replace(one, permissions=tuple(sorted(one.permissions))) if isinstance(one, Role) else one
+            for one in found
+        ]
+
+
+class FirstFactAlone(MemoryStore):
+    """The trail has the first fact of each event and drops those behind it."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        before = len(self._audit)
+        decisions = super().turn(events, now, origins)
+        if len(events) == 1:
+            del self._audit[before + 1 :]
+        return decisions
+
+
+class OneOriginForAll(MemoryStore):
+    """All entries of a turn tell of the request behind its first event."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        return super().turn(events, now, [origins[0]] * len(events) if origins else ())
+
+
+class WholeSeconds(MemoryStore):
+    """Instants are kept in seconds."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        return super().turn(events, Instant(now // 1000 * 1000), origins)
 
 
 class Shared(MemoryStore):
@@ -239,7 +365,18 @@ FAULTS: dict[type[MemoryStore], str] = {
     AuditBesides: "a turn that failed while its audit trail was written left something",
     EachOnItsOwn: "a turn that failed on an event left something",
     DeletesLast: "an insert was lost",
-    ConsentsAlone: "grants: more or fewer are counted than there are",
+    CommitsEachChange: "a turn that lost its race left something",
+    LooksFirst: "a partial write: an error between 3 writes",
+    EntriesOfLostRaces: "a turn that lost its race left something",
+    LostRaceAnswered: "a turn that lost its race was answered",
+    AbsenceForgotten: "NotLoaded was raised",
+    EmptyFetchIsAll: "a record was found that nobody asked for",
+    EmptyIsNull: "swapped records",
+    PaddedTexts: "swapped records",
+    SortedValues: "swapped records",
+    FirstFactAlone: "the audit trail dropped",
+    OneOriginForAll: "the audit trail has an entry",
+    WholeSeconds: "was not decided on what is kept",
     Shared: "what is written to one store is found in another one",
 }
 """Each fault with words that the kit must say of it."""

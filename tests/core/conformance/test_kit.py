@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -12,6 +13,10 @@ from ostiary_core.conformance.lives import a_life
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
 from tests.core.conformance.faulty import FAULTS
+from tests.core.conformance.faulty_lists import LIST_FAULTS
+from tests.core.conformance.threads import at_once
+
+ALL_FAULTS = FAULTS | LIST_FAULTS
 
 
 def test_the_reference_store_is_sound_and_what_was_not_looked_at_is_said() -> None:
@@ -25,11 +30,11 @@ def test_the_reference_store_is_sound_and_what_was_not_looked_at_is_said() -> No
     assert "right  two stores share nothing" in str(report)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_named(fault: type[MemoryStore]) -> None:
     report = check_store(fault)
     assert not report.is_sound
-    assert FAULTS[fault] in " | ".join(finding.words for finding in report.findings), str(report)
+    assert ALL_FAULTS[fault] in " | ".join(finding.words for finding in report.findings), str(report)
 
 
 def test_a_store_that_forgets_the_last_turn_is_not_durable() -> None:
@@ -82,6 +87,24 @@ def test_a_store_that_decides_on_what_stood_before_loses_races() -> None:
         return told
 
     assert "lost races: 6 accounts were given one name" in str(check_store(make, at_once=at_once))
+
+
+def test_a_store_for_one_caller_at_a_time_writes_over_what_was_made_again() -> None:
+    report = check_store(MemoryStore, at_once=at_once)
+    assert "a turn wrote over a record that was made again after it had read" in str(report)
+
+
+def test_a_store_that_takes_one_turn_at_a_time_is_sound_for_many_callers() -> None:
+    class Locked(MemoryStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lock = Lock()
+
+        def turn(self, *anything: Any) -> Any:
+            with self.lock:
+                return super().turn(*anything)
+
+    assert check_store(Locked, at_once=at_once).is_sound
 
 
 def test_a_store_that_raises_where_it_should_not_is_told_without_its_words() -> None:

@@ -17,12 +17,13 @@ import pytest
 from ostiary_core.conformance import check_store
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.postgres import PostgreSQLStore
+from tests.core.conformance.threads import at_once
 from tests.core.story import START
 from tests.localhost import free_port
 from tests.net.postgres.cluster import Cluster
 from tests.net.rooms import registered
 from tests.net.store.stores import OpenStore
-from tests.net.store.test_conformance import Bench, at_once
+from tests.net.store.test_conformance import Bench
 
 _numbers = count()
 

@@ -1,15 +1,14 @@
 """Our stores on disk pass the kit that other people's are held to; that of memory does in tests/core."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ostiary_core.conformance import check_store
+from tests.core.conformance.threads import at_once
 from tests.net.store.stores import DURABLE, ContractStore, OpenStore, opened
 
 
@@ -49,11 +48,6 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     one = Bench(partial(opened, request.param), tmp_path)
     yield one
     one.close()
-
-
-def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(lambda call: call(), calls))
 
 
 @pytest.mark.parametrize("bench", DURABLE, indirect=True)

@@ -1,0 +1,119 @@
+"""Checks of session histories: what a session went through, and which ending of all took it with it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ostiary_core import events as e
+from ostiary_core.conformance.bench import Bench, require, without_number
+from ostiary_core.conformance.lives import Backend, live_through, origin_of
+from ostiary_core.model.records import Table
+from ostiary_core.model.reply import Done, TokensIssued
+from ostiary_core.oauth.session import state_of
+from ostiary_core.storage.session_history import SessionHistory
+from ostiary_core.storage.store import MemoryStore
+
+_DAY_SECONDS = 24 * 60 * 60
+
+
+def a_session_has_its_own_history_and_ending(bench: Bench) -> None:
+    """Check that `session_history` returns each session as it stands, with its own entries and no others, and
+    of many endings of users, clients and consents the first that took it with it."""
+    for here in (live_through(), _end_from_above()):
+        for found, expected in _histories(bench, here):
+            require(found.session == expected.session, "the history of a session is that of another one")
+            entries = [without_number(entry) for entry in found.entries]
+            right = [without_number(entry) for entry in expected.entries]
+            require(
+                entries == right, "the history of a session lacks entries, or has others, or is out of order"
+            )
+            require(
+                state_of(found.session, found.snapshot, here.now)
+                is state_of(expected.session, expected.snapshot, here.now),
+                "the history of a session has its user, client or consent not as they stand",
+            )
+            ending, first = found.inherited_ending, expected.inherited_ending
+            require(
+                (ending and without_number(ending)) == (first and without_number(first)),
+                "what ended a session from above is not found, or something else is",
+            )
+
+
+def _histories(bench: Bench, here: Backend) -> list[tuple[SessionHistory, SessionHistory]]:
+    store, reference = bench.make(), MemoryStore()
+    for each in (store, reference):
+        for wave in here.waves:
+            each.turn(wave.events, wave.at, [origin_of(place) for place in range(len(wave.events))])
+    require(store.session_history("nobody") is None, "a session that is not there has a history")
+    histories = []
+    for session in reference.records(Table.SESSION):
+        session_id = str(session.key.id)
+        found, expected = store.session_history(session_id), reference.session_history(session_id)
+        assert expected is not None
+        require(found is not None, "a session that is there has no history")
+        histories.append((found, expected))
+    return histories
+
+
+def _end_from_above() -> Backend:
+    """Run a backend in which users, clients and consents are ended over and over; return it."""
+    here = Backend()
+    here.populate()
+    here.wait(1)
+    for number in range(2):
+        for ending in (_withdraw, _force_clients_out, _disable_clients, _force_users_out, _end_at_once):
+            logins = {username: here.login(username) for username in here.user_ids}
+            here.ask(here.machine(), TokensIssued)
+            here.wait(1)
+            codes = [
+                (here.code(login, client_id), client_id)
+                for login in logins.values()
+                for client_id in here.secrets
+            ]
+            here.wait(1)
+            for code, client_id in codes:
+                here.ask(here.redemption(code, client_id), TokensIssued)
+            here.wait(1)
+            ending(here, logins)
+            # The last sessions reach their maximum before they are ended once more.
+            here.wait(1 if number < 1 else 400 * _DAY_SECONDS)
+    for client_id in here.secrets:
+        here.ask(e.ClientForcedOut(caller=e.Operator(), client_id=client_id), object)
+    here.wait(1)
+    return here
+
+
+def _withdraw(here: Backend, logins: dict[str, e.SignedIn]) -> None:
+    for login in logins.values():
+        here.ask(e.ConsentWithdrawn(caller=login, client_id="app"), Done)
+        here.wait(1)
+
+
+def _force_clients_out(here: Backend, logins: Any) -> None:
+    for client_id in here.secrets:
+        here.ask(e.ClientForcedOut(caller=e.Operator(), client_id=client_id), object)
+        here.wait(1)
+
+
+def _disable_clients(here: Backend, logins: Any) -> None:
+    for client_id in here.secrets:
+        here.ask(e.ClientDisabled(caller=e.Operator(), client_id=client_id), object)
+        here.wait(1)
+        here.ask(e.ClientEnabled(caller=e.Operator(), client_id=client_id), object)
+
+
+def _force_users_out(here: Backend, logins: Any) -> None:
+    for user_id in here.user_ids.values():
+        here.ask(e.UserForcedOut(caller=e.Operator(), user_id=user_id), object)
+        here.wait(1)
+
+
+def _end_at_once(here: Backend, logins: dict[str, e.SignedIn]) -> None:
+    """End everything in one instant: of endings at one time the first of the trail counts."""
+    here.ask(e.ConsentWithdrawn(caller=logins["bob"], client_id="other"), Done)
+    here.ask(e.UserForcedOut(caller=e.Operator(), user_id=here.user_ids["bob"]), object)
+    for client_id in here.secrets:
+        here.ask(e.ClientForcedOut(caller=e.Operator(), client_id=client_id), object)
+    here.ask(e.UserForcedOut(caller=e.Operator(), user_id=here.user_ids["alice"]), object)
+
+
+CHECKS: tuple[Callable[[Bench], None], ...] = (a_session_has_its_own_history_and_ending,)

@@ -1,0 +1,138 @@
+"""Listings to ask a store for: by every sort, filter, range and search that a resource declares.
+
+What is asked for is taken from items that there are, so that each condition finds some and leaves others out.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, Final
+
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Table
+from ostiary_core.storage.listing import (
+    AUDIT,
+    CLIENTS,
+    GRANTS,
+    ONLINE_SESSIONS,
+    ONLINE_USERS,
+    ROLES,
+    USERS,
+    FilterValue,
+    Listing,
+    Match,
+    Range,
+    Resource,
+    Sort,
+)
+from ostiary_core.storage.store import MemoryStore
+
+PAGE_SIZE: Final = 17
+
+_RESOURCES: Final[tuple[Resource[Any], ...]] = (
+    CLIENTS,
+    USERS,
+    ROLES,
+    ONLINE_USERS,
+    ONLINE_SESSIONS,
+    AUDIT,
+)
+_WILDCARDS: Final = ("%", "_", "\\")
+"""Signs that mean something else in SQL; a store looks for them as they are."""
+
+Asked = tuple[str, Listing[Any]]
+"""What a listing asks for, in words that hold no value of a record, and the listing."""
+
+
+def make_listings(reference: MemoryStore, now: Instant) -> Iterator[Asked]:
+    """Make listings of every resource, with values from the items that the reference store has."""
+    for resource in _RESOURCES:
+        yield from _listings(Listing(resource=resource, page_size=PAGE_SIZE), reference, now)
+    for user in reference.records(Table.USER):
+        of_one = {"user_id": str(user.key.id)}
+        yield from _listings(Listing(resource=GRANTS, filters=of_one, page_size=PAGE_SIZE), reference, now)
+
+
+def _listings(whole: Listing[Any], reference: MemoryStore, now: Instant) -> Iterator[Asked]:
+    items = reference.page(replace(whole, page_size=10_000), now).items
+    yield whole.resource.name, whole
+    if items:
+        yield from _sorted(whole)
+        yield from _filtered(whole, items)
+        yield from _within_ranges(whole, items)
+        yield from _searched(whole, items)
+
+
+def _sorted(whole: Listing[Any]) -> Iterator[Asked]:
+    fields = whole.resource.sorts
+    orders = [(field,) for field in fields] + [
+        (fields[place - 1], field) for place, field in enumerate(fields) if len(fields) > 1
+    ]
+    for order in orders:
+        for descending in (False, True):
+            sort = tuple(Sort(field, descending ^ (place > 0)) for place, field in enumerate(order))
+            yield f"{whole.resource.name} sorted by {' and '.join(order)}", replace(whole, sort=sort)
+
+
+def _filtered(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
+    filters = [(name, match) for name, match in whole.resource.filters.items() if name not in whole.filters]
+    for name, match in filters:
+        for value in _values(name, match, items):
+            yield _filter(whole, {name: value})
+    for place, (name, match) in enumerate(filters if len(filters) > 1 else ()):
+        other, other_match = filters[place - 1]
+        for item in items[:: len(items) // 3 + 1]:
+            both = {name: _value(item, name, match), other: _value(item, other, other_match)}
+            filters_of_item = {field: value for field, value in both.items() if value is not None}
+            if len(filters_of_item) > 1:
+                yield _filter(whole, filters_of_item)
+
+
+def _filter(whole: Listing[Any], filters: dict[str, FilterValue]) -> Asked:
+    what = f"{whole.resource.name} filtered by {' and '.join(filters)}"
+    return what, replace(whole, filters={**whole.filters, **filters})
+
+
+def _values(name: str, match: Match, items: Sequence[Any]) -> Sequence[FilterValue]:
+    if match is Match.IS:
+        return (True, False)
+    found = {value for value in (_value(item, name, match) for item in items) if isinstance(value, str)}
+    values = sorted(found)[:: len(found) // 3 + 1]
+    if match is Match.CONTAINS:
+        return (*values, *_WILDCARDS, "nothing has this")
+    return (*values, tuple(values), "nothing has this")
+
+
+def _value(item: Any, name: str, match: Match) -> FilterValue | None:
+    """Return what a filter finds this item by; None where it has no such value."""
+    held: str | bool | None = getattr(item, name)
+    if isinstance(held, str) and match is Match.CONTAINS:
+        return _part(held) or None
+    return held.value if isinstance(held, StrEnum) else held
+
+
+def _part(text: str) -> str:
+    """Return a part of a text, with its letters of ASCII in the other case."""
+    return "".join(letter.swapcase() if letter.isascii() else letter for letter in text[1:] or text)
+
+
+def _within_ranges(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
+    both: list[Range] = []
+    for field in whole.resource.ranges:
+        instants = sorted(getattr(item, field) for item in items)
+        start, end = instants[len(instants) // 4], instants[len(instants) * 3 // 4]
+        both.append(Range(field=field, start=start, end=end))
+        for bounds in (both[-1], Range(field=field, start=start), Range(field=field, end=end)):
+            yield f"{whole.resource.name} within a range of {field}", replace(whole, ranges=(bounds,))
+    if len(both) > 1:
+        yield f"{whole.resource.name} within two ranges", replace(whole, ranges=tuple(both))
+
+
+def _searched(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
+    searched = whole.resource.searched
+    for field in searched:
+        texts: set[str] = {getattr(item, field) for item in items} - {None, ""}
+        for text in sorted(texts)[:: len(texts) // 3 + 1]:
+            yield f"{whole.resource.name} searched in {field}", replace(whole, search=_part(text))
+    for text in (*_WILDCARDS, "nothing has this", "+1 (555) 00-0") if searched else ():
+        yield f"{whole.resource.name} searched", replace(whole, search=text)

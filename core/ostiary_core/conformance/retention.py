@@ -1,0 +1,79 @@
+"""Checks of retention: what has expired is found until it is gone, and old entries alone are erased."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ostiary_core.conformance.bench import Bench, Contents, difference, require
+from ostiary_core.conformance.lives import live_through
+from ostiary_core.events import RecordLapsed
+from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.records import Key
+from ostiary_core.retention import Expirable
+from ostiary_core.storage.store import MemoryStore
+
+_DAY_SECONDS = 24 * 60 * 60
+_AGES_DAYS = (0, 2, 400)
+_LIMIT = 2
+_MOST_ROUNDS = 1_000
+
+
+def what_has_expired_is_found_until_it_is_gone(bench: Bench) -> None:
+    """Check that `expired` finds all that the reference finds; one too many does no harm."""
+    store, reference, now = _make_stores(bench)
+    for days in _AGES_DAYS:
+        at = later(now, days * _DAY_SECONDS)
+        for kind in Expirable:
+            _sweep(store, kind, at)
+            _sweep(reference, kind, at)
+            wrong = difference(Contents.of(store), Contents.of(reference))
+            require(
+                wrong is None,
+                f"of {kind.value} some have expired and are not found: the store grows ({wrong})",
+            )
+
+
+def _sweep(store: Any, kind: Expirable, at: Instant) -> None:
+    """Delete what the store finds, until it has been through and found nothing that went."""
+    after, went = b"", False
+    for _ in range(_MOST_ROUNDS):
+        batch = store.expired(kind, after, at, _LIMIT)
+        for identifier in batch.identifiers:
+            [decision] = store.turn([RecordLapsed(key=Key(kind.table, identifier))], at)
+            went = went or bool(decision.changes)
+        if batch.onward is None:
+            if not went:
+                return
+            after, went = b"", False
+        else:
+            after = batch.onward
+
+
+def old_entries_are_erased_and_no_others(bench: Bench) -> None:
+    """Check that `forget_entries` erases as many old entries as it is told to, and no younger ones."""
+    store, _, now = _make_stores(bench)
+    before = later(now, -_DAY_SECONDS)
+    kept = [entry for entry in store.audit() if entry.at >= before]
+    due = len(store.audit()) - len(kept)
+    assert due > _LIMIT
+    assert kept
+    for expected in (_LIMIT, due - _LIMIT, 0):
+        gone = store.forget_entries(now, _DAY_SECONDS, expected or _LIMIT)
+        require(gone == expected, "more or fewer old entries are said to be erased than there were")
+        due -= gone
+        require(len(store.audit()) == len(kept) + due, "other entries are erased than was said")
+    require(list(store.audit()) == kept, "entries are erased that are not old")
+
+
+def _make_stores(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
+    store, reference = bench.make(), MemoryStore()
+    here = live_through()
+    for wave in here.waves:
+        for each in (store, reference):
+            each.turn(wave.events, wave.at)
+    return store, reference, here.now
+
+
+CHECKS: tuple[Callable[[Bench], None], ...] = (
+    what_has_expired_is_found_until_it_is_gone,
+    old_entries_are_erased_and_no_others,
+)
