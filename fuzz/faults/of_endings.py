@@ -65,8 +65,12 @@ FAULTS: Final = (
             *("updated_at=now,", "updated_at=now, epoch=client.epoch + 1,"),
         ),
         (
+            *("second-reset-ends-secret", "a reset sent twice ends the secret that is in use"),
+            *("if _is_waiting_for_first_use(client, now):", "if False:"),
+        ),
+        (
             *("old-secret-too-long", "an old secret works a minute too long"),
-            *("client.secret_digest if keeps else None", "client.secret_digest"),
+            *("old_digest if keeps else None", "old_digest"),
             *("later(now, overlap_seconds) if keeps else None", "later(now, overlap_seconds + 60)"),
         ),
     ),

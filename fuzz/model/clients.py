@@ -157,8 +157,11 @@ def count_wrong_secrets(realm: Realm, call: Call, now: int, given: Answer) -> Ve
 
 
 def set_secret(client: Client, secret: str, now: int, keep_seconds: int = 0) -> None:
-    client.old_secret = client.secret if keep_seconds else None
-    client.old_used_at = client.used_at if keep_seconds else None
+    replaces_unused = client.used_at is None and client.old_secret is not None and now < client.old_until
+    if not replaces_unused:
+        client.old_secret, client.old_used_at = client.secret, client.used_at
+    if not keep_seconds:
+        client.old_secret = client.old_used_at = None
     client.old_until = now + keep_seconds * SECOND_MS
     client.secret, client.used_at, client.wrong, client.wrong_at = secret, None, 0, None
 

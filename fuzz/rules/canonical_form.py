@@ -84,6 +84,7 @@ def _of_core(world: World, now: int) -> Shape:
             (
                 client.built_in,
                 -1 if client.old_secret_until is None else _left(client.old_secret_until, now + 1),
+                client.secret_used_at is None,
                 client.enabled,
                 client.deleted_at is not None,
                 len(client.redirect_uris),
@@ -152,6 +153,7 @@ def _of_model(realm: Realm, now: int) -> Shape:
                 client is None or (client.enabled, client.deleted, len(client.redirect_uris)),
                 client is None or (client.grants, client.scopes),
                 -1 if client is None or client.old_secret is None else _left(client.old_until, now + 1),
+                client is None or client.used_at is None,
                 own_sessions,
                 own_codes,
                 client is None

@@ -201,7 +201,9 @@ class History:
             self.clients[client_id] = KnownClient(client_id, settings, settings, secret, nonsense(client_id))
         else:
             client = self.clients[client_id]
-            client.old_secret, client.secret = client.secret, secret
+            if client.is_used or now >= client.old_until:
+                client.old_secret = client.secret
+            client.secret, client.is_used = secret, False
             client.old_until = now + (call.keep_seconds or 0) * 1_000
 
     def _note_done(self, call: Call, answer: Answer) -> None:
@@ -228,6 +230,9 @@ class History:
                 client.enabled = False
             case Verb.GIVE_SECRET if client is not None and call.secret != client.secret:
                 client.old_secret, client.secret, client.old_until = client.secret, call.secret or "", 0
+                client.is_used = False
+            case Verb.NOTE_SECRET_USE if client is not None and call.secret == client.secret:
+                client.is_used = True
             case Verb.END_OLD_SECRET if client is not None:
                 client.old_until = 0
             case Verb.DELETE_ROLE:

@@ -17,6 +17,8 @@ class KnownClient:
     old_secret: str
     old_until: int = 0
     """Up to when the old secret works."""
+    is_used: bool = False
+    """Whether it is noted that the present secret was used."""
     enabled: bool = True
     deleted: bool = False
 

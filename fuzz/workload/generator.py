@@ -125,6 +125,8 @@ class Workload:
             noted = replace(with_old, verb=Verb.NOTE_SECRET_USE)
             shown = replace(step, verb=Verb.SHOW_CLIENT, change=None)
             return [(0, shown), *((wait, noted) for wait in (60_000, 59_999, 0))]
+        if step.change in KEEP_SECONDS and random.random() < 0.3:
+            return [(0, with_old), (random.choice((0, 200)), step)]
         if step.change == "many-uris" and self.is_of_the_rules:
             return [(0, replace(step, change="most-uris"))]
         if step.change in ("keep-shortly", "keep") and random.random() < 0.3:

@@ -66,6 +66,34 @@ def test_a_plain_reset_ends_every_secret_there_is_at_once() -> None:
         assert world.client().old_secret_until is None
 
 
+def test_a_second_reset_replaces_a_secret_that_was_never_used_and_keeps_the_older_alive() -> None:
+    """READINGS 49: by a double click, or a request that is sent again."""
+    world = given()
+    old, unseen = overlapping(world)
+    world.given(e.ClientSecretUsed(client_id="app", digest=old.digest, used_at=world.now))
+    used_at = world.now
+    world.wait(DAY - 1)
+    new = world.when(reset(keepOldForSeconds=DAY)).then(SecretIssued).secret
+    assert [works(world, each) for each in (old, unseen, new)] == [True, False, True]
+    assert world.client().old_secret_used_at == used_at
+    world.wait(DAY - 0.001)
+    assert works(world, old)
+    world.wait(0.001)
+    assert [works(world, each) for each in (old, unseen, new)] == [False, False, True]
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+def test_a_second_reset_keeps_the_newest_where_it_was_used_or_where_no_older_one_works(is_used: bool) -> None:
+    world = given()
+    old, newest = overlapping(world, 60)
+    if is_used:
+        world.given(e.ClientSecretUsed(client_id="app", digest=newest.digest, used_at=world.now))
+    else:
+        world.wait(60)
+    latest = world.when(reset(keepOldForSeconds=60)).then(SecretIssued).secret
+    assert [works(world, each) for each in (old, newest, latest)] == [False, True, True]
+
+
 @pytest.mark.parametrize("seconds", [60, 2_592_000])
 def test_both_secrets_work_until_an_overlap_of_a_minute_to_thirty_days_is_over(seconds: int) -> None:
     world = given()

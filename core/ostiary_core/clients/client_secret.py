@@ -1,6 +1,6 @@
 """The secrets of a client: the present one and, for a time after a reset, the old one.
 
-Rules, all in this file ("Client", client secret; "Session and tokens", client secret reset; READINGS 20):
+Rules, all in this file ("Client", client secret; "Session and tokens", client secret reset; READINGS 20, 49):
 
 - A reset draws a new secret and ends nothing. The old one stops working at once, and so does one that an
   earlier reset had let live on: at most two secrets of a client work.
@@ -8,6 +8,8 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
   drawn one. Whoever gives it answers for its being as hard to guess: nothing here can tell.
 - With `keepOldForSeconds` the old one works until that time is over, so that a client on many machines can
   change to the new one without a failed request. It can be ended before.
+- A second reset with `keepOldForSeconds` replaces a present secret that was never used, and it is the old one
+  that works on for so long: a request that is sent twice does not end the secret that is in use.
 - Disabling or deleting the client ends the old secret for good (`client.disable`, `client.delete`).
 - When each was last used is noted so that an administrator sees whether the old one is still needed. It is
   kept to the minute: whoever authenticates a thousand times a second must not write a thousand times.
@@ -69,18 +71,27 @@ def give(event: ClientSecretGiven, who: Actor, client: Client, snapshot: Snapsho
 
 
 def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: int = 0) -> Client:
+    old_digest, old_used_at = client.secret_digest, client.secret_used_at
+    if _is_waiting_for_first_use(client, now):
+        old_digest, old_used_at = client.old_secret_digest, client.old_secret_used_at
     keeps = bool(overlap_seconds)
     return revised(
         client,
         secret_digest=digest,
         secret_used_at=None,
-        old_secret_digest=client.secret_digest if keeps else None,
+        old_secret_digest=old_digest if keeps else None,
         old_secret_until=later(now, overlap_seconds) if keeps else None,
-        old_secret_used_at=client.secret_used_at if keeps else None,
+        old_secret_used_at=old_used_at if keeps else None,
         wrong_secrets=0,
         wrong_secret_at=None,
         updated_at=now,
     )
+
+
+def _is_waiting_for_first_use(client: Client, now: Instant) -> bool:
+    """Whether the old secret still works and the present one was never used."""
+    until = client.old_secret_until
+    return until is not None and now < until and client.secret_used_at is None
 
 
 @require_permission(Permission.CLIENT_UPDATE, find_changeable)

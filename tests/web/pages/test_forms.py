@@ -13,6 +13,8 @@ from tests.web.callers import ADMIN_PASSWORD, Browser, forms_in
 from tests.web.envelopes import succeeded
 from tests.web.served import Served
 
+SECRET = re.compile(r'id="secret-text">([^<]+)<')
+
 # --- signing in, when the first try did not do
 
 
@@ -45,6 +47,32 @@ async def test_no_other_site_fills_in_the_user_name(served: Served) -> None:
 def form_of(page: httpx.Response, action: str) -> dict[str, str]:
     (form,) = [form for form in forms_in(page) if form.action == action]
     return form.fields
+
+
+@pytest.mark.parametrize(
+    "path, values",
+    [
+        ("/admin/clients/new", {"clientId": "another", "name": "New", "grantTypes": "client_credentials"}),
+        ("/admin/people/new", {"username": "another", "name": "New", "password": "long enough"}),
+        ("/admin/roles/new", {"code": "another", "name": "New"}),
+    ],
+)
+async def test_a_form_of_something_new_that_is_sent_twice_shows_what_was_made(
+    served: Served, browser: Browser, path: str, values: dict[str, str]
+) -> None:
+    """READINGS 31, by a page: within a second, also what is shown once is seen."""
+    page = await browser.get(path)
+    first = await browser.submit(page, values, to=path)
+    made = served.records()
+    served.clock.wait(0.999)
+    second = await browser.submit(page, values, to=path)
+    assert second.status_code == 429
+    assert "The same request was just made." in second.text
+    assert "New</h1>" in second.text
+    assert SECRET.findall(second.text) == SECRET.findall(first.text)
+    assert served.records() == made
+    served.clock.wait(0.001)
+    assert (await browser.submit(page, values, to=path)).status_code == 409
 
 
 async def test_what_an_empty_lifetime_means(served: Served, browser: Browser) -> None:

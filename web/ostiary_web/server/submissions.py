@@ -1,24 +1,36 @@
 """Duplicate submissions: the same caller sending the same create request twice in a moment (READINGS 31)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 import msgspec
+import trio
 
 from ostiary_core.model.instant import SECOND_MS, Monotonic
+from ostiary_core.model.reply import Reply
 from ostiary_core.model.secret import Digest
 from ostiary_net.runtime.system import Clock
 
 _WINDOW_MS = SECOND_MS
 
 
-@dataclass(slots=True)
-class Submission:
-    """One create request while it runs; its handler says whether it did what it asked for."""
+class Submitted(NamedTuple):
+    """What became of a create request."""
 
-    succeeded: bool = False
+    reply: Reply
+    is_repeated: bool
+    """Whether the same caller sent the same just before: the reply is the one to that."""
+
+
+@dataclass(slots=True)
+class _Submission:
+    """One create request, and its reply once it succeeded."""
+
+    ended: trio.Event = field(default_factory=trio.Event)
+    reply: Reply | None = None
+    succeeded_at: Monotonic | None = None
 
 
 class Submissions:
@@ -26,26 +38,40 @@ class Submissions:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._running: set[bytes] = set()
-        self._succeeded: dict[bytes, Monotonic] = {}
+        self._submissions: dict[bytes, _Submission] = {}
 
-    @contextmanager
-    def single(self, caller: Digest, path: str, content: dict[str, object]) -> Iterator["Submission | None"]:
-        """The submission, if it is the only such request now; while the block runs, any other is not."""
+    async def submit(
+        self, caller: Digest, path: str, content: dict[str, object], make: Callable[[], Awaitable[Reply]]
+    ) -> Submitted:
+        """What `make` replies, which is done once for all such requests of a moment; raises what it raises.
+
+        A browser that sends a form twice has stopped waiting for the first answer by then. So nothing that
+        was begun is cancelled, and the second is told what the first would have been: a secret is shown once.
+        """
         key = _key(caller, path, content)
-        now = self._clock.monotonic()
-        self._succeeded = {old: at for old, at in self._succeeded.items() if now < at + _WINDOW_MS}
-        if key in self._running or key in self._succeeded:
-            yield None
-            return
-        self._running.add(key)
-        submission = Submission()
+        while (earlier := self._find(key)) is not None:
+            await earlier.ended.wait()
+            if earlier.reply is not None:
+                return Submitted(earlier.reply, is_repeated=True)
+        submission = self._submissions[key] = _Submission()
         try:
-            yield submission
+            with trio.CancelScope(shield=True):
+                reply = submission.reply = await make()
+            submission.succeeded_at = self._clock.monotonic()
         finally:
-            self._running.discard(key)
-            if submission.succeeded:
-                self._succeeded[key] = self._clock.monotonic()
+            if submission.reply is None:
+                del self._submissions[key]
+            submission.ended.set()
+        return Submitted(reply, is_repeated=False)
+
+    def _find(self, key: bytes) -> _Submission | None:
+        now = self._clock.monotonic()
+        self._submissions = {
+            each: submission
+            for each, submission in self._submissions.items()
+            if submission.succeeded_at is None or now < submission.succeeded_at + _WINDOW_MS
+        }
+        return self._submissions.get(key)
 
 
 def _key(caller: Digest, path: str, content: dict[str, object]) -> bytes:

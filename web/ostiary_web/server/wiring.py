@@ -57,12 +57,14 @@ class Upkeep:
     """How often what nobody waits for is done, in seconds; infinity for never."""
 
     sweep_seconds: float = 30.0
-    uses_seconds: float = 60.0
-    """How often it is written down which client secrets were used, and asked whether there are still password
-    hashes of other systems."""
+    uses_seconds: float = 5.0
+    """How often it is written down which client secrets were used: a reset asks whether the present one was
+    (READINGS 49). Of each secret that is once a minute at most."""
     mark_seconds: float = 60.0
     """How often it is written down how far the database is."""
     purge_seconds: float = 60.0
+    """How often what has expired is removed, and asked whether there are still password hashes of other
+    systems."""
     summary_seconds: float = 60.0
     """How often refusals are written down, and the audit trail is counted."""
     watches_pauses: bool = True
@@ -198,7 +200,6 @@ def _start_upkeep(
         nursery.start_soon(service.pauses.watch)
     if upkeep.uses_seconds < math.inf:
         nursery.start_soon(keep_uses, service.authentications, turns, upkeep.uses_seconds)
-        nursery.start_soon(_forget_foreign_hashes, passwords, store, upkeep.uses_seconds)
     if upkeep.sweep_seconds < math.inf:
         nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, around.run_sync)
     if upkeep.mark_seconds < math.inf and isinstance(store, MarkedStore):
@@ -210,6 +211,7 @@ def _start_upkeep(
         audit_seconds = settings.retention_audit_days * DAY_SECONDS
         purge = Purge(turns, store, clock, audit_seconds=audit_seconds, metrics=service.metrics)
         nursery.start_soon(purge.run, holder, upkeep.purge_seconds)
+        nursery.start_soon(_forget_foreign_hashes, passwords, store, upkeep.purge_seconds)
     if upkeep.summary_seconds < math.inf:
         every = upkeep.summary_seconds
         nursery.start_soon(keep_refusals, service.refusals, store, clock, every, around.run_sync)

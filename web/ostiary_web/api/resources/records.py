@@ -13,6 +13,7 @@ from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.resources.fields import as_json
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import JSON_MEDIA_TYPE, RequestContext, RequestRefused
+from ostiary_web.server.submissions import Submitted
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -21,6 +22,18 @@ MOST_AT_ONCE: Final = 1_000
 """Records that one request may delete: they are one turn, and others wait for it."""
 
 _PRECEDENCE: Final[Mapping[Why, int]] = {why: place for place, why in enumerate(Why)}
+
+
+async def create_record(
+    context: RequestContext, resource: Resource[T, V], fields: dict[str, object]
+) -> Submitted:
+    """Make a record, once where the caller asks for it twice in a moment; raises `RequestRefused`."""
+
+    async def make() -> Reply:
+        return await context.decide(await resource.register(context, fields))
+
+    caller = context.caller.access_token.digest
+    return await context.backing.submissions.submit(caller, resource.path, fields, make)
 
 
 async def answer_record(context: RequestContext, resource: Resource[T, V], reply: Reply) -> Response:

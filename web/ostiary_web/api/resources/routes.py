@@ -16,7 +16,7 @@ PUT    /x/:id/enabled      enabled, or disabled        update; where records hav
 from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta
-from quart import Response, request
+from quart import Response
 from werkzeug.routing import BaseConverter
 
 from ostiary_core.events import AllOrNothing
@@ -32,6 +32,7 @@ from ostiary_web.api.resources.records import (
     answer_change,
     answer_record,
     batch_refusal,
+    create_record,
     read_boolean,
     read_ids,
     refuse_body,
@@ -136,13 +137,10 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
     @routes.post(resource.path, gate=require_permission(may.create))
     async def create(context: RequestContext) -> Response:
         content = await context.json_object()
-        submissions = context.backing.submissions
-        with submissions.single(context.caller.access_token.digest, request.path, content) as submission:
-            if submission is None:
-                context.refuse(Why.SUBMITTED_TWICE)
-            reply = await context.decide(await resource.register(context, content))
-            submission.succeeded = True
-        return await answer_change(context, resource, reply, status=201)
+        created = await create_record(context, resource, content)
+        if created.is_repeated:
+            context.refuse(Why.SUBMITTED_TWICE)
+        return await answer_change(context, resource, created.reply, status=201)
 
     @routes.post(f"{resource.path}/batch-delete", gate=require_permission(may.delete))
     async def batch_delete(context: RequestContext) -> Response:

@@ -16,6 +16,7 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
+from ostiary_web.api.resources.records import create_record
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
@@ -83,10 +84,10 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
     async def take_new(page: PageContext) -> Response:
         fields = described.fields_of(page.form, True)
         try:
-            reply = await page.request.decide(await resource.register(page.request, fields))
+            created = await create_record(page.request, resource, fields)
         except RequestRefused as refusal:
             return await _form(page, described, None, fields, refusal.reply)
-        return await _made(page, described, reply)
+        return await _made(page, described, created.reply, is_repeated=created.is_repeated)
 
     @routes.get(single, gate=require_permission(may.list))
     async def show(page: PageContext, item_id: str) -> Response:
@@ -213,17 +214,30 @@ def _tools(page: PageContext, described: Pages[T, V]) -> list[tuple[str, str]]:
     return tools
 
 
-async def _made(page: PageContext, described: Pages[T, V], reply: Reply) -> Response:
-    """The record that was just made; on the spot where there is a secret to show, as that is shown once."""
+async def _made(
+    page: PageContext, described: Pages[T, V], reply: Reply, *, is_repeated: bool = False
+) -> Response:
+    """The record that was just made; on the spot where there is a secret to show, as that is shown once, or
+    where it was asked for twice (READINGS 31)."""
     item = described.resource.known(reply)
     assert item is not None
-    if isinstance(reply, SecretIssued):
-        return await _item(page, described, item, secret=reply.secret.reveal())
+    secret = reply.secret.reveal() if isinstance(reply, SecretIssued) else None
+    if is_repeated:
+        page.request.log_refusal(Why.SUBMITTED_TWICE)
+        return await _item(page, described, item, secret, Why.SUBMITTED_TWICE)
+    if secret is not None:
+        return await _item(page, described, item, secret)
     there = page_of_record(page, described, described.resource.identify(item))
     return page.redirect(as_done(f"{described.table.place}/new" if there == HOME else there))
 
 
-async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str | None = None) -> Response:
+async def _item(
+    page: PageContext,
+    described: Pages[T, V],
+    item: T,
+    secret: str | None = None,
+    refused: Why | None = None,
+) -> Response:
     resource = described.resource
     item_id = resource.identify(item)
     [shown] = await page.request.look(lambda store, now: resource.list_view.shown(store, [item]))
@@ -231,6 +245,7 @@ async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str 
     return await render(
         page,
         described.item_template,
+        refused=refused,
         place=described.table.place,
         label=_labels(page, described),
         item=item,

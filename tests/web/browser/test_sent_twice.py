@@ -1,0 +1,101 @@
+"""A form that is sent twice by an impatient click is done once: by a script, and without any."""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Request, Route
+
+from tests.web.browser.household import Household, Visitor, register_client
+from tests.web.browser.test_signing_in import a_site, request_for
+
+Visit = Callable[..., Visitor]
+
+
+def click_twice(visitor: Visitor, button: str = "main button[type=submit]") -> list[str]:
+    """Two clicks 200 ms apart on a server that takes its time; the paths that were posted to."""
+    posted: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.method == "POST":
+            posted.append(urlsplit(request.url).path.removeprefix(visitor.household.path))
+
+    visitor.context.on("request", note)
+    network = visitor.context.new_cdp_session(visitor.page)
+    slow = {"offline": False, "latency": 1_000, "downloadThroughput": -1, "uploadThroughput": -1}
+    network.send("Network.emulateNetworkConditions", slow)
+    visitor.page.locator(button).scroll_into_view_if_needed()
+    place = visitor.page.locator(button).bounding_box()
+    assert place is not None
+    with visitor.page.expect_event("load"):
+        for _ in range(2):
+            visitor.page.mouse.click(place["x"] + 5, place["y"] + 5)
+            visitor.page.wait_for_timeout(200)
+    network.send("Network.emulateNetworkConditions", {**slow, "latency": 0})
+    visitor.context.remove_listener("request", note)
+    return posted
+
+
+def works(visitor: Visitor, client_id: str, secret: str) -> bool:
+    answer = visitor.page.request.post(
+        f"{visitor.household.server}/api/oauth2/token",
+        form={"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret},
+    )
+    return answer.status == 200
+
+
+def test_two_clicks_on_approve_are_one_consent(visit: Visit, household: Household) -> None:
+    with a_site() as callback:
+        administrator = visit()
+        administrator.sign_in("admin")
+        register_client(administrator, "impatient", f"{callback}/cb")
+        visitor = visit()
+        visitor.open(request_for(household, client_id="impatient", redirect_uri=f"{callback}/cb", state="s"))
+        visitor.sign_in("alice")
+        assert click_twice(visitor, "button[value=approve]") == ["/sso"]
+        assert len([address for address in visitor.asked if address.startswith(f"{callback}/cb?code=")]) == 1
+
+
+@pytest.mark.parametrize("java_script_enabled", [True, False])
+def test_two_clicks_on_register_and_on_reset_show_the_secret_that_works(
+    visit: Visit, java_script_enabled: bool
+) -> None:
+    visitor = visit(java_script_enabled=java_script_enabled)
+    visitor.sign_in("admin")
+    client_id = f"hasty-{java_script_enabled}".lower()
+    visitor.open("/admin/clients/new")
+    visitor.fill(clientId=client_id, name="Hasty")
+    visitor.page.check("input[value=client_credentials]")
+    visitor.page.check("input[name=scopes]")
+    posted = click_twice(visitor)
+    assert posted == ["/admin/clients/new"] * (1 if java_script_enabled else 2)
+    in_production = visitor.page.inner_text("#secret-text")
+    assert works(visitor, client_id, in_production)
+
+    visitor.open(f"/admin/clients/{client_id}/reset-secret")
+    visitor.page.select_option("#overlap", label="1 day")
+    posted = click_twice(visitor)
+    assert len(posted) == (1 if java_script_enabled else 2)
+    assert works(visitor, client_id, visitor.page.inner_text("#secret-text"))
+    assert works(visitor, client_id, in_production)
+
+
+def test_a_page_that_is_shown_again_can_be_sent_again(visit: Visit) -> None:
+    visitor = visit()
+    visitor.sign_in("bob")
+    visitor.open("/account")
+    sent: list[str] = []
+
+    def keep(route: Route) -> None:
+        sent.append(route.request.url)
+        route.abort("aborted")
+
+    visitor.page.route("**/account/zone", keep)
+    save = visitor.page.locator("form[action$='/account/zone'] button")
+    for _ in range(2):
+        save.click()
+        visitor.page.wait_for_timeout(100)
+    assert len(sent) == 1
+    visitor.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    with visitor.page.expect_request("**/account/zone"):
+        save.click()
