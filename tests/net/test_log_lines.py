@@ -1,7 +1,9 @@
 """Lines of the log leave together where they belong together, and none of them can do harm."""
 
+import fcntl
 import io
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +17,8 @@ from ostiary_core.model.reply import BatchRefused, Done, Refused
 from ostiary_core.model.why import Why
 from ostiary_net.observability.log import LogLines, RequestLog
 from tests.net.rooms import origin
+
+PATIENCE_SECONDS = 30
 
 
 class Counting(io.StringIO):
@@ -115,6 +119,58 @@ def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
         f"info refused {origin('two').trace_id} not_found",
         f"info session-ended {origin('four').trace_id} None",
     ]
+
+
+@pytest.mark.usefixtures("processors")
+def test_lines_that_nobody_takes_in_time_are_dropped_and_counted() -> None:
+    read_end, write_end = os.pipe()
+    lines = LogLines()
+    with os.fdopen(read_end) as reader:
+        with lines.written_by_thread(write_end):
+            for number in range(4_000):
+                lines.info(f"{number} {'x' * 1_000}\nsecond line")
+            dropped = lines.dropped
+            first = [reader.readline().split()[0] for _ in range(8_000 - dropped)]
+            assert reader.readline() == "warning log lines were dropped\n"
+            lines.info("later")
+            assert reader.readline() == "later\n"
+        os.close(write_end)
+    assert 0 < dropped < 7_000
+    assert dropped % 2 == 0
+    assert first[::2] == [str(number) for number in range(4_000 - dropped // 2)]
+
+
+def test_a_log_that_cannot_be_written_counts_its_lines_and_ends_with_the_rest() -> None:
+    lines = LogLines()
+    with open("/dev/full", "wb") as full, lines.written_by_thread(full.fileno()):
+        lines.info("one")
+        lines.info("two\nthree")
+        assert lines.drain(PATIENCE_SECONDS)
+    assert lines.dropped == 3
+
+
+def test_the_end_does_not_wait_for_a_reader_that_stands_still() -> None:
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+    lines = LogLines()
+    with lines.written_by_thread(write_end):
+        lines.info("x" * 10_000)
+    assert os.write(write_end, b"x" * 10_000) == 10_000, (
+        "what is said later goes nowhere, and waits for nobody"
+    )
+    os.close(write_end)
+    os.close(read_end)
+
+
+def test_a_pipe_that_does_not_wait_is_waited_for() -> None:
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    lines = LogLines()
+    with os.fdopen(read_end) as reader, lines.written_by_thread(write_end):
+        lines.info("x" * 100_000)
+        assert reader.readline() == "x" * 100_000 + "\n"
+    os.close(write_end)
+    assert lines.dropped == 0
 
 
 def test_a_log_that_cannot_be_written_fails_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

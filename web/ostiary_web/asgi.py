@@ -1,5 +1,13 @@
 """The application for any ASGI server: `hypercorn --worker-class trio ostiary_web.asgi:app`."""
 
+import atexit
+from contextlib import ExitStack
+
+from ostiary_net.observability.log import LINES
 from ostiary_web.app.asgi_app import asgi_app_from_environment
+
+_until_exit = ExitStack()
+_until_exit.enter_context(LINES.written_by_thread())
+atexit.register(_until_exit.close)
 
 app = asgi_app_from_environment()

@@ -6,17 +6,13 @@ thread or a finalizer hangs, it ends itself.
 """
 
 import logging
-import os
 import select
-import signal
 import socket
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, cast
 
-import structlog
 import trio
 
 from ostiary_net.front_door.connection import install_seam
@@ -32,18 +28,14 @@ from ostiary_net.front_door.seam import (
     Sockets,
     worker_serve,
 )
+from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_net.observability.log import fault_in
-
-_log = structlog.get_logger("ostiary")
 
 Started = Callable[[list[str]], None]
 
 HARD_END_SECONDS: Final = 3.0
 """After the graceful seconds, until the process ends itself: time to close what stands behind the
 application."""
-
-STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""The signals that stop a server. Nothing is read anew on SIGHUP, and a terminal that goes sends it."""
 
 _LETTING_IN_SECONDS: Final = 1.0
 """At most, where connections come faster than they are let in."""
@@ -68,7 +60,10 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Star
     """
     stop = trio.Event()
     failure: Exception | None = None
-    with inherited_lifeline() or nullcontext() as lifeline, _hard_end(stop) as arm:
+    with (
+        inherited_lifeline() or nullcontext() as lifeline,
+        ForcedExit(graceful_seconds + HARD_END_SECONDS) as forced_exit,
+    ):
 
         def tell(addresses: list[str]) -> None:
             started(addresses)
@@ -76,8 +71,8 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Star
                 lifeline.tell()
 
         async with trio.open_nursery() as nursery:
-            await nursery.start(heed_signals, stop)
-            nursery.start_soon(arm, graceful_seconds)
+            await nursery.start(heed_signals, stop, forced_exit)
+            nursery.start_soon(forced_exit.arm_after, stop)
             if lifeline is not None:
                 nursery.start_soon(_stop_without_parent, lifeline, stop)
             try:
@@ -94,7 +89,7 @@ async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
     stop = trio.Event()
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
-        await nursery.start(heed_signals, stop)
+        await nursery.start(heed_signals, stop, ForcedExit(None))
         nursery.start_soon(_cancel_start, nursery.cancel_scope, stop, trio.Event())
         try:
             await work()
@@ -220,35 +215,3 @@ async def _stop_without_parent(lifeline: Lifeline, stop: trio.Event) -> None:
     while await lifeline.hear():
         pass
     stop.set()
-
-
-async def heed_signals(stop: trio.Event, task_status: trio.TaskStatus[None]) -> None:
-    """Set `stop` on one of `STOPPING`; a second one ends the process."""
-    with trio.open_signal_receiver(*STOPPING) as signals:
-        task_status.started()
-        async for _ in signals:
-            if stop.is_set():
-                _log.warning("stopped at once by a second signal")
-                os._exit(1)
-            stop.set()
-
-
-@contextmanager
-def _hard_end(stop: trio.Event) -> Iterator[Any]:
-    """End the process from a thread when nothing else does: a thread needs no event loop."""
-    over = threading.Event()
-
-    def end(seconds: float) -> None:
-        if not over.wait(seconds):
-            _log.error("the stop did not come to its end; the process ends now")
-            os._exit(1)
-
-    async def arm(graceful_seconds: float) -> None:
-        await stop.wait()
-        seconds = graceful_seconds + HARD_END_SECONDS
-        threading.Thread(target=end, args=(seconds,), name="hard end", daemon=True).start()
-
-    try:
-        yield arm
-    finally:
-        over.set()

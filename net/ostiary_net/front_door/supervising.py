@@ -21,7 +21,8 @@ import trio
 
 from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline
 from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
-from ostiary_net.front_door.serving import HARD_END_SECONDS, STOPPING
+from ostiary_net.front_door.serving import HARD_END_SECONDS
+from ostiary_net.front_door.stopping import stopping_signals
 
 _log = structlog.get_logger("ostiary")
 
@@ -147,9 +148,9 @@ class _Supervisor:
         process.send_signal(signal.SIGTERM)
         with trio.move_on_after(self.graceful_seconds + _KILL_SECONDS):
             await self._at_once.wait()
-        _log.error("a worker did not stop in time and is killed", worker=slot)
         self._exit_code = 1
         process.kill()
+        _log.error("a worker did not stop in time and is killed", worker=slot)
 
     def _give_up(self, code: int) -> None:
         _log.critical(
@@ -161,7 +162,7 @@ class _Supervisor:
         self._stop.set()
 
     async def _heed_signals(self, task_status: trio.TaskStatus[None]) -> None:
-        with trio.open_signal_receiver(*STOPPING) as signals:
+        with trio.open_signal_receiver(*stopping_signals()) as signals:
             task_status.started()
             async for _ in signals:
                 if self._stop.is_set():

@@ -1,11 +1,13 @@
 """Writes the log to standard error, and what it says of requests and of errors."""
 
 import logging
+import os
+import select
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final, ParamSpec
 
 import structlog
@@ -22,6 +24,13 @@ P = ParamSpec("P")
 _REFUSALS: Final = (Refused, BatchRefused)
 
 
+_STANDARD_ERROR: Final = 2
+_MOST_WAITING: Final = 1024 * 1024
+"""Most characters of lines that wait to be written."""
+_LAST_LINES_SECONDS: Final = 1.0
+"""Longest time that the end of a process waits for its last lines to be written."""
+
+
 class LogLines:
     """Writes the log lines of one process, those of one turn in one write. Any thread may log.
 
@@ -31,9 +40,15 @@ class LogLines:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._writer: _LineWriter | None = None
+        self.dropped = 0
+        """Lines that were not written: nobody read the ones before them, or there was no room for them."""
 
     def msg(self, line: str) -> None:
         """Write a line, or several with breaks between them."""
+        if (writer := self._writer) is not None:
+            writer.add(line)
+            return
         # What they tell of is kept, whether or not they can be written: a full disk, a reader that has gone.
         with self._lock, suppress(OSError, ValueError):
             # Looked up now, as it may be another one than when this was imported.
@@ -49,6 +64,11 @@ class LogLines:
         A logger of structlog's would pass every entry on by its names, four times over: measured, a third of
         what a line costs.
         """
+        if lines := self.render(level, entries):
+            self.msg("\n".join(lines))
+
+    def render(self, level: str, entries: Iterable[dict[str, Any]]) -> list[str]:
+        """Make each entry a line, but for those that a processor drops."""
         processors = structlog.get_config()["processors"]
         lines: list[str] = []
         for entry in entries:
@@ -59,8 +79,106 @@ class LogLines:
             except structlog.DropEvent:
                 continue
             lines.append(str(made))
-        if lines:
-            self.msg("\n".join(lines))
+        return lines
+
+    @contextmanager
+    def written_by_thread(self, descriptor: int = _STANDARD_ERROR) -> Iterator[None]:
+        """Write in a thread while the block runs, so that nobody who logs waits for whoever reads.
+
+        A reader that stands still, as a pager or a terminal does, is waited for with at most `_MOST_WAITING`.
+        """
+        self._writer = writer = _LineWriter(self, descriptor)
+        try:
+            yield
+        finally:
+            is_written = self.drain(_LAST_LINES_SECONDS)
+            self._writer = None
+            if not is_written:
+                # What is still to be said of the end would wait for the same reader.
+                with suppress(OSError):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+            writer.close()
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until all lines are written, or so long; return whether they are."""
+        return self._writer is None or self._writer.drain(seconds)
+
+
+class _LineWriter:
+    """A bounded queue of lines, and the thread that writes them."""
+
+    def __init__(self, lines: LogLines, descriptor: int) -> None:
+        self._lines = lines
+        self._descriptor = descriptor
+        self._changed = threading.Condition()
+        self._waiting: list[str] = []
+        self._size = 0
+        """Characters that wait or are being written."""
+        self._untold = 0
+        """Lines dropped since the log last said how many."""
+        self._is_closed = False
+        threading.Thread(target=self._write, name="log", daemon=True).start()
+
+    def add(self, line: str) -> None:
+        """Have a line written, or several with breaks between them; drop them where too many wait."""
+        with self._changed:
+            if self._size + len(line) > _MOST_WAITING:
+                self._count_dropped(line)
+                return
+            self._waiting.append(line)
+            self._size += len(line)
+            self._changed.notify_all()
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until all lines are written, or so long; return whether they are."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._size, seconds)
+
+    def close(self) -> None:
+        """End the thread once it has nothing to write."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closed)
+                if not self._waiting:
+                    return
+                lines, self._waiting = self._waiting, []
+            is_written = self._write_text("\n".join(lines))
+            with self._changed:
+                self._size -= sum(map(len, lines))
+                self._changed.notify_all()
+                if not is_written:
+                    for line in lines:
+                        self._count_dropped(line)
+                dropped = self._untold
+            if is_written and dropped:
+                told = self._lines.render("warning", [{"event": "log lines were dropped", "count": dropped}])
+                if not told or self._write_text("\n".join(told)):
+                    with self._changed:
+                        self._untold -= dropped
+
+    def _count_dropped(self, line: str) -> None:
+        number = line.count("\n") + 1
+        self._lines.dropped += number
+        self._untold += number
+
+    def _write_text(self, text: str) -> bool:
+        encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+        left = memoryview(f"{text}\n".encode(encoding, "backslashreplace"))
+        while left:
+            try:
+                left = left[os.write(self._descriptor, left) :]
+            except BlockingIOError:  # somebody else who has it open does not want to wait
+                writable = select.poll()
+                writable.register(self._descriptor, select.POLLOUT)
+                writable.poll()
+            except OSError:  # a full disk, a reader that has gone
+                return False
+        return True
 
 
 LINES: Final = LogLines()

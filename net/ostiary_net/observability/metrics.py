@@ -22,6 +22,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
+from ostiary_net.observability.log import LINES
 from ostiary_net.observability.refusal_limit import REFUSAL_LIMIT
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -170,6 +171,8 @@ class Metrics:
         yield from _family("process_resident_memory_bytes", "Memory of the process.", "gauge", memory)
         yield from _family("process_open_fds", "Files and connections that are open.", "gauge", descriptors)
         yield from _family("process_max_fds", "As many may be open.", "gauge", most)
+        dropped: list[Sample] = [({}, LINES.dropped)]
+        yield from _counter("ostiary_log_lines_dropped_total", "Log lines that nobody took in time.", dropped)
         used = resource.getrusage(resource.RUSAGE_SELF)
         cpu_seconds = used.ru_utime + used.ru_stime
         yield from _counter("process_cpu_seconds_total", "Time on the processor.", [({}, cpu_seconds)])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,8 @@ Start = Callable[..., subprocess.Popen[str]]
 def start() -> Iterator[Start]:
     running: list[subprocess.Popen[str]] = []
 
-    def start_it(how: str, bind: str = "127.0.0.1:0") -> subprocess.Popen[str]:
-        return run([sys.executable, "-m", "tests.net.front_door.worker", how, bind])
+    def start_it(how: str, bind: str = "127.0.0.1:0", *more: str) -> subprocess.Popen[str]:
+        return run([sys.executable, "-m", "tests.net.front_door.worker", how, bind, *more])
 
     def run(argv: list[str]) -> subprocess.Popen[str]:
         process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -45,7 +46,8 @@ def start() -> Iterator[Start]:
 
 @pytest.mark.parametrize("kind", ["serve", "supervise"])
 def test_a_signal_ends_a_server_with_0(start: Start, kind: str) -> None:
-    servers = {how: start(kind) for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    with hanging_up(signal.SIG_DFL):
+        servers = {how: start(kind) for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     for how, server in servers.items():
         assert (ask(port_of(server)) == server.pid) == (kind == "serve")
         server.send_signal(how)
@@ -83,6 +85,35 @@ def test_a_server_that_does_not_come_to_its_end_ends_itself(start: Start) -> Non
     port_of(server)
     server.send_signal(signal.SIGINT)
     assert server.wait(PATIENCE_SECONDS) == 1
+
+
+@pytest.mark.parametrize(
+    "signals, graceful_seconds",
+    [((signal.SIGTERM,), "0.2"), ((signal.SIGTERM, signal.SIGINT), "600")],
+    ids=["in time", "at once at a second signal"],
+)
+def test_a_server_whose_event_loop_stands_still_ends_itself(
+    start: Start, signals: tuple[signal.Signals, ...], graceful_seconds: str
+) -> None:
+    server = start("freeze", "127.0.0.1:0", graceful_seconds)
+    with socket.create_connection(("127.0.0.1", port_of(server)), PATIENCE_SECONDS) as client:
+        client.sendall(GET)
+        assert server.stdout is not None
+        assert server.stdout.readline() == "frozen\n"
+        for each in signals:
+            server.send_signal(each)
+        assert server.wait(PATIENCE_SECONDS) == 1
+
+
+def test_a_signal_that_whoever_started_the_server_ignores_does_not_stop_it(start: Start) -> None:
+    with hanging_up(signal.SIG_IGN):
+        servers = [start(how) for how in ("serve", "supervise")]
+    for server in servers:
+        port = port_of(server)
+        server.send_signal(signal.SIGHUP)
+        assert ask(port)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(PATIENCE_SECONDS) == 0
 
 
 def test_a_server_that_cannot_start_says_why(start: Start) -> None:
@@ -211,6 +242,16 @@ def test_a_unix_socket_is_made_and_removed(tmp_path: Path) -> None:
         with open_listeners(f"unix:{path}") as [listener]:
             assert address_of(listener) == f"unix:{path}"
     assert not path.exists()
+
+
+@contextmanager
+def hanging_up(handler: signal.Handlers) -> Iterator[None]:
+    """What is started meanwhile inherits `handler` for SIGHUP, as nohup has it ignored."""
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def port_of(server: subprocess.Popen[str]) -> int:

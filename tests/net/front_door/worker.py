@@ -1,6 +1,7 @@
-"""A server process for the tests: `python -m tests.net.front_door.worker HOW BIND`.
+"""A server process for the tests: `python -m tests.net.front_door.worker HOW BIND [GRACEFUL_SECONDS]`.
 
-HOW: `serve` answers with its process id; `hang` does not come to the end of its stop; `refuse` cannot start;
+HOW: `serve` answers with its process id; `hang` does not come to the end of its stop, `freeze` lets nothing
+else run once it is asked; `refuse` cannot start;
 `supervise` keeps two of `serve`, `supervise-refuse` two of `refuse`.
 """
 
@@ -26,6 +27,9 @@ async def application(how: str, scope: Scope, receive: Receive, send: Send) -> N
             with trio.CancelScope(shield=True):
                 await trio.sleep_forever()
         return
+    if how == "freeze":
+        tell(["frozen"])
+        os.read(os.pipe()[0], 1)
     body = str(os.getpid()).encode()
     length = str(len(body)).encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
@@ -36,14 +40,14 @@ def tell(addresses: list[str]) -> None:
     print(*addresses, flush=True)
 
 
-def main(how: str, bind: str) -> int:
+def main(how: str, bind: str, graceful_seconds: str = "0.2") -> int:
     if how.startswith("supervise"):
         worker = [sys.executable, "-m", __spec__.name, how.partition("-")[2] or "serve"]
         return supervise(worker, bind=bind, workers=2, graceful_seconds=1, started=tell)
     serving.HARD_END_SECONDS = 0.2  # type: ignore[misc]
     try:
         app = Guard(partial(application, how), RULES)
-        trio.run(partial(serve, app, bind=bind, graceful_seconds=0.2, started=tell))
+        trio.run(partial(serve, app, bind=bind, graceful_seconds=float(graceful_seconds), started=tell))
     except (AddressError, ServerFailed) as error:
         print(error, file=sys.stderr)
         return 1

@@ -19,6 +19,7 @@ from ostiary_net.front_door import serve as serve_http
 from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.scraping import metrics_listeners
 from ostiary_net.lane import open_lane
+from ostiary_net.observability.log import LINES
 from ostiary_net.sql.migrations import Opening
 from ostiary_web.app.asgi_app import asgi_app, first_password_line, settings_or_exit
 from ostiary_web.cli import (
@@ -59,7 +60,11 @@ def main() -> None:
 @click.option("--plain", is_flag=True, help="Serve everything through ASGI, without the token lane.")
 def serve(plain: bool) -> None:
     """Serve HTTP until SIGTERM, SIGINT or SIGHUP."""
-    settings = _prepared()
+    with LINES.written_by_thread():
+        _serve(_prepared(), plain=plain)
+
+
+def _serve(settings: Settings, *, plain: bool) -> None:
     for name, path in unwritable(settings):
         structlog.get_logger("ostiary").warning("cannot be written", setting=name, path=str(path))
     if settings.workers == 1:
@@ -96,7 +101,8 @@ def work(bind: str, plain: bool) -> None:
     """One worker of `ostiary serve`, on the socket it inherits."""
     # The supervisor has made the database: one that is gone is not made anew beneath the other workers.
     around = Surroundings(open_store=partial(open_store, opening=Opening.UPDATES))
-    _serve_here(_prepared(), bind, lambda administrator, addresses: None, around, plain=plain)
+    with LINES.written_by_thread():
+        _serve_here(_prepared(), bind, lambda administrator, addresses: None, around, plain=plain)
 
 
 @main.command()

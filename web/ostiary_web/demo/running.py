@@ -18,7 +18,8 @@ import trio
 
 from ostiary_net.front_door import AddressError, Guard
 from ostiary_net.front_door.listeners import address_of, open_listeners
-from ostiary_net.front_door.serving import heed_signals, serve_on
+from ostiary_net.front_door.serving import serve_on
+from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_web.app.asgi_app import asgi_app, door_rules
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.sample import DEMO_CLIENT, PASSWORD, fill
@@ -96,7 +97,7 @@ async def _serve_both(
     is_served = trio.Event()
 
     async with trio.open_nursery() as nursery:
-        await nursery.start(heed_signals, stop)
+        await nursery.start(heed_signals, stop, ForcedExit(None))
         nursery.start_soon(
             partial(
                 serve_on,

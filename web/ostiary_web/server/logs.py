@@ -1,5 +1,6 @@
 """How the server logs: one line an occurrence, as key and value, on standard error."""
 
+import io
 import json
 import logging
 import re
@@ -33,6 +34,8 @@ _encode_anything: Final = json.JSONEncoder(default=repr, separators=(",", ":")).
 
 def configure_logs(level: str, form: str) -> None:
     """Set up structlog, and the standard library's logging for what Hypercorn and Quart say."""
+    if form == "json" and isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # RFC 8259 §8.1
     line = _Line(_renderer(form))
     structlog.configure(
         processors=[line],
