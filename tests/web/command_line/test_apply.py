@@ -87,9 +87,10 @@ def test_records_are_made_changed_and_deleted_and_nothing_is_done_twice(declared
     assert "enabled" not in back["fields"], "what the file does not say of it stays"
 
     declared.machine.script("user", "create", "anna", "--role", "auditor", "--draw-password")
-    held = declared.machine.run("apply", str(declared.file), "--prune", "--json").refused("A0409")
+    words = ("apply", str(declared.file), "--prune=delete", "--yes", "--json")
+    held = declared.machine.run(*words).refused("A0409")
     assert [error["path"] for error in held["errors"]] == ["roles.auditor"]
-    pruned = declared.apply(AUDITOR, "--prune")
+    pruned = declared.apply(AUDITOR, "--prune=delete", "--yes")
     assert [(each["action"], each["path"]) for each in pruned["changes"]] == [("delete", "clients.shop")]
     assert [item["clientId"] for item in declared.machine.script("client", "list")["items"]] == [
         "console",
@@ -159,8 +160,64 @@ def test_a_person_reads_the_plan(declared: Declared) -> None:
         "~ clients.shop",
         '    name: "Shop" -> "Shop 2"',
         "Nothing was done.",
-        "Not in the file, and left as they are without --prune: roles.auditor",
+        "Not in the file, and left as they are: roles.auditor",
     ]
+
+
+def test_pruning_disables_and_says_so_and_leaves_roles_as_they_are(declared: Declared) -> None:
+    declared.apply(SHOP + AUDITOR + SHOP.replace("shop]", "other]"))
+    declared.machine.script("client", "disable", "other")
+    told = declared.trail()
+    declared.file.write_text("")
+    plan = [
+        "! clients.shop",
+        "    enabled: true -> false",
+        "Not in the file, and disabled: clients.shop",
+        "Not in the file, and left as they are: clients.other roles.auditor",
+    ]
+    lines = declared.machine.run("apply", str(declared.file), "--prune", "--dry-run").lines
+    assert lines == [*plan[:3], "Nothing was done.", plan[3]]
+    assert declared.trail() == told
+    lines = declared.machine.run("apply", "--prune", str(declared.file)).lines
+    assert lines == [*plan[:3], "Done.", plan[3]]
+    assert declared.trail() == [*told, ("client-disabled", None)]
+    again = declared.apply("", "--prune=disable")
+    assert again["changes"] == []
+    assert again["undeclared"] == ["clients.other", "clients.shop", "roles.auditor"]
+    assert declared.apply(SHOP + "enabled = true")["changes"][0]["fields"] == {
+        "enabled": {"from": False, "to": True}
+    }
+
+
+def test_pruning_deletes_only_what_somebody_said_yes_to(declared: Declared) -> None:
+    declared.apply(SHOP + AUDITOR)
+    told = declared.trail()
+    words = ("apply", str(declared.file), "--prune=delete")
+    declared.file.write_text("")
+    for more in (("--yes",), ("--yes", "--dry-run"), ()):
+        ran = declared.machine.run(*words, *more, stdin="y\n")
+        assert ran.exit_code == 1
+        assert "names no client and no role: --prune=delete would delete all\n" in ran.err
+    declared.file.write_text(SHOP.replace("clients.shop", "clients.newer"))
+    for answer in ("n\n", ""):
+        ran = declared.machine.run(*words, stdin=answer)
+        assert ran.exit_code == 1
+        assert "Delete for good: clients.shop roles.auditor?" in ran.err
+    assert declared.machine.run(*words, "--dry-run").lines[-4:] == [
+        "- clients.shop",
+        "- roles.auditor",
+        "Not in the file, and deleted: clients.shop roles.auditor",
+        "Nothing was done.",
+    ]
+    assert declared.trail() == told
+    ran = declared.machine.run(*words, stdin="y\n")
+    assert "Not in the file, and deleted: clients.shop roles.auditor" in ran.lines
+    assert declared.trail()[len(told) :] == [
+        ("client-registered", None),
+        ("client-deleted", None),
+        ("role-deleted", None),
+    ]
+    assert declared.machine.run(*words).lines == ["Everything is as it is declared."], "nothing is asked"
 
 
 def test_a_fault_names_table_and_field_and_keeps_out_all(declared: Declared) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,21 +16,36 @@ from ostiary_core.model.reply import BatchDone, BatchRefused, Reply, SecretIssue
 from ostiary_web.api.resources.records import batch_refusal
 from ostiary_web.cli.context import CommandContext, invalid, run
 from ostiary_web.cli.declaration import Declaration, DeclarationError, read_declaration
-from ostiary_web.cli.plan import SECRET, Action, Plan, Step, client_fields, make_plan, role_fields
+from ostiary_web.cli.plan import SECRET, Action, Plan, Prune, Step, client_fields, make_plan, role_fields
 from ostiary_web.cli.printing import Printer, with_printer
 
-_MARKS: Final = {Action.CREATE: "+", Action.CHANGE: "~", Action.DELETE: "-"}
+_MARKS: Final = {Action.CREATE: "+", Action.CHANGE: "~", Action.DISABLE: "!", Action.DELETE: "-"}
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
-@click.command()
+class _CommandWithPrune(click.Command):
+    """A command whose `--prune` has a value only behind a `=`: what follows it may be the file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        whole = [f"--prune={Prune.DISABLE}" if word == "--prune" else word for word in args]
+        return super().parse_args(ctx, whole)
+
+
+@click.command(cls=_CommandWithPrune)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be done, and what would be refused; do nothing."
 )
-@click.option("--prune", is_flag=True, help="Also delete the clients and roles that FILE does not have.")
+@click.option(
+    "--prune",
+    type=click.Choice(Prune, case_sensitive=False),
+    metavar="[=delete]",
+    help="Also disable the clients that FILE does not have; with =delete, delete such clients "
+    "and roles for good.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask whether --prune=delete is meant.")
 @with_printer
-def apply(printer: Printer, file: Path, dry_run: bool, prune: bool) -> None:
+def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes: bool) -> None:
     """Make clients and roles what the TOML in FILE declares: all of it, or nothing.
 
     What is there already is not touched, so it can be applied again at any time. A field that is left out is
@@ -43,18 +58,27 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: bool) -> None:
     if not isinstance(declared, Declaration):
         raise invalid(*declared)
 
-    async def work(context: CommandContext) -> tuple[Plan, Reply | None]:
-        plan = make_plan(declared, *_stored(context), prune=prune, draw=context.entropy)
+    if prune is Prune.DELETE and not (declared.clients or declared.roles):
+        sys.exit(f"ostiary: {str(file)!r} names no client and no role: --prune=delete would delete all")
+
+    async def look(context: CommandContext) -> Plan:
+        return make_plan(declared, *_stored(context), prune=prune, draw=context.entropy)
+
+    async def work(context: CommandContext) -> Reply | None:
         events = [event for step in plan.steps for event in step.events]
         if not events:
-            return plan, None
+            return None
         batch = AllOrNothing(events=tuple(events))
         reply = await (context.foresee(batch) if dry_run else context.decide(batch))
         if isinstance(reply, BatchRefused):
             raise batch_refusal(reply, [step.path for step in plan.steps for _ in step.events])
-        return plan, reply
+        return reply
 
-    plan, reply = run(work)
+    plan = run(look)
+    if (deleted := plan.paths(Action.DELETE)) and not (yes or dry_run):
+        question = printer.text("command.apply.delete", paths=" ".join(deleted))
+        click.confirm(question, abort=True, err=True)
+    reply = run(work)
     replies = reply.replies if isinstance(reply, BatchDone) and not dry_run else ()
     secrets = {
         each.client.client_id: each.secret.reveal() for each in replies if isinstance(each, SecretIssued)
@@ -72,12 +96,11 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: bool) -> None:
     for step in plan.steps:
         for line in _lines(step, printer):
             click.echo(line)
-    if not plan.steps:
-        click.echo(printer.text("command.apply.nothing"))
-    else:
-        click.echo(printer.text("command.apply.planned" if dry_run else "command.apply.done"))
-    if plan.undeclared:
-        click.echo(printer.text("command.apply.undeclared", paths=" ".join(plan.undeclared)))
+    _name(printer, "command.apply.disabled", plan.paths(Action.DISABLE))
+    _name(printer, "command.apply.deleted", plan.paths(Action.DELETE))
+    ending = ("planned" if dry_run else "done") if plan.steps else "nothing"
+    click.echo(printer.text(f"command.apply.{ending}"))
+    _name(printer, "command.apply.undeclared", plan.undeclared)
     if secrets:
         click.echo()
         headings = [printer.text("column.clients.clientId"), printer.text("command.secret")]
@@ -102,6 +125,11 @@ def _stored(context: CommandContext) -> tuple[list[Client], list[Role]]:
 
 
 # --- what is printed
+
+
+def _name(printer: Printer, key: str, paths: Sequence[str]) -> None:
+    if paths:
+        click.echo(printer.text(key, paths=" ".join(paths)))
 
 
 def _as_json(step: Step) -> dict[str, object]:

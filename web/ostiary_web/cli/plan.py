@@ -1,4 +1,4 @@
-"""The plan of `ostiary apply`: which clients and roles are made, changed and deleted, and by which events.
+"""The plan of `ostiary apply`: what is made, changed, disabled and deleted, and by which events.
 
 Rules, all in this file:
 
@@ -7,7 +7,8 @@ Rules, all in this file:
 - Lists are compared without their order, which means nothing.
 - Roles come before clients, and what is deleted last. Each change brings what it saw, so that it is refused
   where somebody else has changed the same since.
-- Only what is not built in is pruned.
+- Only what is not built in is pruned. A role cannot be disabled: it stays, unless it is to be deleted, and
+  then nobody may hold it. A client that is disabled already stays as it is.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,6 +45,14 @@ class Action(StrEnum):
 
     CREATE = "create"
     CHANGE = "change"
+    DISABLE = "disable"
+    DELETE = "delete"
+
+
+class Prune(StrEnum):
+    """What is done to clients and roles that the file does not have."""
+
+    DISABLE = "disable"
     DELETE = "delete"
 
 
@@ -73,10 +82,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps in the order in which they are taken, and the paths of what the file does not have."""
+    """The steps in the order in which they are taken."""
 
     steps: tuple[Step, ...]
     undeclared: tuple[str, ...]
+    """The paths of what the file does not have and no step is about."""
+
+    def paths(self, action: Action) -> list[str]:
+        """List the paths of the steps of one action."""
+        return [step.path for step in self.steps if step.action is action]
 
 
 def make_plan(
@@ -84,7 +98,7 @@ def make_plan(
     stored_clients: Iterable[Client],
     stored_roles: Iterable[Role],
     *,
-    prune: bool,
+    prune: Prune | None,
     draw: Callable[[], Entropy],
 ) -> Plan:
     """What makes the stored clients and roles those that are declared."""
@@ -97,24 +111,36 @@ def make_plan(
     ]
     others = [
         *(
-            _deletion("clients", client_id, ClientDeleted(caller=OPERATOR, client_id=client_id))
+            _prune_client(client, prune)
             for client_id, client in standing_clients.items()
             if client_id not in declared.clients and not client.built_in
         ),
         *(
-            _deletion("roles", code, RoleDeleted(caller=OPERATOR, role_id=code))
+            _prune_role(role, prune)
             for code, role in standing_roles.items()
             if code not in declared.roles and not role.built_in
         ),
     ]
-    steps += others if prune else []
     return Plan(
-        tuple(step for step in steps if step.events), () if prune else tuple(step.path for step in others)
+        tuple(step for step in (*steps, *others) if step.events),
+        tuple(step.path for step in others if not step.events),
     )
 
 
-def _deletion(kind: str, identifier: str, event: AdministrationEvent) -> Step:
-    return Step(action=Action.DELETE, kind=kind, identifier=identifier, fields={}, events=(event,))
+def _prune_client(client: Client, prune: Prune | None) -> Step:
+    action, fields = Action.DISABLE, {"enabled": Values(True, False)}
+    events: tuple[AdministrationEvent, ...] = ()
+    if prune is Prune.DELETE:
+        action, fields = Action.DELETE, {}
+        events = (ClientDeleted(caller=OPERATOR, client_id=client.client_id),)
+    elif prune is Prune.DISABLE and client.enabled:
+        events = (ClientDisabled(caller=OPERATOR, client_id=client.client_id),)
+    return Step(action=action, kind="clients", identifier=client.client_id, fields=fields, events=events)
+
+
+def _prune_role(role: Role, prune: Prune | None) -> Step:
+    events = (RoleDeleted(caller=OPERATOR, role_id=role.role_id),) if prune is Prune.DELETE else ()
+    return Step(action=Action.DELETE, kind="roles", identifier=role.role_id, fields={}, events=events)
 
 
 def client_fields(client: Client) -> dict[str, object]:

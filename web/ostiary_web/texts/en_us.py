@@ -690,7 +690,12 @@ LANGUAGE: Final = ENGLISH.extended(
         "command.apply.done": "Done.",
         "command.apply.planned": "Nothing was done.",
         "command.apply.nothing": "Everything is as it is declared.",
-        "command.apply.undeclared": "Not in the file, and left as they are without --prune: {paths}",
+        "command.apply.delete": (
+            "Delete for good: {paths}? Sessions of these clients end, and no identifier is given out again."
+        ),
+        "command.apply.disabled": "Not in the file, and disabled: {paths}",
+        "command.apply.deleted": "Not in the file, and deleted: {paths}",
+        "command.apply.undeclared": "Not in the file, and left as they are: {paths}",
         "command.apply.secret": "another one",
         "command.import.created": "Registered",
         "command.import.updated": "Changed",
