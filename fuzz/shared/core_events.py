@@ -92,7 +92,7 @@ def parameters(call: Call) -> e.AuthorizationParameters:
         scope=None if call.scope is None else " ".join(call.scope),
         state=call.state,
         undecodable=call.garbled == "undecodable",
-        repeated=call.garbled == "repeated",
+        repeated=("state",) if call.garbled == "repeated" else (),
     )
 
 

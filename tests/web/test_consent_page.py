@@ -1,5 +1,6 @@
 """`/sso` and the pages on the way to it, as a browser without JavaScript meets them ("Browser behaviour")."""
 
+import re
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -93,10 +94,51 @@ async def test_an_invalid_request_stays_with_its_reason(served: Served, browser:
     for asked, code in WRONG:
         stays(await browser.get(sso(**asked)), 400, code)
     for name in authorization():
-        stays(await browser.get(f"{sso()}&{name}=x"), 400, "A0401")
+        repeated = await browser.get(f"{sso()}&{name}=x")
+        stays(repeated, 400, "A0401")
+        assert f"<p>{name}: A parameter was sent more than once.</p>" in repeated.text
     stays(await browser.get("/sso?%ff"), 400, "A0401")
     stays(await browser.get("/sso"), 400, "A0401")
     assert served.records() == before
+
+
+async def test_the_page_names_the_parameter_that_is_wrong_and_no_other(
+    served: Served, browser: Browser
+) -> None:
+    await served.client()
+    for wrong, name, reason in (
+        ({"redirect_uri": None}, "redirect_uri", "is required"),
+        ({"code_challenge": "short"}, "code_challenge", "must be"),
+        ({"code_challenge_method": "plain"}, "code_challenge_method", "must be S256"),
+        ({"code_challenge_method": None}, "code_challenge_method", "is required"),
+    ):
+        page = await browser.get(sso(**wrong))
+        stays(page, 400, "A0401")
+        named = re.findall(r"<p>(redirect_uri|code_challenge|code_challenge_method): ([^<]*)</p>", page.text)
+        assert [each for each, _ in named] == [name]
+        assert named[0][1].startswith(reason)
+
+
+async def test_a_request_that_nobody_sees_the_answer_of_issues_no_code(
+    served: Served, browser: Browser
+) -> None:
+    await served.client(autoApproveScopes=["user.read"])
+    before, told = served.records(), served.audit()
+    head = await browser.request("HEAD", sso())
+    assert (head.status_code, head.text, "location" in head.headers) == (200, "", False)
+    for name, value in (
+        ("Sec-Purpose", "prefetch"),
+        ("Sec-Purpose", "prefetch;prerender"),
+        ("Purpose", "prefetch"),
+    ):
+        for path in (sso(), "/account", "/language?to=zh-CN&next=/"):
+            ahead = await browser.get(path, headers={name: value})
+            # Whatever is no success is asked for again, once somebody wants to see it.
+            assert (ahead.status_code, ahead.text, ahead.headers["cache-control"]) == (503, "", "no-store")
+            assert not {"location", "set-cookie"} & ahead.headers.keys()
+    assert "set-cookie" not in (await browser.request("HEAD", "/language?to=zh-CN&next=/")).headers
+    assert (served.records(), served.audit()) == (before, told)
+    led_away(await browser.get(sso()))
 
 
 # --- around them

@@ -20,8 +20,8 @@ class AuthorizationParameters:
     state: str | None = field(default=None, repr=False)
     undecodable: bool = False
     """Whether nothing could be read of it."""
-    repeated: bool = False
-    """Whether any parameter came more than once."""
+    repeated: tuple[str, ...] = ()
+    """Which parameters came more than once."""
 
 
 @immutable(kw_only=True)

@@ -34,9 +34,9 @@ def read_query(query: bytes) -> AuthorizationParameters:
         )
     except ValueError:
         return AuthorizationParameters(undecodable=True)
-    known = [(name, value) for name, value in pairs if name in _NAMES]
-    fields: dict[str, Any] = dict(known)
-    return AuthorizationParameters(**fields, repeated=len(fields) != len(known))
+    names = [name for name, _ in pairs]
+    fields: dict[str, Any] = {name: value for name, value in pairs if name in _NAMES}
+    return AuthorizationParameters(**fields, repeated=tuple(name for name in _NAMES if names.count(name) > 1))
 
 
 class ConsentBody(NamedTuple):

@@ -130,7 +130,9 @@ def _check_request(
     if asked.undecodable:
         return Refused(Why.QUERY_UNDECODABLE)
     if asked.repeated:
-        return Refused(Why.PARAMETER_REPEATED)
+        return Refused(
+            Why.PARAMETER_REPEATED, tuple(FieldFault(name, Why.PARAMETER_REPEATED) for name in asked.repeated)
+        )
     faults = tuple(_find_malformed(asked))
     # With no fault it is there, which the type checker does not see.
     if faults or asked.code_challenge is None:

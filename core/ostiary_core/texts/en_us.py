@@ -24,10 +24,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.user_read_missing": "The token lacks the scope user.read.",
         "refusal.query_undecodable": "The query cannot be decoded as UTF-8, or has more than 100 fields.",
         "refusal.parameter_repeated": "A parameter was sent more than once.",
-        "refusal.parameters_malformed": (
-            "redirect_uri is required, code_challenge must be the 43 base64url characters of a SHA-256 "
-            "digest, and code_challenge_method must be S256."
-        ),
+        "refusal.parameters_malformed": "A parameter is missing or malformed.",
         "refusal.client_not_authorizable": (
             "client_id names no client that can ask users to sign in: it is unknown, disabled, built in, or "
             "does not register the grant authorization_code."

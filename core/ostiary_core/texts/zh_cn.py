@@ -24,10 +24,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.user_read_missing": "令牌缺少 user.read 权限范围",
         "refusal.query_undecodable": "查询字符串无法按 UTF-8 解码，或参数超过 100 个",
         "refusal.parameter_repeated": "参数重复",
-        "refusal.parameters_malformed": (
-            "redirect_uri 为必填项；code_challenge 必须是 SHA-256 摘要的 43 个 base64url 字符；"
-            "code_challenge_method 必须为 S256"
-        ),
+        "refusal.parameters_malformed": "参数缺失或格式错误",
         "refusal.client_not_authorizable": (
             "client_id 对应的客户端不可用于登录授权：客户端不存在、已停用、为内置客户端，或未登记 "
             "authorization_code 授权类型"

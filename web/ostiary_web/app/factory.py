@@ -126,6 +126,7 @@ def create_app(settings: Settings) -> QuartTrio:
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
         app.register_blueprint(blueprint)
     app.before_request(_in_its_one_spelling)
+    app.before_request(_refuse_prefetch)
     app.after_request(add_security_headers)
     if settings.public_path:
         app.after_request(partial(add_public_path, settings.public_path))
@@ -148,6 +149,15 @@ async def _in_its_one_spelling() -> None:
     the path (a proxy's, a limit of ours) take it for another."""
     if _ADDRESS.fullmatch(request.scope["raw_path"]) is None:
         raise NotFound
+
+
+async def _refuse_prefetch() -> Response | None:
+    """A browser that asks before anybody wants to see the page is given nothing: a sign-in would go on, and
+    tokens be renewed, by a link that is only pointed at. What failed is asked for again in earnest."""
+    purposes = (request.headers.get(name, "") for name in ("Sec-Purpose", "Purpose"))
+    if not any(purpose.partition(";")[0].strip() == "prefetch" for purpose in purposes):
+        return None
+    return Response(b"", 503, {"Cache-Control": "no-store"})
 
 
 _OF_STATUS: Final = {

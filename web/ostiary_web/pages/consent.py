@@ -4,8 +4,9 @@ from urllib.parse import urlsplit
 
 from quart import Response, request
 
-from ostiary_core.events import ConsentDenied, ConsentGiven, ConsentRecalled, Event
+from ostiary_core.events import AuthorizationChecked, ConsentDenied, ConsentGiven, ConsentRecalled, Event
 from ostiary_core.http.authorization import read_query, scope_text
+from ostiary_core.http.envelope import field_text
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE
@@ -23,9 +24,14 @@ consent = PageRoutes("consent", __name__)
 
 @consent.get("/sso", gate=BEFORE_PASSWORD_CHANGE)
 async def show_consent(page: PageContext) -> Response:
-    """An authorization request: the question, or straight on where nobody needs to be asked."""
+    """An authorization request: the question, or straight on where nobody needs to be asked. HEAD asks for
+    nothing to happen (RFC 9110 §9.2.1): no code is issued."""
     context, parameters = page.request, read_query(request.query_string)
-    event = ConsentRecalled(caller=context.caller, parameters=parameters, entropy=context.entropy())
+    event: ConsentRecalled | AuthorizationChecked
+    if request.method == "HEAD":
+        event = AuthorizationChecked(caller=context.caller, parameters=parameters)
+    else:
+        event = ConsentRecalled(caller=context.caller, parameters=parameters, entropy=context.entropy())
     return await _answer(page, event, parameters.redirect_uri)
 
 
@@ -67,6 +73,7 @@ async def _answer(page: PageContext, event: Event, redirect_uri: str | None) -> 
         case Refused(why=Why.NOT_SIGNED_IN):
             return page.redirect(sign_in_page(this_address()))
         case Refused() as refused:
-            return await render(page, "consent_error.html", refused=refused)
+            faults = [f"{fault.path}: {field_text(fault, page.language)}" for fault in refused.faults]
+            return await render(page, "consent_error.html", refused=refused, faults=faults)
         case _:
             return await render(page, "consent_error.html", refused=Why.INTERNAL_ERROR)

@@ -24,6 +24,6 @@ async def switch_language(context: RequestContext) -> Response:
     """Remember a language in the browser and go back; it changes nothing on the server."""
     response = see_other(local_path(request.args.get("next", "")))
     chosen = context.languages.by_tag(request.args.get("to"))
-    if chosen is not None:
+    if chosen is not None and request.method != "HEAD":
         keep_preference(response, LANGUAGE_COOKIE, chosen.tag)
     return response
