@@ -40,7 +40,12 @@ def _missing(field: str) -> dict[str, OddFields]:
 
 
 _UNKNOWN: Final = {"unknown": OddFields({"colour": "red"}, ("colour",))}
-_NAME: Final = {**_missing("name"), **_odd("name", None, 7, "", " \t ", "n" * 101, "two\nlines")}
+_UNSEEN: Final = ("\u3164", "a\u115f", "\u2800", "a\ufe0f")
+"""Characters that are drawn as nothing."""
+_NAME: Final = {
+    **_missing("name"),
+    **_odd("name", None, 7, "", " \t ", "n" * 101, "two\nlines", *_UNSEEN),
+}
 _SENT_BACK: Final = {"id": "anything", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": None}
 
 OF_CLIENTS: Final = {
@@ -89,7 +94,7 @@ OF_USERS: Final = {
     **_UNKNOWN,
     **_NAME,
     **_missing("username"),
-    **_odd("username", None, 7, "", "a b", "a/b", "a\u200bb", "u" * 65, "new\nline"),
+    **_odd("username", None, 7, "", "a b", "a/b", "a\u200bb", "u" * 65, "new\nline", *_UNSEEN),
     **_odd("phone", 7, "1234", "1" * 21, "+49 30 1234", "+"),
     **_odd("enabled", "yes", 1, None),
     **_odd("mustChangePassword", "no", 0, None),

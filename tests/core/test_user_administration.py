@@ -252,6 +252,22 @@ def test_a_row_of_a_sheet_registers_or_changes_an_account(world: World) -> None:
     assert changed.facts == (fact,)
 
 
+def test_names_from_before_a_rule_stay_until_somebody_changes_them(world: World) -> None:
+    bob = world.user("bob")
+    assert bob is not None
+    world.store.write([Update(bob, revised(bob, username="b\u3164b", name="\u2800", phone="1"))])
+    change = partial(decide, world, e.UserChanged, user_id=bob.user_id)
+    sent = {"username": "b\u3164b", "name": "\u2800", "phone": "1", "locale": "en-US"}
+    assert known(change(fields=sent)).locale == "en-US"
+    assert known(change(fields={"name": "\u2764\ufe0f Bob"})).name == "\u2764\ufe0f Bob"
+    for path, value, rule in (
+        ("username", "bo\u2764\ufe0fb", FieldRule.USERNAME),
+        ("name", "Bob\ufe0f", FieldRule.STRING),
+        ("phone", "2", FieldRule.PHONE),
+    ):
+        assert change(fields={path: value}) == refused(Why.FIELDS_INVALID, FieldFault(path, rule))
+
+
 def test_every_bad_field_of_an_account_is_named_and_the_longest_are_taken(world: World) -> None:
     change = partial(decide, world, e.UserChanged, user_id=world.user_ids["bob"])
     longest = {"username": "u" * 64, "name": "n" * 100, "locale": "en-US", "timezone": "UTC"}

@@ -25,6 +25,10 @@ _OF_A_USER: Final[list[tuple[dict[str, Any], list[str]]]] = [
     ({"roleIds": "super_admin"}, ["roleIds"]),
     ({"username": "with space", "timezone": "x", "locale": "y"}, ["locale", "timezone", "username"]),
 ]
+# Characters that are drawn as nothing: fillers of Hangul, an empty Braille cell, a variation selector.
+_UNSEEN: Final = ("\u3164", "\u115f", "\u2800", "\ufe0f", "\U000e0041")
+_OF_NAMES: Final = [({"name": f"{name}{unseen}"}, ["name"]) for unseen in _UNSEEN for name in ("", "Ann")]
+_OF_USERNAMES: Final = [({"username": f"ann{unseen}a"}, ["username"]) for unseen in _UNSEEN]
 _OF_ENABLED: Final[list[tuple[Any, list[str]]]] = [
     ({}, ["enabled"]),
     ({"enabled": None}, ["enabled"]),
@@ -93,8 +97,12 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
         ({"keepOldFor": 60}, ["keepOldFor"]),
         ([], []),
     ],
+    "POST /api/iam/roles": [({"code": "clerk", **fields}, bad) for fields, bad in _OF_NAMES],
+    "PUT /api/oauth/clients/app": [
+        *_OF_NAMES,
+        ({"enabled": False, "clientId": "b"}, ["clientId", "enabled"]),
+    ],
     # Each of these has a way of its own to change.
-    "PUT /api/oauth/clients/app": [({"enabled": False, "clientId": "b"}, ["clientId", "enabled"])],
     "PUT /api/oauth/clients/app/enabled": _OF_ENABLED,
     "PUT /api/iam/users/BEN/enabled": _OF_ENABLED,
     "PUT /api/iam/users/BEN/password": [({"password": password}, ["password"]) for password in PASSWORDS],
@@ -102,7 +110,7 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
     "POST /api/iam/users": [
         ({"username": "anna", "name": "Anna"}, ["password"]),
         *(({**NEW_USER, "password": password}, ["password"]) for password in PASSWORDS),
-        *(({**NEW_USER, **fields}, bad) for fields, bad in _OF_A_USER),
+        *(({**NEW_USER, **fields}, bad) for fields, bad in (*_OF_A_USER, *_OF_NAMES, *_OF_USERNAMES)),
     ],
 }
 

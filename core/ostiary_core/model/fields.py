@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from ostiary_core.model.making import immutable
+from ostiary_core.model.visible_text import is_visible_name
 from ostiary_core.model.why import Why
 
 Fields = Mapping[str, object]
@@ -102,15 +103,20 @@ class FieldReader:
         return path in self._fields
 
     def text(self, path: str, default: str | None, longest: int) -> str:
-        """Read a printable string that is not blank; it is required where there is no default."""
+        """Read a visible string that is not blank; it is required where there is no default.
+
+        One that is the default is not judged again: it may be older than a rule.
+        """
         value = self._fields.get(path, default)
+        if default and value == default:
+            return default
         if value is None:
             self.fault(path, FieldRule.REQUIRED)
         elif not isinstance(value, str):
             self.fault(path, FieldRule.STRING)
         elif not value.strip():
             self.fault(path, FieldRule.REQUIRED)
-        elif len(value) > longest or not value.isprintable():
+        elif len(value) > longest or not is_visible_name(value):
             self.fault(path, FieldRule.TOO_LONG if len(value) > longest else FieldRule.STRING)
         else:
             return value

@@ -5,6 +5,7 @@ import unicodedata
 from typing import Final
 
 from ostiary_core.model.records import Identifier, IdentifierKind, Key, Table, TextCodePurpose, User
+from ostiary_core.model.visible_text import is_visible
 
 RESERVED: Final = frozenset({"batch-delete", "export", "import", "import-template", "new", "options"})
 """Words that stand in paths of the interface and the pages where an identifier would, so that none may be
@@ -15,10 +16,8 @@ _PHONE: Final = re.compile(r"\+?[0-9]{5,20}", re.ASCII)
 
 
 def is_username(text: str) -> bool:
-    """Whether `text` may be a user name: 1 to 64 printable characters, no space, quote, slash or colon."""
-    return _USERNAME.fullmatch(text) is not None and all(
-        unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") for c in text
-    )
+    """Whether `text` may be a user name: 1 to 64 visible characters, no space, quote, slash or colon."""
+    return _USERNAME.fullmatch(text) is not None and is_visible(text)
 
 
 def is_phone(text: str) -> bool:

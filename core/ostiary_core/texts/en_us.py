@@ -83,7 +83,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.required": "is required",
         "field.unknown": "is no field of this record",
         "field.immutable": "cannot be changed here",
-        "field.string": "must be a string of printable characters",
+        "field.string": "must be a string of characters that can be seen",
         "field.strings": "must be an array of strings",
         "field.integer": "must be a whole number",
         "field.boolean": "must be true or false",
@@ -106,7 +106,8 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.refresh-lifetime": "must be 3600 to 2592000 seconds",
         "field.overlap": "must be 0, or 60 to 2592000 seconds",
         "field.username": (
-            "must be 1 to 64 characters without white space, quotes, slashes, colons or angle brackets"
+            "must be 1 to 64 characters without white space, invisible characters, quotes, slashes, colons "
+            "or angle brackets"
         ),
         "field.phone": "must be 5 to 20 digits, with or without a leading plus",
         "field.password": "must be 8 to 256 characters",

@@ -69,11 +69,11 @@ def read_user_fields(
     """
     reader = FieldReader(fields, _KNOWN)
     username = reader.text("username", stored.username, 64)
-    if not is_username(username):
+    if username != stored.username and not is_username(username):
         reader.fault("username", FieldRule.USERNAME)
     name = reader.text("name", stored.name, _LONGEST_NAME)
     phone = reader.optional_text("phone", stored.phone)
-    if phone is not None and not is_phone(phone):
+    if phone is not None and phone != stored.phone and not is_phone(phone):
         reader.fault("phone", FieldRule.PHONE)
     enabled = reader.boolean("enabled", stored.enabled)
     if stored is not NEW_USER:
