@@ -148,3 +148,24 @@ def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(tmp_p
     told = [line for line in machine.run("check").lines if "client weak" in line]
     assert len(told) == 4
     assert sum("RFC 9700" in line for line in told) == 3
+    machine.script("client", "disable", "weak")
+    assert levels(machine) == {}, "it can do nothing"
+
+
+def test_a_client_without_a_scope_is_named_as_nothing_is_granted_to_it(tmp_path: Path) -> None:
+    machine = prepared(tmp_path)
+    words = ("--redirect-uri", "https://app.example/callback", "--scope", "")
+    machine.script("client", "create", "scopeless", *words)
+    assert levels(machine) == {"client scopeless": "warning"}
+    machine.script("client", "update", "scopeless", "--scope", "user.read")
+    assert levels(machine) == {}
+
+
+@pytest.mark.parametrize("language, words", [("en-US", "for ever"), ("zh-CN", "永久")])
+def test_it_is_said_how_long_the_audit_trail_is_kept(tmp_path: Path, language: str, words: str) -> None:
+    machine = prepared(tmp_path)
+    for days, is_for_ever in (("0", True), ("90", False)):
+        lines = machine.run("check", "--language", language, env={"RETENTION_AUDIT_DAYS": days}).lines
+        [line] = [line for line in lines if "RETENTION_AUDIT_DAYS" in line]
+        assert (words in line) is is_for_ever
+        assert ("90" in line) is not is_for_ever

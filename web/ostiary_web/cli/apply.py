@@ -98,8 +98,8 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
             click.echo(line)
     _name(printer, "command.apply.disabled", plan.paths(Action.DISABLE))
     _name(printer, "command.apply.deleted", plan.paths(Action.DELETE))
-    ending = ("planned" if dry_run else "done") if plan.steps else "nothing"
-    click.echo(printer.text(f"command.apply.{ending}"))
+    ending = "command.apply.planned" if dry_run else "command.apply.done"
+    click.echo(printer.text(ending if plan.steps else "command.apply.nothing"))
     _name(printer, "command.apply.undeclared", plan.undeclared)
     if secrets:
         click.echo()

@@ -79,6 +79,9 @@ def _of_settings(settings: Settings) -> Iterator[Finding]:
     for network in settings.trust_proxy:
         if (network.num_addresses > 2**16 and not network.is_private) or network.prefixlen == 0:
             yield Finding(Level.FAULT, "TRUST_PROXY", "check.settings.proxy_too_wide", {"network": network})
+    days = settings.retention_audit_days
+    kept = "check.settings.trail_for_days" if days else "check.settings.trail_for_ever"
+    yield Finding(Level.FINE, "RETENTION_AUDIT_DAYS", kept, {"count": days})
     if settings.rate_limit_scale != 1:
         yield Finding(Level.WARNING, "RATE_LIMIT_SCALE", "check.settings.rate_limits")
     if settings.sms_gateway_url is None:
@@ -151,7 +154,8 @@ def _of_the_store(store: ServerStore, clock: Clock) -> list[Finding]:
         findings.append(Finding(Level.FAULT, "database", "check.database.fault", values))
     findings.append(_of_the_clock(store, clock))
     for client in store.records(Table.CLIENT):
-        if isinstance(client, Client) and client.deleted_at is None and not client.built_in:
+        # A disabled client can do nothing, whatever it is.
+        if isinstance(client, Client) and client.enabled and not (client.deleted_at or client.built_in):
             findings += _of_a_client(client)
     return findings
 
@@ -175,6 +179,8 @@ def _changed_at(record: object) -> Instant:
 def _of_a_client(client: Client) -> Iterator[Finding]:
     """What RFC 9700 would have otherwise, and what is more than is usual here."""
     about = f"client {client.client_id}"
+    if not client.scopes:
+        yield Finding(Level.WARNING, about, "check.client.no_scope")
     local = [uri for uri in client.redirect_uris if uri.startswith("http://")]
     if local:
         yield Finding(Level.WARNING, about, "check.client.local_redirect", {"address": local[0]})

@@ -746,6 +746,10 @@ LANGUAGE: Final = ENGLISH.extended(
         "check.settings.rate_limits": "the limits are not the specification's",
         "check.settings.no_gateway": "is not set: text messages go to {path}",
         "check.settings.plain_gateway": "is http: recovery codes go as they are",
+        "check.settings.trail_for_ever": "the audit trail is kept for ever",
+        "check.settings.trail_for_days": Plural(
+            one="the audit trail is kept for {count} day", other="the audit trail is kept for {count} days"
+        ),
         "check.settings.password_set": "is still set, and read only while there is no administrator",
         "check.files.open": "{path} can be read by others (mode {mode}): chmod go= {path}",
         "check.files.secret_open": "{path} can be read by every user of this machine: chmod o= {path}",
@@ -762,6 +766,7 @@ LANGUAGE: Final = ENGLISH.extended(
             other="a record was changed {count} seconds from now: it was set back",
         ),
         "check.clock.fine": "is where the records are",
+        "check.client.no_scope": "has no scope: nothing is granted to it, and each sign-in for it is refused",
         "check.client.local_redirect": (
             "redirects to {address}: any program on the user's machine may listen there (RFC 9700 §4.1)"
         ),
