@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 import trio
 
+from ostiary_net.front_door.connections import CONNECTION
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.protocol import guard_of, open_protocol
 from ostiary_net.front_door.seam import (
@@ -76,6 +77,7 @@ class GuardedConnection(TCPServer):
             self.abort()
             return
         HAS_LEFT.set(make_has_left(self.stream))
+        CONNECTION.set(self)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch.run)
@@ -106,9 +108,13 @@ class GuardedConnection(TCPServer):
 
     async def _write(self, data: bytes) -> None:
         data = send_at_once(self.stream, data)
+        if not data:
+            return
+        self.connections.mark_waiting(self)
         for start in range(0, len(data), _SLICE_BYTES):
             with trio.fail_after(self._rules.write_seconds, shield=True):
                 await self.stream.send_all(data[start : start + _SLICE_BYTES])
+        self.connections.mark_busy(self)
 
     @property
     def parting_seconds(self) -> float:

@@ -1,6 +1,7 @@
-"""Counts the open connections of a process, and knows which of them are idle."""
+"""Counts the open connections of a process, and knows which of them wait for their client."""
 
 import resource
+from contextvars import ContextVar
 from typing import Final, Protocol
 
 _FILES_FOR_OTHER_THINGS: Final = 128
@@ -18,8 +19,9 @@ class OpenConnection(Protocol):
 class Connections:
     """The open connections of one process.
 
-    A new connection that finds all places taken gets that of the one which has been idle longest, so that
-    nobody can keep others out by holding connections open. Where none is idle, it is turned away.
+    A new connection that finds all places taken gets that of the one which has been idle longest, else of the
+    one that has waited longest for its client to send the rest of a body, or to take the rest of an answer: so
+    nobody can keep others out by holding connections open. Where all are being answered, it is turned away.
     """
 
     def __init__(self, most: int) -> None:
@@ -27,6 +29,7 @@ class Connections:
         self._most: int | None = None
         self._open: set[OpenConnection] = set()
         self._idle: dict[OpenConnection, None] = {}
+        self._waiting: dict[OpenConnection, None] = {}
         self.refused = 0
         """Connections that found no place."""
         self.evicted = 0
@@ -45,11 +48,11 @@ class Connections:
         if self._most is None:  # not earlier: the limit on open files may be raised at the start
             self._most = _within_file_limit(self._wanted)
         if len(self._open) >= self._most:
-            if not self._idle:
+            oldest = next(iter(self._idle or self._waiting), None)
+            if oldest is None:
                 self.refused += 1
                 return False
             self.evicted += 1
-            oldest = next(iter(self._idle))
             self.leave(oldest)
             oldest.abort()
         self._open.add(connection)
@@ -58,16 +61,28 @@ class Connections:
     def leave(self, connection: OpenConnection) -> None:
         """Free the place of a connection that is closed, or about to be."""
         self._open.discard(connection)
-        self._idle.pop(connection, None)
+        self.mark_busy(connection)
 
     def mark_idle(self, connection: OpenConnection) -> None:
         """Note that a connection has nothing to do from now on."""
         if connection in self._open:
+            self._waiting.pop(connection, None)
             self._idle[connection] = None
+
+    def mark_waiting(self, connection: OpenConnection) -> None:
+        """Note that a connection waits for its client in the middle of a request or of an answer."""
+        if connection in self._open:
+            self._idle.pop(connection, None)
+            self._waiting[connection] = None
 
     def mark_busy(self, connection: OpenConnection) -> None:
         """Note that a connection has a request to answer."""
         self._idle.pop(connection, None)
+        self._waiting.pop(connection, None)
+
+
+CONNECTION: Final[ContextVar[OpenConnection | None]] = ContextVar("CONNECTION", default=None)
+"""The one that the present task answers on."""
 
 
 def _within_file_limit(most: int) -> int:

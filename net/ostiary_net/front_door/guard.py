@@ -13,7 +13,7 @@ import structlog
 import trio
 
 from ostiary_core.http.answer import Answer
-from ostiary_net.front_door.connections import Connections
+from ostiary_net.front_door.connections import CONNECTION, Connections
 from ostiary_net.front_door.heads import Head, read_head
 from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
 from ostiary_net.observability.log import fault_in, log_refusal_at_the_door, where_raised
@@ -268,6 +268,7 @@ class _RequestContext:
 
     async def _receive_piece(self) -> Message:
         """Receive the next piece of the body, and count its bytes."""
+        self._mark_waiting()
         message = await self._receive()
         if message["type"] == "http.request":
             self._received_bytes += len(message.get("body", b""))
@@ -278,16 +279,28 @@ class _RequestContext:
                 return {"type": _DISCONNECT}
         return message
 
+    def _mark_waiting(self) -> None:
+        """Note that the rest of the body is still to come. In HTTP/2 others share the connection."""
+        connection = CONNECTION.get()
+        if connection is not None and not self._is_multiplexed:
+            self._guard.connections.mark_waiting(connection)
+
+    @property
+    def _is_multiplexed(self) -> bool:
+        return self._scope["http_version"] in ("2", "3")
+
     def _note_whole(self) -> None:
         """Note that the whole request is here: the application's time to answer begins."""
         self._whole.set()
+        if (connection := CONNECTION.get()) is not None:
+            self._guard.connections.mark_busy(connection)
         if not self._is_answering:
             self.limit.deadline = trio.current_time() + self._rules.answer_seconds(self._scope["path"])
             self._limit_of_routes.deadline = self.limit.deadline - _SECONDS_TO_SAY_SO
 
     def _mark_last(self, start: Message) -> Message:
         """An answer's start that says it is the last on its connection. HTTP/2 has no such field."""
-        if self._scope["http_version"] in ("2", "3"):
+        if self._is_multiplexed:
             return start
         kept = [(name, value) for name, value in start.get("headers", ()) if name.lower() != b"connection"]
         return {**start, "headers": [*kept, (b"connection", b"close")]}
@@ -321,6 +334,7 @@ class _RequestContext:
             nursery.cancel_scope.cancel()
 
     async def _drain(self) -> None:
+        self._mark_waiting()
         while (message := await self._receive())["type"] != _DISCONNECT:
             if not message.get("more_body", False):
                 self._whole.set()

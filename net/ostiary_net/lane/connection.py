@@ -193,6 +193,7 @@ class LaneConnection(GuardedConnection):
                 return Need.HANDOVER
             if event is Need.BODY:
                 self._watch.mark_busy()  # a request has begun, and a stop lets it finish
+                self.connections.mark_waiting(self)
             if event is not Need.REQUEST and not self._is_timed:
                 self._is_timed = True
                 self._lane.deadline.begin(self._expire)

@@ -247,6 +247,45 @@ async def test_one_connection_too_many_is_turned_away_while_all_are_busy(
     assert len(door.guarded.connections) == 2
 
 
+UNFINISHED = b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 100\r\n\r\nx"
+
+
+@pytest.mark.parametrize(
+    "data, seconds",
+    [
+        pytest.param(UNFINISHED, 0.1, id="before the application sees it"),
+        pytest.param(UNFINISHED, 1, id="while the application reads it"),
+        pytest.param(UNFINISHED.replace(b"/echo", b"/early"), 1, id="behind an answer that came early"),
+        pytest.param(UNFINISHED.replace(b"/echo", b"/small").replace(b"100", b"1000"), 1, id="behind a 413"),
+        pytest.param(LARGE, 1, id="an answer that nobody takes"),
+        pytest.param(GET[:-4], 1, id="a head"),
+    ],
+)
+async def test_one_connection_too_many_takes_the_place_of_one_that_waits_for_its_client(
+    bare: Any, open_door: OpenDoor, data: bytes, seconds: float
+) -> None:
+    """Or a few that are slow would keep everybody out, without a request to answer."""
+    door = await open_door(bare, most_connections=2)
+    slow = [await door.connect(receive_buffer_bytes=4_096) for _ in range(2)]
+    for peer in slow:
+        await peer.say(data)
+        await trio.sleep(seconds)
+    assert b"hello" in await door.ask(GET)
+    assert len(door.guarded.connections) == 2
+    await slow[0].hear_end(1)
+    assert not door.guarded.connections.refused
+
+
+async def test_a_body_that_came_whole_keeps_its_place(bare: Any, open_door: OpenDoor) -> None:
+    door = await open_door(bare, most_connections=1)
+    peer = await door.call(b"POST /slow HTTP/1.1\r\nHost: door\r\nContent-Length: 2\r\n\r\nx")
+    await trio.sleep(0.2)
+    await peer.say(b"x")
+    await trio.sleep(0.2)
+    assert await (await door.connect()).hear_end(1) == b""
+    assert (await peer.hear(4)).endswith(b"hello")
+
+
 async def test_a_place_is_counted_once_whatever_happens_to_it() -> None:
     class RawKey:
         aborted = False

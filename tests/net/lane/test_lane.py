@@ -204,6 +204,16 @@ async def test_connections_are_counted_and_the_idle_one_makes_room(opened: Door)
         assert len(door.guarded.connections) == 2
 
 
+async def test_a_request_whose_body_does_not_come_makes_room(opened: Door) -> None:
+    async with opened(lane=True, app=nobody, most_connections=2) as door:
+        slow = [await door.call(ACTIVE[:-1]) for _ in range(2)]
+        third = await door.call(ACTIVE)
+        assert (await third.hear(0.1)).data.startswith(b"HTTP/1.1 200")
+        assert (await slow[0].hear(0.1)).closed
+        await slow[1].say(ACTIVE[-1:])
+        assert (await slow[1].hear(0.1)).data.startswith(b"HTTP/1.1 200")
+
+
 async def test_the_last_request_of_a_connection_says_so_at_both_doors(opened: Door) -> None:
     all_heard = []
     for lane in (True, False):
