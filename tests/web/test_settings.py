@@ -25,6 +25,7 @@ _PLAIN = """
     DATABASE_URL postgresql:// postgresql://db postgresql://root:hunter22@db:port/x
     DATABASE_URL postgresql://root:hunter22@db:65536/x postgresql://root:hunter22@db:5432,db2:0/x
     DATABASE_URL postgresql://root:hunter2/2@db/x postgresql://root:hunter22@db/x?hunter23=1
+    BIND 127.0.0.1:80,, 127.0.0.1:80,8000 unix:
     BIND 8000 127.0.0.1 127.0.0.1:65536 127.0.0.1:-1 fd://three unix:
     METRICS_BIND fd://3 unix:/run/ostiary/metrics 9464
     WORKERS 0 65 two 1.5 ٢

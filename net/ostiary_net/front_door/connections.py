@@ -19,8 +19,8 @@ class OpenConnection(Protocol):
 class Connections:
     """The open connections of one process.
 
-    A new connection that finds all places taken gets that of the one which has been idle longest, else of the
-    one that has waited longest for its client to send the rest of a body, or to take the rest of an answer: so
+    A new connection that finds all places taken gets that of the one which has been idle longest, else of
+    the one that has waited longest for its client to send a body, or to take an answer: so
     nobody can keep others out by holding connections open. Where all are being answered, it is turned away.
     """
 

@@ -1,12 +1,13 @@
-"""The socket pair between a supervisor and each of its workers.
+"""How a process tells who started it that it serves: a supervisor its workers, and systemd.
 
+Between a supervisor and each of its workers there is a socket pair.
 Over it a worker tells that it serves. Each end learns from the other's closing, which the system does
 whatever way a process ends: so no worker lives on, holding the address, after its parent was killed.
 """
 
 import os
 import socket
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from typing import Final
 
@@ -18,6 +19,7 @@ VARIABLE: Final = "OSTIARY_LIFELINE"
 WORKER: Final = "OSTIARY_WORKER"
 """The environment variable that tells a worker its number, from 0."""
 
+_NOTIFY_SOCKET: Final = "NOTIFY_SOCKET"
 _SERVES: Final = b"1"
 
 
@@ -59,3 +61,18 @@ def inherited_lifeline(environment: MutableMapping[str, str] = os.environ) -> Li
     end = socket.socket(fileno=int(descriptor))
     end.set_inheritable(False)
     return Lifeline(end)
+
+
+def notify_manager(state: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Tell systemd `READY=1` or `STOPPING=1`, where it wants to be told (sd_notify(3), `Type=notify`).
+
+    One that cannot be told changes nothing.
+    """
+    address = environment.get(_NOTIFY_SOCKET, "")
+    if not address.startswith(("/", "@")):
+        return
+    if address.startswith("@"):  # in the abstract namespace
+        address = "\0" + address[1:]
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:
+        manager.setblocking(False)
+        manager.sendto(state.encode(), address)

@@ -1,5 +1,7 @@
-"""Opens sockets that listen on an address as an operator writes it."""
+"""Opens sockets that listen on addresses as an operator writes them."""
 
+import errno
+import fcntl
 import os
 import socket
 import stat
@@ -8,6 +10,8 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 _BACKLOG: Final = 1_024
+_UNIX: Final = "unix:"
+_INHERITED: Final = "fd://"
 _SOCKET_MODE: Final = 0o660
 """To connect is to write: a proxy is in the group, and nobody else is let in."""
 
@@ -20,38 +24,40 @@ class AddressError(OSError):
 def open_listeners(bind: str) -> Iterator[list[socket.socket]]:
     """Open sockets that listen on `bind` for as long as the block runs.
 
-    `bind` is `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or `fd://N` for a socket that the starting process
-    already listens on.
+    `bind` is one address or several with commas between them: `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or
+    `fd://N` for a socket that the starting process already listens on.
 
     A port of 0 takes a free one. A host name may have several addresses; each gets a socket. The file of
     `unix:PATH` is for its owner and group, and is removed afterwards unless somebody else listens there by
-    then. Raises `AddressError`.
+    then; one that a dead process left behind is taken over. Raises `AddressError`.
     """
     sockets: list[socket.socket] = []
-    file: tuple[int, int] | None = None
+    files: dict[str, tuple[int, int, int] | None] = {}
     try:
-        try:
-            _open(bind, sockets)
-            file = _identity(bind)
-        except (OSError, ValueError) as error:
-            raise AddressError(f"cannot listen on {bind}: {error}") from error
+        for address in bind.split(","):
+            try:
+                sockets += _open(address)
+            except (OSError, ValueError) as error:
+                raise AddressError(f"cannot listen on {address}: {error}") from error
+            if address.startswith(_UNIX):
+                path = address.removeprefix(_UNIX)
+                files[path] = _identity(path)
         yield sockets
     finally:
         for each in sockets:
             each.close()
-        if file is not None and file == _identity(bind):
-            os.unlink(bind.removeprefix("unix:"))
+        for path, file in files.items():
+            if file is not None and file == _identity(path):
+                os.unlink(path)
 
 
-def _identity(bind: str) -> tuple[int, int] | None:
-    """Device and inode of the file of a Unix address; None where there is none, or for other addresses."""
-    if not bind.startswith("unix:"):
-        return None
+def _identity(path: str) -> tuple[int, int, int] | None:
+    """Device, inode and beginning of a socket's file, as an inode is used again; None where there is none."""
     try:
-        found = os.stat(bind.removeprefix("unix:"))
+        found = os.stat(path)
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 def address_of(listener: socket.socket) -> str:
@@ -63,21 +69,20 @@ def address_of(listener: socket.socket) -> str:
     """
     name = listener.getsockname()
     if listener.family == socket.AF_UNIX:
-        return f"unix:{name}"
+        return f"{_UNIX}{name}"
     host, port = name[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _open(bind: str, sockets: list[socket.socket]) -> None:
-    if bind.startswith("fd://"):
-        sockets.append(_inherited(int(bind.removeprefix("fd://"))))
-    elif bind.startswith("unix:"):
-        sockets.append(_at_path(bind.removeprefix("unix:")))
-    else:
-        host, colon, port = bind.rpartition(":")
-        if not colon or not port.isascii() or not port.isdigit():
-            raise ValueError("expected HOST:PORT, unix:PATH or fd://N")
-        _at_host(host.strip("[]"), int(port), sockets)
+def _open(address: str) -> list[socket.socket]:
+    if address.startswith(_INHERITED):
+        return [_inherited(int(address.removeprefix(_INHERITED)))]
+    if address.startswith(_UNIX):
+        return [_at_path(address.removeprefix(_UNIX))]
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit():
+        raise ValueError("expected HOST:PORT, unix:PATH or fd://N")
+    return _at_host(host.strip("[]"), int(port))
 
 
 def _inherited(descriptor: int) -> socket.socket:
@@ -90,15 +95,14 @@ def _inherited(descriptor: int) -> socket.socket:
 
 
 def _at_path(path: str) -> socket.socket:
-    with suppress(FileNotFoundError):
-        if stat.S_ISSOCK(os.stat(path).st_mode):
-            os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        os.fchmod(listener.fileno(), _SOCKET_MODE)  # what it is made with is this and no more
-        listener.bind(path)
-        os.chmod(path, _SOCKET_MODE)  # and this, where the umask took some of it away
-        listener.listen(_BACKLOG)
+        with _folder_locked(os.path.dirname(path) or "."):
+            _remove_dead_socket(path)
+            os.fchmod(listener.fileno(), _SOCKET_MODE)  # what it is made with is this and no more
+            listener.bind(path)
+            os.chmod(path, _SOCKET_MODE)  # and this, where the umask took some of it away
+            listener.listen(_BACKLOG)
         listener.setblocking(False)
     except OSError:
         listener.close()
@@ -106,11 +110,50 @@ def _at_path(path: str) -> socket.socket:
     return listener
 
 
-def _at_host(host: str, port: int, sockets: list[socket.socket]) -> None:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    for family, _, _, _, address in dict.fromkeys(found):
-        if port == 0 and sockets:
-            address = (address[0], sockets[0].getsockname()[1], *address[2:])
-        listener = socket.create_server(address, family=family, backlog=_BACKLOG)
-        sockets.append(listener)
-        listener.setblocking(False)
+@contextmanager
+def _folder_locked(folder: str) -> Iterator[None]:
+    """Keep others who start here from taking a socket for dead that is bound and not yet listened on."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:  # a folder may be written by who cannot list it
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_dead_socket(path: str) -> None:
+    """Remove the socket of a process that has died. Raises `OSError` where a process listens on it."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return  # to bind there will say so
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+            caller.setblocking(False)
+            try:
+                caller.connect(path)
+            except ConnectionRefusedError:
+                os.unlink(path)
+                return
+            except BlockingIOError:
+                pass  # its queue is full
+        raise OSError(errno.EADDRINUSE, "another process listens on it")
+
+
+def _at_host(host: str, port: int) -> list[socket.socket]:
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(found):
+            if port == 0 and sockets:
+                address = (address[0], sockets[0].getsockname()[1], *address[2:])
+            listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+            sockets.append(listener)
+            listener.setblocking(False)
+    except OSError:
+        for each in sockets:
+            each.close()
+        raise
+    return sockets

@@ -18,7 +18,7 @@ import trio
 from ostiary_net.front_door.connection import install_seam
 from ostiary_net.front_door.connections import raise_file_limit
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline
+from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline, notify_manager
 from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
 from ostiary_net.front_door.seam import (
     ASGIWrapper,
@@ -69,12 +69,16 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Star
             started(addresses)
             if lifeline is not None:
                 lifeline.tell()
+            else:
+                notify_manager("READY=1")
 
         async with trio.open_nursery() as nursery:
             await nursery.start(heed_signals, stop, forced_exit)
             nursery.start_soon(forced_exit.arm_after, stop)
             if lifeline is not None:
                 nursery.start_soon(_stop_without_parent, lifeline, stop)
+            else:
+                nursery.start_soon(_notify_of_stop, stop)
             try:
                 await serve_until(stop, app, bind=bind, graceful_seconds=graceful_seconds, started=tell)
             except (AddressError, ServerFailed) as error:
@@ -209,6 +213,11 @@ async def _cancel_start(start: trio.CancelScope, stop: trio.Event, serving: trio
     await stop.wait()
     if not serving.is_set():
         start.cancel()
+
+
+async def _notify_of_stop(stop: trio.Event) -> None:
+    await stop.wait()
+    notify_manager("STOPPING=1")
 
 
 async def _stop_without_parent(lifeline: Lifeline, stop: trio.Event) -> None:

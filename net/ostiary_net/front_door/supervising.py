@@ -1,6 +1,6 @@
-"""Several worker processes on one socket, kept alive by a parent that does nothing else.
+"""Several worker processes on the same sockets, kept alive by a parent that does nothing else.
 
-The parent opens the socket: an address that cannot be had ends it at once, and no worker's death frees the
+The parent opens the sockets: an address that cannot be had ends it at once, and no worker's death frees the
 address. Each worker runs in a session of its own, so a Ctrl-C reaches the parent alone, which then asks its
 workers to stop.
 
@@ -19,7 +19,7 @@ from typing import Final
 import structlog
 import trio
 
-from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline
+from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline, notify_manager
 from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
 from ostiary_net.front_door.serving import HARD_END_SECONDS
 from ostiary_net.front_door.stopping import stopping_signals
@@ -47,18 +47,15 @@ def supervise(
 ) -> int:
     """Run `workers` processes until one of `STOPPING` comes; return the exit code of this process.
 
-    Each is started as `argv` with the address of the inherited socket, `fd://N`, behind it. `started` is
+    Each is started as `argv` with the addresses of the inherited sockets, `fd://N`, behind it. `started` is
     called with the addresses when the first worker serves. 0 when all stopped in time.
 
     `examine` is called while the address is held and before there are workers; what it raises ends it.
     """
     try:
         with open_listeners(bind) as listeners:
-            # One socket a worker's address names; a host name with several addresses is served on its first.
-            for spare in listeners[1:]:
-                spare.close()
             examine()
-            supervisor = _Supervisor(argv, listeners[0], workers, graceful_seconds, started)
+            supervisor = _Supervisor(argv, listeners, workers, graceful_seconds, started)
             return trio.run(supervisor.run)
     except AddressError as error:
         _log.critical(str(error))
@@ -68,7 +65,7 @@ def supervise(
 @dataclass(slots=True)
 class _Supervisor:
     argv: Sequence[str]
-    listener: socket.socket
+    listeners: Sequence[socket.socket]
     workers: int
     graceful_seconds: float
     started: Started
@@ -121,12 +118,12 @@ class _Supervisor:
         """Run one worker to its end; return its exit code, negative for the signal that ended it."""
         ours, its = socket.socketpair()
         with Lifeline(ours) as lifeline, its:
-            descriptors = (self.listener.fileno(), its.fileno())
+            listening = [each.fileno() for each in self.listeners]
             process = await trio.lowlevel.open_process(
-                [*self.argv, f"fd://{descriptors[0]}"],
-                env={**os.environ, VARIABLE: str(descriptors[1]), WORKER: str(slot)},
+                [*self.argv, ",".join(f"fd://{each}" for each in listening)],
+                env={**os.environ, VARIABLE: str(its.fileno()), WORKER: str(slot)},
                 stdin=subprocess.DEVNULL,
-                pass_fds=descriptors,
+                pass_fds=(*listening, its.fileno()),
                 start_new_session=True,
             )
             its.close()
@@ -140,7 +137,8 @@ class _Supervisor:
     async def _listen(self, lifeline: Lifeline) -> None:
         if await lifeline.hear() and not self._ever_served:
             self._ever_served = True
-            self.started([address_of(self.listener)])
+            self.started([address_of(each) for each in self.listeners])
+            notify_manager("READY=1")
 
     async def _end_in_time(self, process: trio.Process, slot: int) -> None:
         """Once asked to stop, send SIGTERM, and later SIGKILL to a worker that has not ended."""
@@ -167,6 +165,9 @@ class _Supervisor:
             async for _ in signals:
                 if self._stop.is_set():
                     self._at_once.set()
+                else:
+                    notify_manager("STOPPING=1")
                 self._stop.set()
                 # Or whoever connects while the workers finish would wait for an answer that nobody gives.
-                self.listener.close()
+                for each in self.listeners:
+                    each.close()

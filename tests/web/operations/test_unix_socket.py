@@ -1,17 +1,19 @@
-"""`BIND=unix:PATH`: a socket in the file system, for its owner and group, and gone when the server is."""
+"""`BIND`: a socket in the file system, for its owner and group; several addresses; what systemd is told."""
 
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
+from ostiary_net.front_door.listeners import open_listeners
 from tests.web.command_line.machine import Machine
 
 PATIENCE_SECONDS = 30
@@ -81,14 +83,75 @@ def test_the_line_to_try_works_as_it_is_printed(machine: Machine, tmp_path: Path
     assert '"accessToken"' in ran.stdout
 
 
-def test_who_follows_on_the_same_path_keeps_it_when_the_one_before_ends(
-    machine: Machine, tmp_path: Path
-) -> None:
+def test_a_second_server_does_not_take_the_path_of_one_that_runs(machine: Machine, tmp_path: Path) -> None:
+    """Its requests would go to the second, and their proxy would not know."""
     path = tmp_path / "door"
-    with served(machine, path) as (before, _), served(machine, path):
-        before.send_signal(signal.SIGTERM)
-        assert before.wait(PATIENCE_SECONDS) == 0
+    with served(machine, path):
+        file = path.stat().st_ino
+        ran = machine.run("serve", env={"BIND": f"unix:{path}"})
+        assert ran.exit_code == 1
+        assert "another process listens on it" in ran.err
+        assert path.stat().st_ino == file
         assert asked(path).status_code == 200
+
+
+def test_the_socket_of_a_server_that_was_killed_is_taken_over(machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "door"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+        dead.listen()
+    with served(machine, path):
+        assert asked(path).status_code == 200
+    assert not path.exists()
+
+
+def test_who_follows_while_the_one_before_finishes_keeps_the_path(tmp_path: Path) -> None:
+    path = tmp_path / "door"
+    with ExitStack() as before:
+        [listener] = before.enter_context(open_listeners(f"unix:{path}"))
+        listener.close()
+        with open_listeners(f"unix:{path}"):
+            before.close()
+            assert path.exists()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "door"
+    bind = f"127.0.0.1:0, [::1]:0,unix:{path}"
+    process = machine.started(settings={"BIND": bind, "WORKERS": workers})
+    assert process.stdout is not None
+    try:
+        four, six, local = process.stdout.readline().removeprefix("Ostiary serves ").strip().split(" and ")
+        assert local == f"unix:{path}"
+        for address in (four, six):
+            assert httpx.get(f"{address}/readyz").status_code == 200
+        assert "[::1]" in six
+        assert asked(path).status_code == 200
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+        process.stdout.close()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("is_abstract", [False, True])
+def test_systemd_is_told_when_the_server_serves_and_when_it_stops(
+    machine: Machine, tmp_path: Path, workers: str, is_abstract: bool
+) -> None:
+    name = f"@ostiary-{os.getpid()}-{workers}" if is_abstract else str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(name.replace("@", "\0"))
+        manager.settimeout(PATIENCE_SECONDS)
+        with served(machine, tmp_path / "door", WORKERS=workers, NOTIFY_SOCKET=name) as _:
+            assert manager.recv(100) == b"READY=1"
+            assert asked(tmp_path / "door").status_code == 200
+        assert manager.recv(100) == b"STOPPING=1"
+        manager.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            manager.recv(100)
 
 
 def test_a_file_that_is_no_socket_is_left_alone(machine: Machine, tmp_path: Path) -> None:

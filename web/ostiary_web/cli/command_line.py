@@ -98,7 +98,7 @@ def _serve(settings: Settings, *, plain: bool) -> None:
 @click.option("--plain", is_flag=True)
 @click.argument("bind")
 def work(bind: str, plain: bool) -> None:
-    """One worker of `ostiary serve`, on the socket it inherits."""
+    """One worker of `ostiary serve`, on the sockets it inherits."""
     # The supervisor has made the database: one that is gone is not made anew beneath the other workers.
     around = Surroundings(open_store=partial(open_store, opening=Opening.UPDATES))
     with LINES.written_by_thread():
@@ -199,9 +199,9 @@ def _serve_here(
 
 
 def _greet(settings: Settings, administrator: NewAdministrator | None, addresses: list[str]) -> None:
-    """The address, the first password where there is one, and one line to try."""
+    """The addresses, the first password where there is one, and one line to try."""
     served = settings.public_url or addresses[0]
-    click.echo(f"Ostiary serves {served}")
+    click.echo(f"Ostiary serves {settings.public_url or ' and '.join(addresses)}")
     # To curl, a Unix socket is a way to a host and not its address.
     path = addresses[0].removeprefix("unix:")
     at_socket = settings.public_url is None and path != addresses[0]

@@ -65,7 +65,7 @@ def _public_url(listener: socket.socket, path: str) -> str | None:
 @contextmanager
 def _listening_here(bind: str) -> Iterator[list[socket.socket]]:
     """As `listening`, for this machine alone; what a name or a descriptor stands for, its sockets tell."""
-    if bind.startswith("unix:"):  # not opened first: that would take the place of a server that has it
+    if "unix:" in bind:
         raise _refused(bind, "no browser opens a Unix socket")
     with open_listeners(bind) as listeners:
         if not all(map(_is_loopback, listeners)):

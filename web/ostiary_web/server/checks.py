@@ -74,7 +74,7 @@ def _of_settings(settings: Settings) -> Iterator[Finding]:
         yield Finding(Level.FAULT, "PUBLIC_URL", "check.settings.plain_public_url")
     elif settings.public_url.startswith("https://") and not settings.trust_proxy:
         yield Finding(Level.WARNING, "TRUST_PROXY", "check.settings.no_proxy_before_tls")
-    if settings.bind.startswith("unix:") and not settings.trust_proxy:
+    if "unix:" in settings.bind and not settings.trust_proxy:
         yield Finding(Level.WARNING, "TRUST_PROXY", "check.settings.no_proxy_before_socket")
     for network in settings.trust_proxy:
         if (network.num_addresses > 2**16 and not network.is_private) or network.prefixlen == 0:

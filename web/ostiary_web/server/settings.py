@@ -190,11 +190,15 @@ def _database(name: str, value: str) -> Database:
 
 
 def _bind(name: str, value: str) -> str:
+    if name == "BIND" and "," in value:
+        return ",".join(_bind(name, each.strip()) for each in value.split(","))
     if name == "BIND" and (re.fullmatch(r"fd://[0-9]{1,4}", value, re.ASCII) or _is_unix(value)):
         return value
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})", value)
     if match is None or int(match[2]) > 65_535:
-        allowed = "HOST:PORT, as 127.0.0.1:8000" + (", unix:PATH or fd://N" if name == "BIND" else "")
+        allowed = "HOST:PORT, as 127.0.0.1:8000" + (
+            ", unix:PATH or fd://N; several with commas" if name == "BIND" else ""
+        )
         raise SettingError(name, f"{value!r} is no address to listen on", allowed)
     return value
 
