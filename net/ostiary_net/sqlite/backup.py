@@ -107,11 +107,14 @@ def _describe(error: OSError | apsw.Error) -> str:
 def _copy(source: Path, target: Path) -> None:
     reading, writing = connect(source), connect(target)
     try:
+        # All is of the moment of this transaction. Without one, SQLite begins anew whenever somebody wrote
+        # between two steps: measured, a file of 65 MB was not copied within a minute.
+        reading.execute("BEGIN")
         examine(reading, Opening.UPDATES)
         copying = writing.backup("main", reading, "main")
         try:
-            while not copying.done:
-                copying.step(_PAGES_A_STEP)
+            while not copying.step(_PAGES_A_STEP):
+                pass
         finally:
             copying.close(force=True)  # what a step raised it would raise once more
         _merge_log(writing)

@@ -8,7 +8,10 @@ import stat
 import subprocess
 import sys
 import threading
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import apsw
 import psycopg
@@ -16,7 +19,10 @@ import pytest
 
 from ostiary_core.storage.summaries import Milestone
 from ostiary_net.sqlite import SQLiteStore
+from tests.core import asks
+from tests.core.story import START
 from tests.net.postgres.schemas import lent_schema
+from tests.net.rooms import usernames
 from tests.net.sqlite.disk import Disk
 from tests.net.store.stores import POSTGRESQL
 from tests.web.command_line.machine import Machine, is_active, token
@@ -61,6 +67,32 @@ def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_befor
     assert restored["ended"] == 0
     with elsewhere.serving() as address:
         assert all(is_active(address, secret, each) for each in before)
+
+
+def test_a_backup_is_finished_also_where_the_server_writes_between_any_two_steps(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SQLiteStore(tmp_path / "here" / "ostiary.db") as store:
+        number = count()
+
+        class BetweenSteps(apsw.Connection):
+            def backup(self, *of: Any) -> Any:
+                copying = super().backup(*of)
+
+                def step(pages: int) -> bool:
+                    written = next(number)
+                    assert written < 1_000, "it begins anew with every change"
+                    store.turn([asks.user(f"user{written}")], START)
+                    return copying.step(1)
+
+                return SimpleNamespace(step=step, close=copying.close)
+
+        monkeypatch.setattr(apsw, "Connection", BetweenSteps)
+        machine.script("backup", str(tmp_path / "backup.db"))
+        monkeypatch.undo()
+        assert next(number) > 10
+    with SQLiteStore(tmp_path / "backup.db") as copied:
+        assert usernames(copied) <= {"admin", "user0"}, "of one moment"
 
 
 def test_what_was_alive_in_a_backup_is_dead_once_it_is_restored(machine: Machine, tmp_path: Path) -> None:
