@@ -77,6 +77,16 @@ _SLOW_WRITERS_OF_ENTRIES: Final = (
 )
 SLOW_SECONDS: Final = 30
 
+_LACKING: Final = (
+    "SELECT 1 FROM unnest(%s::text[]) AS names (name), unnest(%s::text[]) AS needed (privilege)"
+    " WHERE NOT has_table_privilege(name, privilege) LIMIT 1"
+)
+_NEEDED: Final = (
+    ([stored.name for stored in TABLES.values()], ["SELECT", "INSERT", "UPDATE", "DELETE"]),
+    (["audit"], ["SELECT", "INSERT"]),
+)
+"""What a turn does to the tables; it fails where one is missing."""
+_BROKEN: Final = (psycopg.ProgrammingError, errors.DiskFull, errors.IoError, errors.DataCorrupted)
 _LOST: Final = (errors.SerializationFailure, errors.DeadlockDetected)
 """How the database itself says that another transaction was quicker."""
 
@@ -324,10 +334,20 @@ class PostgreSQLStore(SQLStore):
         def look(transaction: Transaction) -> None:
             if not is_current(transaction.ask):
                 raise SchemaError("the database has not the schema of this release: `ostiary migrate`")
+            for names, needed in _NEEDED:
+                if transaction.ask(_LACKING, (names, needed)):
+                    raise SchemaError("the role may not change every table: grant it what `migrate` has")
             # A row lock is a write: a standby and a database made read-only refuse it.
             transaction.ask("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED", ())
 
         self._commit(look, LONG_AGO)
+
+    def is_broken_by(self, error: Exception) -> bool:
+        """Whether `error` is of the database, and comes again with the next change.
+
+        A look finds by itself that it cannot be reached, or that another server has become the primary.
+        """
+        return isinstance(error, _BROKEN)
 
     def close(self) -> None:
         """Close all connections."""

@@ -10,8 +10,9 @@ import apsw
 
 from ostiary_net.sqlite.file import DatabaseFile, FileMoved
 
-_BUSY_TIMEOUT_MS: Final = 10_000
-"""Only programs that do not know the writer lock (a shell, a backup) can make a writer wait this way."""
+_BUSY_TIMEOUT_MS: Final = 8_000
+"""Only programs that do not know the writer lock (a shell) can make a writer wait this way. It gives up
+before its caller does (`turn_queue.py`), so that the log says why."""
 _STATEMENTS_KEPT: Final = 256
 _CACHE_KIB: Final = 4 * 1024
 _MOST_MAPPED_BYTES: Final = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2

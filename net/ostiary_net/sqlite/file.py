@@ -65,14 +65,21 @@ def create_file(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
+def measure_log(path: Path) -> int:
+    """The bytes of the write-ahead log; 0 where there is none."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def refuse_lone_log(path: Path) -> None:
     """Raise `FileMoved` where there is a log, and the file is empty or missing.
 
     SQLite would remove the log, and with it the last changes of a file that was moved away without it.
     """
-    log = path.with_name(path.name + "-wal")
-    if log.exists() and log.stat().st_size and not (path.exists() and path.stat().st_size):
-        raise FileMoved(f"{log} is there without its database: put that back, or move the log away too")
+    if measure_log(path) and not (path.exists() and path.stat().st_size):
+        raise FileMoved(f"{path}-wal is there without its database: put that back, or move the log away too")
 
 
 def refuse_unwritable(path: Path) -> None:

@@ -28,7 +28,7 @@ from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.sqlite.access import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
 from ostiary_net.sqlite.connections import ReaderPool, make_writer
-from ostiary_net.sqlite.file import DatabaseFile, create_file, refuse_lone_log, refuse_unwritable
+from ostiary_net.sqlite.file import DatabaseFile, create_file, measure_log, refuse_lone_log, refuse_unwritable
 from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current, known_migrations
 from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer
@@ -44,6 +44,12 @@ _DIALECT: Final = Dialect(
     index_hint=r"INDEXED BY \1",
     narrowed_audit={"session_id": OF_A_SESSION, "user_id": OF_A_USER},
     can_hold=has_utf8,
+)
+
+
+_OF_ONE_TURN: Final = (
+    *(apsw.BusyError, apsw.LockedError),
+    *(apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, apsw.BindingsError),
 )
 
 
@@ -156,6 +162,17 @@ class SQLiteStore(SQLStore):
             # Written to be written: only that tells of a disk that is full or has become read-only.
             connection.pragma("user_version", 0)
             connection.execute("COMMIT")
+
+    def is_broken_by(self, error: Exception) -> bool:
+        """Whether `error` is of the file or its disk, and comes again with the next change.
+
+        A look finds by itself that others have the file, or that it was moved away.
+        """
+        return isinstance(error, apsw.Error) and not isinstance(error, _OF_ONE_TURN)
+
+    def log_bytes(self) -> int:
+        """How long the write-ahead log is, which goes back once nobody reads what was in it."""
+        return measure_log(self.path)
 
     def close(self) -> None:
         """Close the file once the running turn is through. Later calls raise `StoreClosed`."""

@@ -22,6 +22,7 @@ from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import HAS_LEFT
 from ostiary_net.runtime.system import Clock, RunSync
+from ostiary_net.turns.keeping import Keeping
 from ostiary_net.turns.ports import AskedStore, ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed, TurnQueue, make_failure
 from ostiary_net.turns.turn_taking import (
@@ -65,15 +66,17 @@ class Turns:
         decide = partial(_take_turn, store, clock)
         read = partial(_read, store, clock)
         make_queue = partial(TurnQueue, metrics=metrics, tracing=tracing, request_log=RequestLog())
+        self.keeping = Keeping(store)
         self._beside: list[Callable[[], Awaitable[object]]] = []
         if in_place is None:
-            self._writing = make_queue("write", take_whole_turns(decide, run_sync), MOST_EVENTS_A_TURN)
+            take_turn = self.keeping.watch(take_whole_turns(decide, run_sync))
+            self._writing = make_queue("write", take_turn, MOST_EVENTS_A_TURN)
             self._reading = make_queue("read", take_whole_turns(read, run_sync), MOST_EVENTS_A_TURN)
         else:
             checkpointing = Checkpointing(in_place, run_sync)
             self._beside.append(checkpointing.run)
-            take_turn = take_turns_in_steps(in_place, clock, run_sync, checkpointing.note_commit)
-            self._writing = make_queue("write", take_turn, _MOST_WRITTEN_IN_PLACE)
+            in_steps = take_turns_in_steps(in_place, clock, run_sync, checkpointing.note_commit)
+            self._writing = make_queue("write", self.keeping.watch(in_steps), _MOST_WRITTEN_IN_PLACE)
             self._reading = make_queue("read", take_turns_at_once(read), _MOST_READ_IN_PLACE)
         self._store = store
         self._clock = clock

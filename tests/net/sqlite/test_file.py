@@ -25,6 +25,7 @@ from ostiary_net.sqlite import SchemaError, SQLiteStore
 from ostiary_net.sqlite.access import PARTS
 from ostiary_net.sqlite.file import FileMoved
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
+from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS
 from tests.core import asks, story
 from tests.core.story import START
 from tests.net.rooms import usernames
@@ -64,6 +65,9 @@ def test_every_setting_of_the_connections_took_effect(path: Path) -> None:
         assert writer.pragma("synchronous") == full
         assert writer.pragma("secure_delete") == fast
         assert writer.pragma("fullfsync") == writer.pragma("checkpoint_fullfsync") == 1
+        waits_ms = writer.pragma("busy_timeout")
+        assert isinstance(waits_ms, int)
+        assert waits_ms < LONGEST_WAIT_SECONDS * 1_000, "a caller who has gone is told nothing of why"
         assert writer.pragma("journal_size_limit") == 64 * 1024 * 1024
         assert -10_000 < writer.pragma("cache_size") < -2_000
         assert writer.pragma("mmap_size") == 0

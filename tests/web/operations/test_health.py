@@ -1,14 +1,24 @@
 """`/healthz` and `/readyz`: for anybody, at any rate; 503 in the envelope where no change would be kept."""
 
+import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
+import httpx
+import psycopg
+import pytest
 import trio
 from structlog.testing import capture_logs
 
 from ostiary_net.sqlite.schema import known_migrations
 from ostiary_web.server.readiness import Readiness
+from tests.localhost import free_port
+from tests.net.sqlite.disk import Disk
+from tests.web.command_line.machine import Machine, token
 from tests.web.envelopes import refused
+from tests.web.operations.test_storage import made_database, needs_postgresql, wait_until
 from tests.web.served import Served
 
 
@@ -41,15 +51,75 @@ async def test_a_store_that_keeps_nothing_is_not_ready(served: Served) -> None:
     refused(await served.api().get("/readyz"), 503, "A0503")
 
 
-async def test_a_file_that_became_read_only_is_not_ready(served: Served, tmp_path: Path) -> None:
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    with Disk() as disk:
+        yield disk
+
+
+async def test_a_file_that_became_read_only_is_not_ready(disk: Disk, served: Served) -> None:
+    disk.fail_after(0)
+    refused(await served.api().get("/readyz"), 503, "A0503")
+    disk.fail_after(None)
+    assert (await served.api().get("/healthz")).status_code == 200
+
+
+async def test_a_file_that_somebody_else_writes_to_is_not_ready(served: Served, tmp_path: Path) -> None:
     held = apsw.Connection(str(tmp_path / "ostiary.db"))
-    held.set_busy_timeout(0)
     served.store._writer._open_connection().set_busy_timeout(1)
     held.execute("BEGIN IMMEDIATE")
     try:
         refused(await served.api().get("/readyz"), 503, "A0503")
     finally:
         held.close(force=True)
+
+
+def test_a_disk_with_room_for_less_than_a_turn_is_not_ready_and_the_metrics_tell(tmp_path: Path) -> None:
+    port = free_port()
+    machine = Machine(tmp_path, METRICS_BIND=f"127.0.0.1:{port}", LOG_LEVEL="error")
+    assert machine.run("migrate").exit_code == 0
+    secret, log = machine.client(), tmp_path / "ostiary.db-wal"
+    sign_in = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
+    with machine.started() as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().split()[-1]
+            token(address, secret)
+            room = log.stat().st_size + 2 * 4_120  # two pages of the log, which is what a probe needs
+            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+            assert httpx.post(f"{address}/api/auth/login", json=sign_in).status_code == 500
+            assert httpx.get(f"{address}/readyz").status_code == 503
+            told = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+            assert 'ostiary_requests_total{operation="sign_in_attempted",outcome="failed"} 1' in told
+            assert f"ostiary_write_ahead_log_bytes {log.stat().st_size}\n" in told
+            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+            token(address, secret)
+            wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
+        finally:
+            server.terminate()
+
+
+@needs_postgresql
+@pytest.mark.parametrize(
+    "statement", ["REVOKE UPDATE ON sessions FROM {role}", "ALTER TABLE audit RENAME TO kept"]
+)
+def test_a_role_that_cannot_keep_a_change_is_not_ready(statement: str, tmp_path: Path) -> None:
+    role = f"ostiary_test_role_{os.getpid()}"
+    with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
+        machine = Machine(tmp_path, DATABASE_URL=url)
+        assert machine.run("migrate").exit_code == 0
+        with psycopg.connect(url, autocommit=True) as owner:
+            try:
+                owner.execute(f"CREATE ROLE {role}".encode())
+                owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}".encode())
+                limited = Machine(tmp_path, DATABASE_URL=f"{url}?options=-c%20role%3D{role}")
+                with limited.serving() as address:
+                    assert httpx.get(f"{address}/readyz").status_code == 200
+                    owner.execute(statement.format(role=role).encode())
+                    wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 503)
+            finally:
+                owner.execute(f"DROP OWNED BY {role}".encode())
+                owner.execute(f"DROP ROLE {role}".encode())
 
 
 async def test_asking_often_looks_at_the_store_once_a_moment(autojump_clock: trio.testing.MockClock) -> None:

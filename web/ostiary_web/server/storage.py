@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, assert_never
+from typing import Any, Final, Protocol, assert_never, runtime_checkable
 
 import apsw
 import structlog
@@ -57,6 +57,15 @@ class ServerStore(ReadingStore, PurgeableStore, GrowingTrail, Protocol):
 
     def close(self) -> None:
         """Let go of the file or the connections."""
+        ...
+
+
+@runtime_checkable
+class LoggingStore(Protocol):
+    """A store whose file has a write-ahead log beside it."""
+
+    def log_bytes(self) -> int:
+        """How long the log is."""
         ...
 
 

@@ -41,7 +41,7 @@ from ostiary_web.server.first_administrator import ensure_administrator
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.restored import MarkedStore, keep_mark, refuse_restored
 from ostiary_web.server.settings import SettingError, Settings
-from ostiary_web.server.storage import DAY_SECONDS, ServerStore, open_store
+from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, ServerStore, open_store
 from ostiary_web.server.submissions import Submissions
 from ostiary_web.sheets.reader import ReadSheet, SheetReader
 
@@ -145,6 +145,8 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
                 password=settings.admin_password,
             )
         _add_gauges(metrics, turns, passwords, text_messages)
+        if isinstance(store, LoggingStore):
+            _add_log_gauge(metrics, store)
         service = around.change_service(
             Service(
                 turns=turns,
@@ -162,6 +164,7 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
 
         async def check_ready() -> None:
             await trio.to_thread.run_sync(store.check_ready, abandon_on_cancel=True)
+            turns.keeping.require()
 
         yield Backing(
             settings=settings,
@@ -274,4 +277,12 @@ def _add_gauges(metrics: Metrics, turns: Turns, passwords: Passwords, text_messa
         "ostiary_text_messages_unfinished",
         "Text messages on their way to the gateway.",
         lambda: [({}, text_messages.count_unfinished())],
+    )
+
+
+def _add_log_gauge(metrics: Metrics, store: LoggingStore) -> None:
+    metrics.add_gauge(
+        "ostiary_write_ahead_log_bytes",
+        "The file of SQLite's log; beyond 80 MiB somebody keeps it from being folded.",
+        lambda: [({}, store.log_bytes())],
     )
