@@ -106,7 +106,9 @@ def test_a_secret_that_everybody_can_read_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("setting, name", [("DATA_DIR", "data"), ("SMS_OUTBOX", "outbox")])
 @pytest.mark.parametrize("fault", ["unwritable", "another kind"])
-def test_a_place_that_cannot_be_written_is_at_fault(setting: str, name: str, fault: str) -> None:
+def test_a_place_that_cannot_be_written_is_at_fault(
+    setting: str, name: str, fault: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     with of_nobody() as folder:
         machine = prepared(folder)
         place = folder / name
@@ -123,8 +125,8 @@ def test_a_place_that_cannot_be_written_is_at_fault(setting: str, name: str, fau
         assert found[setting] == "fault"
         # A start says so too; this one goes no further.
         nowhere = f"sqlite:///{folder / 'ostiary.db'}/x"
-        ran = machine.run("serve", env={setting: str(path), "SMS_GATEWAY_URL": "", "DATABASE_URL": nowhere})
-        assert f"cannot be written path={place} setting={setting}\n" in ran.err
+        machine.run("serve", env={setting: str(path), "SMS_GATEWAY_URL": "", "DATABASE_URL": nowhere})
+        assert f"cannot be written path={place} setting={setting}\n" in capfd.readouterr().err
         place.chmod(0o700)
 
 
