@@ -215,7 +215,7 @@ RULES: Final = _table(
     _rule(e.ConsentWithdrawn, lambda it: of_consent(it.caller, it.client_id), consent.withdraw),
     # --- people and their own accounts
     _query(e.PasswordHashRequested, _password_owner, account.password_on_file),
-    _policy_rule(
+    _rule(
         e.SignInAttempted,
         lambda it: roots(username_key(it.username), client_key(BACKEND_CLIENT)),
         account.sign_in,

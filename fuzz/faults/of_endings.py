@@ -99,7 +99,6 @@ FAULTS: Final = (
     *mistakes_in(
         "ostiary_core.users.own_account.sign_in",
         ("disabled-user-signs-in", "a disabled user signs in", "or not user.enabled", ""),
-        ("sign-ins-unbounded", "failed sign-ins slow nothing down", "if wait_seconds:", "if False:"),
     ),
     *mistakes_in(
         "ostiary_core.users.own_account.refuse_wrong_password",

@@ -4,12 +4,9 @@ from fuzz.model.permissions import ALL_PERMISSIONS, allowed_by, require_permissi
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
-    FREE_FAILURES,
     LOGIN_ACCESS_SECONDS,
     LOGIN_SECONDS,
-    LONGEST_WAIT_SECONDS,
     OVERTAKEN,
-    SECOND_MS,
     WRONG_PASSWORD_MS,
     WRONG_PASSWORDS,
     Session,
@@ -27,17 +24,10 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     )
     if user is None:
         return refused("A1002", "wrong user name")
-    if user.failures >= FREE_FAILURES:
-        wait = min(2 ** (user.failures - FREE_FAILURES), LONGEST_WAIT_SECONDS)
-        if now < user.failed_at + wait * SECOND_MS:
-            return refused("A1003", "too many failed sign-ins")
     if call.password == user.password and call.overtaken:
         return OVERTAKEN
     if call.password != user.password or not user.enabled:
-        user.failures += 1
-        user.failed_at = now
         return refused("A1002", "wrong password, or disabled")
-    user.failures = 0
     session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
     return login(realm, session, now, "sign-in")
 

@@ -150,7 +150,6 @@ def reset_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
     user = find_user(realm, call, now)
     user.password = call.new_password or ""
     user.must_change_password = True
-    user.failures = 0
     realm.end_all_of(user)
     return Verdict(DONE, "password reset by administrator: all OAuth sessions end")
 

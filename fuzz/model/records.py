@@ -19,8 +19,6 @@ TEXT_CODE_MS: Final = 10 * 60 * SECOND_MS
 TEXT_CODE_PAUSE_MS: Final = 60 * SECOND_MS
 TEXT_CODE_TRIES: Final = 5
 DAY_MS: Final = 24 * 60 * 60 * SECOND_MS
-FREE_FAILURES: Final = 5
-LONGEST_WAIT_SECONDS: Final = 900
 BUILT_IN: Final = ("console", "mobile")
 SUPER_ADMINISTRATOR: Final = "super_admin"
 BASE64URL: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -76,8 +74,6 @@ class User:
     wrong_at: list[int] = field(default_factory=list)
     asked_at: list[int] = field(default_factory=list)
     """When a text message to a new number was asked for."""
-    failures: int = 0
-    failed_at: int = 0
     name: str = ""
     """What the account is called on pages: what its user name was when it was registered or imported last."""
 

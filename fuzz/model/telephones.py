@@ -115,6 +115,5 @@ def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdi
         return refused("A1006", "no such account, or disabled")
     user.password = call.new_password or ""
     user.must_change_password = False
-    user.failures = 0
     realm.end_all_of(user)
     return Verdict(DONE, "password reset by text-message recovery: all OAuth sessions end")

@@ -108,7 +108,6 @@ MAY_WRITE: dict[Verb, set[type[Record]]] = {
     Verb.REDEEM: {AuthorizationCode, Session},
     Verb.REFRESH: {Session},
     Verb.REFRESH_LOGIN: {Session},
-    Verb.SIGN_IN: {User},
     Verb.CHANGE_PASSWORD: {User},
     Verb.CHANGE_PHONE: {TextCode, User},
     Verb.RECOVER_PASSWORD: {TextCode},
@@ -116,8 +115,6 @@ MAY_WRITE: dict[Verb, set[type[Record]]] = {
     Verb.ENTER_RECOVERY_CODE: {TextCode},
 }
 COUNTERS = {
-    "failed_sign_ins",
-    "last_failed_sign_in_at",
     "wrong_passwords_at",
     "epoch",
     "epoch_why",

@@ -50,7 +50,7 @@ def verdicts(
 ) -> list[Violation]:
     """What no order explains."""
     violations = list(_untimely(operations, witness))
-    events = _in_order(operations, witness, _from_guessing_addresses(operations, free_guesses))
+    events = _in_order(operations, witness, _slowed_sign_ins(operations, free_guesses))
     start = deepcopy(model)
     place, found = follow(model, events, 0, clauses)
     if found is None:
@@ -77,9 +77,10 @@ def _differing(expected: Answer, given: Answer | None) -> str:
     return f" (they differ in {', '.join(names)})"
 
 
-def _from_guessing_addresses(operations: Sequence[Operation], free_guesses: int) -> set[int]:
-    """The sign-ins that were made to wait, and whose process may have had a reason that lies in the address
-    alone: so many others from there, none of which was known to be right by then."""
+def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[int]:
+    """The sign-ins that were made to wait, and whose process may have had a reason: so many others from that
+    address, or under that name, none of which was known to be right by then."""
+    free_of_name = max(1, free_guesses // 4)
     sign_ins = [
         one
         for one in operations
@@ -87,8 +88,7 @@ def _from_guessing_addresses(operations: Sequence[Operation], free_guesses: int)
     ]
 
     def counts_against(other: Operation, one: Operation) -> bool:
-        where = (one.instance, one.incarnation, one.source)
-        if other is one or (other.instance, other.incarnation, other.source) != where:
+        if other is one or (other.instance, other.incarnation) != (one.instance, one.incarnation):
             return False
         was_right = other.answer is not None and other.answer.kind is AnswerKind.LOGIN
         return other.invoked < _ended(one) and not (was_right and _ended(other) < one.invoked)
@@ -98,8 +98,17 @@ def _from_guessing_addresses(operations: Sequence[Operation], free_guesses: int)
         for one in sign_ins
         if one.answer is not None
         and one.answer.error == "A1003"
-        and sum(counts_against(other, one) for other in sign_ins) >= free_guesses
+        and (
+            sum(counts_against(other, one) for other in sign_ins if other.source == one.source)
+            >= free_guesses
+            or sum(counts_against(other, one) for other in sign_ins if _is_same_name(other, one))
+            >= free_of_name
+        )
     }
+
+
+def _is_same_name(other: Operation, one: Operation) -> bool:
+    return other.call.username == one.call.username
 
 
 def _ended(operation: Operation) -> int:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from fuzz.model import Model, Verdict
-from fuzz.model.records import User
 from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, several
 from fuzz.simulation.operations import Operation, Outcome
 
@@ -34,7 +33,7 @@ class Event:
     waited_ms: int = 0
     """How long it had waited inside the server when it was decided."""
     may_be_slowed: bool = False
-    """Whether so much was guessed from its address that the process may make it wait."""
+    """Whether so much was guessed from its address, or under its name, that the process may make it wait."""
 
     @property
     def is_certain(self) -> bool:
@@ -63,12 +62,8 @@ def apply(model: Model, event: Event) -> Verdict:
     if event.is_certain:
         assert operation.answer is not None
         if event.may_be_slowed:
-            return Verdict(operation.answer, "an address that guesses is made to wait")
-        counted = _failures(model, call)
-        verdict = model.judge(call, event.now, operation.answer)
-        if _is_slowed_down(call, operation.answer, verdict.answer):
-            _uncount(counted)
-        return verdict
+            return Verdict(operation.answer, "whoever guesses is made to wait")
+        return model.judge(call, event.now, operation.answer)
     given = Answer(kind=LEAST.get(call.verb, AnswerKind.DONE))
     verdict = model.judge(call, event.now, given)
     _forget_texts(model)
@@ -106,7 +101,7 @@ def explains(operation: Operation, expected: Answer) -> bool:
         return given.error in {refused.error for _, refused in several(call, expected)}
     if call.face is Face.PAGE and given.kind is not AnswerKind.REFUSED:
         return given == _as_on_a_page(call, expected)
-    return given == expected or _is_slowed_down(call, given, expected)
+    return given == expected
 
 
 def _as_on_a_page(call: Call, expected: Answer) -> Answer:
@@ -117,22 +112,3 @@ def _as_on_a_page(call: Call, expected: Answer) -> Answer:
     if call.verb in (Verb.CHANGE_USER, Verb.ENABLE_USER, Verb.DISABLE_USER):
         return expected._replace(username=None)
     return expected
-
-
-def _is_slowed_down(call: Call, given: Answer, expected: Answer) -> bool:
-    """A guess that the process itself slows down, by its address or as no account has the name."""
-    return call.verb is Verb.SIGN_IN and (given.error, expected.error) == ("A1003", "A1002")
-
-
-def _failures(model: Model, call: Call) -> list[tuple[User, int, int]]:
-    """The failed sign-ins counted against the accounts of that name."""
-    if call.verb is not Verb.SIGN_IN:
-        return []
-    named = (user for user in model.realm.users.values() if user.username == call.username)
-    return [(user, user.failures, user.failed_at) for user in named]
-
-
-def _uncount(counted: list[tuple[User, int, int]]) -> None:
-    """The account never heard of that guess: it counts nothing against it."""
-    for user, failures, failed_at in counted:
-        user.failures, user.failed_at = failures, failed_at

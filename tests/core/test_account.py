@@ -63,9 +63,8 @@ def test_an_unknown_name_and_a_wrong_password_are_told_apart_by_nobody(username:
     fact = Fact(kind=FactKind.SIGN_IN_FAILED)
     assert world.sign_in(username).decision == Decision(Refused(Why.SIGN_IN_WRONG), (), (fact,))
     alice = world.user()
-    failed = revised(alice, failed_sign_ins=1, last_failed_sign_in_at=world.now)
     fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=alice.user_id, user_agent=asks.BROWSER)
-    wrong = Decision(Refused(Why.SIGN_IN_WRONG), (Update(alice, failed),), (fact,))
+    wrong = Decision(Refused(Why.SIGN_IN_WRONG), (), (fact,))
     assert world.sign_in("alice", "wrong").decision == wrong
 
 
@@ -90,48 +89,17 @@ def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothin
         against = asks.hash_of("right" if matches else "older")
         return asks.sign_in(against=against, password_matches=matches, new_password_hash=made_anew)
 
-    world.when(attempt(matches=False)).then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
+    world.when(attempt(matches=False)).then_refused(Why.SIGN_IN_WRONG)
     before = world.user("alice")
     started = ["insert session", "insert refresh token"]
     world.when(attempt(matches=True)).then(LoginIssued, changes=["update user", *started])
     after = world.user("alice")
-    assert after == revised(
-        before, password_hash=asks.hash_of("right, made anew"), failed_sign_ins=0, last_failed_sign_in_at=None
-    )
+    assert after == revised(before, password_hash=asks.hash_of("right, made anew"))
     login = world.sign_in(password="right, made anew").then(
         LoginIssued, changes=started, facts=[FactKind.SESSION_STARTED]
     )
     asked = world.when(e.PasswordHashRequested(of=signed_in(login))).reply
     assert asked == PasswordOnFile(asks.hash_of("right, made anew"))
-
-
-def test_failed_sign_ins_slow_an_account_down_and_lock_nobody_out() -> None:
-    world = given()
-    for _ in range(5):
-        world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
-    too_frequent = Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=1))
-    assert world.sign_in(password="right").decision == too_frequent
-    world.wait(1)
-    world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
-    world.wait(1)
-    world.sign_in(password="right").then_refused(Why.SIGN_INS_TOO_FREQUENT)
-    world.wait(15 * 60)
-    world.sign_in(password="right").then(LoginIssued)
-    world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
-    world.sign_in(password="right").then(LoginIssued)
-
-
-@pytest.mark.parametrize("failures, seconds", [(7, 24 * 60 * 60), (1, 30)])
-def test_a_clock_that_was_set_back_or_is_behind_that_of_another_instance_keeps_nobody_out(
-    failures: int, seconds: int
-) -> None:
-    """One failure costs nothing."""
-    world = given()
-    for _ in range(failures):
-        world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
-        world.wait(10)
-    world.wait(-seconds)
-    world.sign_in(password="right").then(LoginIssued)
 
 
 # --- the login session

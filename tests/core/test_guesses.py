@@ -1,14 +1,19 @@
 """SignInThrottle: what waits, how long, what is forgotten, and that nobody can lock anybody out for good."""
 
+from itertools import count
 from zlib import crc32
 
 from ostiary_core.model.instant import SECOND_MS, Monotonic
-from ostiary_core.model.policy import SPECIFICATION
-from ostiary_core.throttling.sign_in_throttle import SignInThrottle, UnknownNameThrottle
+from ostiary_core.throttling.sign_in_throttle import (
+    FREE_BY_ADDRESS,
+    FREE_BY_NAME,
+    FREE_BY_NAME_AND_ADDRESS,
+    SignInThrottle,
+)
 
 START = Monotonic(1_800_000_000_123)
 HERE, ELSEWHERE = "203.0.113.7", "198.51.100.5"
-FREE = 20
+FREE = FREE_BY_ADDRESS
 LONGEST_WAIT = 60
 
 
@@ -22,12 +27,14 @@ def fail(guesses: SignInThrottle, times: int, now: Monotonic = START, source: st
 
 
 def failed_out(guesses: SignInThrottle, now: Monotonic = START, source: str = HERE) -> Monotonic:
-    """Guess wrongly, as often as one is let, until the longest wait; when the last was let in."""
-    while True:
-        wait = guesses.seconds_to_wait(source, "some account", now)
+    """Guess wrongly, each time about another account and as often as one is let, until the longest wait; when
+    the last was let in."""
+    for number in count():
+        wait = guesses.seconds_to_wait(source, f"some account {number}", now)
         if wait == LONGEST_WAIT:
-            return now
+            break
         now = after(now, wait)
+    return now
 
 
 def test_each_further_failure_doubles_the_wait_up_to_a_minute() -> None:
@@ -53,9 +60,12 @@ def test_a_failure_is_forgotten_each_whole_minute_and_a_row_of_them_soon() -> No
     guesses = SignInThrottle()
     for milliseconds, free in ((0, FREE), (299_999, 4), (300_000, 1), (420_000, 2), (9_000_000, FREE)):
         assert fail(guesses, 100, Monotonic(START + milliseconds)).count(0) == free
-    guesses.forgive(ELSEWHERE, "insider", START)
-    assert [guesses.seconds_to_wait(ELSEWHERE, "insider", START) for _ in range(100)] == [0] * 100
-    assert fail(guesses, 100, after(START, 600), ELSEWHERE).count(0) == 4, "of 26, ten are forgotten"
+    later = after(START, 20_000)
+    for _ in range(FREE):
+        assert guesses.seconds_to_wait(ELSEWHERE, "insider", later) == 0
+        guesses.forgive(ELSEWHERE, "insider", later)
+    assert fail(guesses, FREE, later, ELSEWHERE).count(0) == FREE, "all of them were right"
+    assert fail(guesses, 100, after(later, 600), ELSEWHERE).count(0) == 10, "ten are forgotten"
 
 
 def test_an_account_takes_one_failure_off_its_address_once() -> None:
@@ -84,8 +94,10 @@ def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
     guesses.seconds_to_wait(HERE, "insider", START)
     guesses.forgive(HERE, "insider", START)
     now = failed_out(guesses)
-    for second in range(LONGEST_WAIT):
-        assert guesses.seconds_to_wait(HERE, "insider", after(now, second)) == 0
+    admitted = [
+        guesses.seconds_to_wait(HERE, "insider", after(now, second)) for second in range(LONGEST_WAIT)
+    ]
+    assert admitted.count(0) > FREE_BY_NAME_AND_ADDRESS
     assert guesses.seconds_to_wait(HERE, "newcomer", after(now, LONGEST_WAIT)) == 0
 
 
@@ -105,32 +117,51 @@ def test_past_its_memory_addresses_share_counters_until_those_without_failures_a
     for address, (at, times) in zip(twins, free, strict=False):
         assert fail(guesses, 100, Monotonic(at), address).count(0) == times
     guesses = SignInThrottle(most_addresses=10, most_acquaintances=10)
-    for address in slots:
-        guesses.seconds_to_wait(address, "anna", START)
+    for each in slots:
+        guesses.seconds_to_wait(each, each, START)
     for number in range(20):
         guesses.forgive("0", f"person {number}", START)
-    kept = (guesses._backoff._counters, guesses._backoff._shared, guesses._acquaintances)
-    assert [len(each) for each in kept] == [10, 4_096, 10]
+    for kept in (guesses._by_address, guesses._by_name, guesses._by_both):
+        assert (len(kept._counters), len(kept._shared)) == (10, 4_096)
+    assert len(guesses._acquaintances) == 10
 
 
-# --- names that no account has
+def in_row(guesses: SignInThrottle, name: str, source: str, times: int) -> tuple[list[int], Monotonic]:
+    """Wrong guesses about one name from one address, each as soon as it is let in; how long each waited."""
+    now, waits = START, []
+    for _ in range(times):
+        waits.append(guesses.seconds_to_wait(source, name, now))
+        now = after(now, waits[-1])
+        assert waits[-1] == 0 or guesses.seconds_to_wait(source, name, now) == 0
+    return waits, now
 
 
-def test_a_name_that_no_account_has_is_slowed_as_an_account_is() -> None:
-    names, now, waits = UnknownNameThrottle(), START, []
-    for _ in range(20):
-        wait = names.seconds_to_wait("nobody", now)
-        waits.append(wait)
-        if wait:
-            now = after(now, wait)
-            assert names.seconds_to_wait("nobody", now) == 0
-    longest = SPECIFICATION.longest_sign_in_wait_seconds
-    assert waits == [0] * 5 + [min(2**n, longest) for n in range(15)]
-    assert names.seconds_to_wait("somebody else", now) == 0
+def test_whoever_guesses_at_a_name_from_one_address_makes_nobody_wait_elsewhere() -> None:
+    guesses = SignInThrottle()
+    waits, now = in_row(guesses, "anna", HERE, 40)
+    assert waits[:11] == [0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32]
+    assert set(waits[11:]) == {32, LONGEST_WAIT}
+    assert guesses.seconds_to_wait(ELSEWHERE, "anna", now) == 0
 
 
-def test_the_name_that_was_not_tried_for_longest_is_forgotten_first() -> None:
-    names = UnknownNameThrottle(most_names=2)
-    for name in (*["first"] * 4, *["second"] * 5, "first", "third"):
-        assert names.seconds_to_wait(name, START) == 0
-    assert [names.seconds_to_wait(name, START) for name in ("first", "second")] == [1, 0]
+def test_a_right_password_is_the_end_of_ones_own_slips() -> None:
+    guesses = SignInThrottle()
+    in_row(guesses, "anna", HERE, 5)
+    guesses.forgive(HERE, "anna", START)
+    assert [guesses.seconds_to_wait(HERE, "anna", START) for _ in range(6)] == [0] * 5 + [1]
+
+
+def test_a_name_that_many_addresses_guess_at_is_slowed_but_not_where_it_has_signed_in() -> None:
+    guesses = SignInThrottle()
+    assert guesses.seconds_to_wait(HERE, "anna", START) == 0
+    guesses.forgive(HERE, "anna", START)
+    now, waits = START, []
+    for number in range(FREE_BY_NAME + 9):
+        waits.append(guesses.seconds_to_wait(f"192.0.2.{number}", "anna", now))
+        now = after(now, waits[-1])
+        assert waits[-1] == 0 or guesses.seconds_to_wait(f"192.0.2.{number}", "anna", now) == 0
+    assert waits[: FREE_BY_NAME + 3] == [0] * FREE_BY_NAME + [1, 2, 4]
+    assert max(waits) == LONGEST_WAIT
+    assert guesses.seconds_to_wait(ELSEWHERE, "anna", now) > 0
+    assert guesses.seconds_to_wait(HERE, "anna", now) == 0
+    assert guesses.seconds_to_wait(ELSEWHERE, "bert", now) == 0

@@ -185,7 +185,6 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
     told = {"mustChangePassword": (False, True)}
     values = {"password_hash": asks.hash_of("right"), "must_change_password": True}
-    values |= {"failed_sign_ins": 0, "last_failed_sign_in_at": None}
     expect(reset, FactKind.PASSWORD_SET, why, told, **values)
     world.given(change(mustChangePassword=False)(caller=e.Operator(), user_id=user_id))
     was = {"username": "Al", "name": "Alice", "phone": "***01", "enabled": True, "mustChangePassword": False}

@@ -102,10 +102,7 @@ def standing(served: Served) -> dict[Table, frozenset[Record]]:
     """Everything that is stored, but for the counts of wrong passwords: those are a refusal's to change."""
     records = served.records()
     users = (record for record in records[Table.USER] if isinstance(record, User))
-    uncounted = frozenset(
-        replace(user, failed_sign_ins=0, last_failed_sign_in_at=None, wrong_passwords_at=(), revision=0)
-        for user in users
-    )
+    uncounted = frozenset(replace(user, wrong_passwords_at=(), revision=0) for user in users)
     return {**records, Table.USER: uncounted}
 
 

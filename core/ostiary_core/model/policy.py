@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from ostiary_core.model.instant import Instant, later, seconds_until
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -24,9 +22,6 @@ class Policy:
     wrong_passwords_until_ending: int = 5
     """As many wrong current passwords inside the window end everything (READINGS 24)."""
     wrong_password_window_seconds: int = 15 * 60
-    free_sign_in_failures: int = 5
-    """Failed sign-ins of one account that cost nothing; from there each one doubles the wait."""
-    longest_sign_in_wait_seconds: int = 15 * 60
     text_code_seconds: int = 600
     """How long a code in a text message can be entered (READINGS 28)."""
     text_code_tries: int = 5
@@ -42,26 +37,6 @@ class Policy:
     """The languages that an account may have: those that the server speaks."""
     retention_seconds: int = 30 * 24 * 60 * 60
     """How long a dead session is kept, so that its tokens are still recognised (READINGS 3)."""
-
-    def sign_in_wait_seconds(self, failures: int) -> int:
-        """How long after so many failed sign-ins in a row the next may come: each past the free ones
-        doubles it."""
-        if failures < self.free_sign_in_failures:
-            return 0
-        doublings = min(failures - self.free_sign_in_failures, 20)
-        return min(int(2**doublings), self.longest_sign_in_wait_seconds)
-
-    def seconds_to_sign_in(self, failures: int, last_at: Instant | None, now: Instant) -> int:
-        """The whole seconds until the next try after so many failed sign-ins in a row, the last at `last_at`;
-        0 where it may come now.
-
-        One that lies further ahead than the longest wait was not counted by an instance whose clock goes
-        ahead: the clock was set back, and nobody waits until it is there again.
-        """
-        wait_seconds = self.sign_in_wait_seconds(failures)
-        if last_at is None or not wait_seconds or last_at > later(now, self.longest_sign_in_wait_seconds):
-            return 0
-        return seconds_until(later(last_at, wait_seconds) - now)
 
     @property
     def salt_seconds(self) -> int:

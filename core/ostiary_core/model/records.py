@@ -169,8 +169,6 @@ class User:
     """When the current password was entered wrongly, while that still counts (READINGS 24)."""
     text_codes_asked_at: tuple[Instant, ...] = ()
     """When it asked for codes to a new telephone number, while that still counts (READINGS 43)."""
-    failed_sign_ins: int = 0
-    last_failed_sign_in_at: Instant | None = None
     created_at: Instant
     updated_at: Instant
     revision: int = 1

@@ -1,18 +1,20 @@
-"""Slows down guessed passwords by source address, and sign-ins under unknown names.
+"""Slows down guessed passwords: by source address, by name at an address, and by name.
 
 Rules, all in this file (READINGS 23; docs/decisions/0012-guesses-by-address.md):
 
-- Twenty failed sign-ins of one address cost nothing; each further one doubles the wait until the next try,
-  from one second to one minute. One failure is forgotten a minute, so no wait outlives its cause for long.
+- Twenty failed sign-ins of one address cost nothing, five of them under one name, and a hundred under one
+  name from all addresses together. Past each of these bounds, each further one doubles the wait until the
+  next try, from one second to one minute. One failure is forgotten a minute, so no wait outlives its cause
+  for long.
+- So whoever guesses from one address makes nobody wait at another.
 - A guess counts as failed from the moment it is let in until it is known to have been right, so that many
   at once get no further than as many in a row.
-- An account that has signed in from an address before does not wait for what others get wrong there. The
-  first time it does, it also takes one failure off the address: a crowd behind one address mends its own
-  slips, and a guesser with an account of their own gains a single guess by it.
+- A name that has signed in from an address before waits there for nothing but its own failures at that
+  address. The first time it does, it also takes one failure off the address: a crowd behind one address
+  mends its own slips, and a guesser with an account of their own gains a single guess by it.
 
-Every account is slowed down on its own as well, whatever the address (`account`). So is a name that no
-account has, by the same rule: else the first answer that tells a guesser to wait would tell that the account
-exists.
+Nothing here knows which names there are: one that no account has is slowed as any other, or the first answer
+that tells a guesser to wait would tell that the account exists.
 """
 
 from dataclasses import dataclass
@@ -20,10 +22,12 @@ from typing import Final
 from zlib import crc32
 
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Monotonic, seconds_until
-from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.throttling.rate_windows import SHARED_COUNTERS, address_of
 
-_FREE_FAILURES: Final = 20
+FREE_BY_ADDRESS: Final = 20
+FREE_BY_NAME_AND_ADDRESS: Final = 5
+FREE_BY_NAME: Final = 100
+"""Failed sign-ins that cost nothing; enough from one address alone never come together under one name."""
 _LONGEST_WAIT_SECONDS: Final = 60
 _MOST_DOUBLINGS: Final = _LONGEST_WAIT_SECONDS.bit_length()
 """Enough for the longest wait; more failures would only take longer to forget."""
@@ -31,7 +35,7 @@ _MOST_DOUBLINGS: Final = _LONGEST_WAIT_SECONDS.bit_length()
 
 @dataclass(slots=True)
 class Failures:
-    """The recent failures of one address."""
+    """The recent failures of one address, of one name, or of one name at one address."""
 
     failures: int
     drained_at: Monotonic
@@ -47,10 +51,10 @@ class Failures:
 
 
 class FailureBackoff:
-    """The failures of all addresses that one process counts.
+    """The failures of all addresses, or of all names, that one process counts.
 
-    Past `most`, further addresses share a fixed number of counters, which can slow a stranger down too early
-    and never lets one through too often.
+    Past `most`, further ones share a fixed number of counters, which can slow a stranger down too early and
+    never lets one through too often.
     """
 
     def __init__(self, *, free_failures: int, most: int) -> None:
@@ -60,11 +64,11 @@ class FailureBackoff:
         self._shared: dict[int, Failures] = {}
         self._cleared_at = Monotonic(0)
 
-    def counter_of(self, address: str, now: Monotonic) -> Failures:
-        """The failures of an address, without those forgotten by `now`."""
-        counter = self._counters.get(address)
+    def counter_of(self, key: str, now: Monotonic) -> Failures:
+        """The failures of an address or name, without those forgotten by `now`."""
+        counter = self._counters.get(key)
         if counter is None:
-            counter = self._add_counter(address, now)
+            counter = self._add_counter(key, now)
         counter.drain(now)
         return counter
 
@@ -77,89 +81,80 @@ class FailureBackoff:
         return seconds_until(counter.last_at + wait_seconds * SECOND_MS - now)
 
     def count_failure(self, counter: Failures) -> None:
-        """Count one more failure of an address."""
+        """Count one more failure."""
         counter.failures = min(counter.failures + 1, self._free_failures + _MOST_DOUBLINGS)
 
-    def _add_counter(self, address: str, now: Monotonic) -> Failures:
+    def _add_counter(self, key: str, now: Monotonic) -> Failures:
         self._clear(now)
         fresh = Failures(failures=0, drained_at=now, last_at=now)
         if len(self._counters) < self._most:
-            return self._counters.setdefault(address, fresh)
-        slot = crc32(address.encode("utf-8", "surrogatepass")) % SHARED_COUNTERS
+            return self._counters.setdefault(key, fresh)
+        slot = crc32(key.encode("utf-8", "surrogatepass")) % SHARED_COUNTERS
         return self._shared.setdefault(slot, fresh)
 
     def _clear(self, now: Monotonic) -> None:
-        """Forget the addresses without failures; at most once a minute, as it looks at all of them."""
+        """Forget whatever has no failures; at most once a minute, as it looks at all of them."""
         if now < self._cleared_at + MINUTE_MS:
             return
         self._cleared_at = now
         for counter in self._counters.values():
             counter.drain(now)
-        self._counters = {address: each for address, each in self._counters.items() if each.failures}
+        self._counters = {key: each for key, each in self._counters.items() if each.failures}
 
 
 class SignInThrottle:
-    """The password guesses that one process counts, by source address. The caller brings the time.
+    """The password guesses that one process counts. The caller brings the time.
 
-    Memory is bounded: past `most_addresses`, further ones share counters (`FailureBackoff`); past
-    `most_acquaintances`, the account that has not been seen for longest is a stranger again.
+    Memory is bounded: past `most_addresses`, further addresses, and as many names, share counters
+    (`FailureBackoff`); past `most_acquaintances`, the name that has not been seen for longest is a stranger
+    again.
     """
 
     def __init__(
         self, *, scale: float = 1.0, most_addresses: int = 20_000, most_acquaintances: int = 50_000
     ) -> None:
-        free_failures = max(1, int(_FREE_FAILURES * scale))
-        self._backoff = FailureBackoff(free_failures=free_failures, most=most_addresses)
+        self._by_address, self._by_name, self._by_both = (
+            FailureBackoff(free_failures=max(1, int(free * scale)), most=most_addresses)
+            for free in (FREE_BY_ADDRESS, FREE_BY_NAME, FREE_BY_NAME_AND_ADDRESS)
+        )
         self._most_acquaintances = most_acquaintances
         self._acquaintances: dict[tuple[str, str], None] = {}
 
-    def seconds_to_wait(self, source: str, account: str, now: Monotonic) -> int:
+    def seconds_to_wait(self, source: str, name: str, now: Monotonic) -> int:
         """Admit a guess and return 0; it counts as failed until `forgive`. Else return the seconds to wait,
         for `Retry-After`.
 
-        `account` is what the guess is about, in one spelling.
+        `name` is the user name that the guess is about, in one spelling.
         """
         address = address_of(source)
-        counter = self._backoff.counter_of(address, now)
-        if (address, account) not in self._acquaintances:
-            wait_seconds = self._backoff.seconds_to_wait(counter, now)
-            if wait_seconds:
-                return wait_seconds
+        counted = self._counted(address, name, now)
+        judged = counted[:1] if (address, name) in self._acquaintances else counted
+        wait_seconds = max(backoff.seconds_to_wait(counter, now) for backoff, counter in judged)
+        if wait_seconds:
+            return wait_seconds
+        for _, counter in judged:
             # Not moved by those who do not wait, or one of them could keep everybody else out.
             counter.last_at = now
-        self._backoff.count_failure(counter)
+        for backoff, counter in counted:
+            backoff.count_failure(counter)
         return 0
 
-    def forgive(self, source: str, account: str, now: Monotonic) -> None:
-        """Take back an admitted guess that was right; the account is known at this address from now on."""
+    def forgive(self, source: str, name: str, now: Monotonic) -> None:
+        """Take back an admitted guess that was right; the name is known at this address from now on."""
         address = address_of(source)
-        counter = self._backoff.counter_of(address, now)
-        is_new = (address, account) not in self._acquaintances
-        counter.failures -= 2 if is_new else 1
-        self._acquaintances.pop((address, account), None)
-        self._acquaintances[address, account] = None
+        (_, own), (_, of_address), (_, of_name) = self._counted(address, name, now)
+        is_new = (address, name) not in self._acquaintances
+        own.failures = 0
+        of_address.failures -= 2 if is_new else 1
+        of_name.failures -= 1
+        self._acquaintances.pop((address, name), None)
+        self._acquaintances[address, name] = None
         if len(self._acquaintances) > self._most_acquaintances:
             del self._acquaintances[next(iter(self._acquaintances))]
 
-
-class UnknownNameThrottle:
-    """Slows down sign-ins under names that no account has, by the rule of accounts. The name not tried for
-    longest is forgotten first."""
-
-    def __init__(self, policy: Policy = SPECIFICATION, *, most_names: int = 20_000) -> None:
-        self._policy = policy
-        self._most_names = most_names
-        self._failures: dict[str, tuple[int, Monotonic]] = {}
-
-    def seconds_to_wait(self, name: str, now: Monotonic) -> int:
-        """Count a failed sign-in and return 0; else return the whole seconds to wait."""
-        failures, last_at = self._failures.get(name, (0, now))
-        wait_ms = self._policy.sign_in_wait_seconds(failures) * SECOND_MS
-        wait_seconds = seconds_until(last_at + wait_ms - now)
-        if wait_seconds:
-            return wait_seconds
-        self._failures.pop(name, None)
-        self._failures[name] = failures + 1, now
-        if len(self._failures) > self._most_names:
-            del self._failures[next(iter(self._failures))]
-        return 0
+    def _counted(
+        self, address: str, name: str, now: Monotonic
+    ) -> tuple[tuple[FailureBackoff, Failures], ...]:
+        """The counters of a guess, and what each is judged by: of its name at its address, and of either."""
+        counted = ((self._by_both, f"{address} {name}"), (self._by_address, address), (self._by_name, name))
+        return tuple((backoff, backoff.counter_of(key, now)) for backoff, key in counted)

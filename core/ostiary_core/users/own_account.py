@@ -7,7 +7,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
   made lives on, under the new epoch.
 - Five wrong current passwords within fifteen minutes end everything, those that were to allow a new telephone
   number among them (READINGS 41).
-- Failed sign-ins slow an account down, doubling from one second; they never end anything.
+- Failed sign-ins end nothing and are counted by the runtime alone (`throttling.sign_in_throttle`).
 - A successful one may bring another hash of the same password, made as new ones are; it ends nothing.
 """
 
@@ -55,21 +55,17 @@ def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot, now: In
             return refused(who) if isinstance(who, Why) else Decision(PasswordOnFile(who.user.password_hash))
 
 
-def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decision:
     """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
     user = find_named_user(event.username, snapshot)
     client = snapshot.client(BACKEND_CLIENT)
     if user is None or client is None:
         return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
-    wait_seconds = policy.seconds_to_sign_in(user.failed_sign_ins, user.last_failed_sign_in_at, now)
-    if wait_seconds:
-        return Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait_seconds))
     if event.password_matches and not _is_on_file(event.verified_against, user):
         return refused(Why.CREDENTIAL_MOVED_ON)
     if not event.password_matches or not user.enabled:
-        failed = revised(user, failed_sign_ins=user.failed_sign_ins + 1, last_failed_sign_in_at=now)
         fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=user.user_id, user_agent=event.user_agent)
-        return refused(Why.SIGN_IN_WRONG, Update(user, failed), facts=(fact,))
+        return refused(Why.SIGN_IN_WRONG, facts=(fact,))
     _, tokens, writes, fact = session.start(
         kind=SessionKind.LOGIN,
         client=client,
@@ -81,12 +77,9 @@ def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant, policy: 
         entropy=event.entropy,
         now=now,
     )
-    amended: dict[str, Any] = {}
-    if user.failed_sign_ins:
-        amended.update(failed_sign_ins=0, last_failed_sign_in_at=None)
+    kept: tuple[Change, ...] = ()
     if event.new_password_hash is not None:
-        amended.update(password_hash=event.new_password_hash)
-    kept: tuple[Change, ...] = (Update(user, revised(user, **amended)),) if amended else ()
+        kept = (Update(user, revised(user, password_hash=event.new_password_hash)),)
     return Decision(_login(tokens, user), (*kept, *writes), (fact,))
 
 
@@ -274,15 +267,9 @@ def _login(tokens: TokensIssued, user: User) -> LoginIssued:
 def with_new_password(
     user: User, why: Why, now: Instant, password_hash: str, *, must_change_password: bool
 ) -> User:
-    """Return `user` with a password set without the old one: everything ends, no failed sign-in counts."""
+    """Return `user` with a password set without the old one: everything ends."""
     return end_all_of_user(
-        user,
-        why,
-        now,
-        password_hash=password_hash,
-        must_change_password=must_change_password,
-        failed_sign_ins=0,
-        last_failed_sign_in_at=None,
+        user, why, now, password_hash=password_hash, must_change_password=must_change_password
     )
 
 

@@ -22,7 +22,7 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.throttling.sign_in_throttle import SignInThrottle, UnknownNameThrottle
+from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.observability.log import log_refusal, note_fault, observe, where_raised
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import Pauses
@@ -53,7 +53,6 @@ class Service:
     entropy_source: EntropySource
     endpoint: TokenEndpoint = field(default_factory=TokenEndpoint)
     sign_in_throttle: SignInThrottle = field(default_factory=SignInThrottle)
-    unknown_name_throttle: UnknownNameThrottle = field(default_factory=UnknownNameThrottle)
     authentications: Authentications = field(default_factory=Authentications)
     refusals: Refusals = field(default_factory=Refusals)
     metrics: Metrics = field(default_factory=Metrics)

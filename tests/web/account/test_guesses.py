@@ -1,8 +1,12 @@
 """Guessed passwords at sign-in: by address, by account and by name, through both doors of the web."""
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
+from ostiary_core.throttling.sign_in_throttle import SignInThrottle
+from ostiary_web.server.backing import put_behind
 from tests.web.account.people import with_phone
 from tests.web.callers import Api
 from tests.web.envelopes import refused, succeeded
@@ -59,11 +63,37 @@ async def test_the_sign_in_page_counts_with_the_interface(served: Served) -> Non
     assert "Too many failed sign-ins" in page.text
 
 
+async def guess_on(api: Api, served: Served, name: str, times: int) -> None:
+    """Wrong passwords for one name, each as soon as it is let in."""
+    for _ in range(times):
+        answer = await sign_in(api, name)
+        while answer.status_code == 429:
+            served.clock.wait(told_to_wait(answer))
+            answer = await sign_in(api, name)
+        refused(answer, 401, "A1002")
+
+
+async def test_whoever_guesses_from_one_address_does_not_keep_the_owner_out(served: Served) -> None:
+    await with_phone(served)
+    guesser = served.api()
+    await guess_on(guesser, served, "anna", 12)
+    assert told_to_wait(await sign_in(guesser, "anna", "anna password")) == 60
+    for _ in range(3):
+        served.clock.wait(15 * 60)
+        refused(await sign_in(guesser), 401, "A1002")
+        succeeded(await sign_in(served.api(ELSEWHERE), "anna", "anna password"))
+
+
 @pytest.mark.parametrize("failures", range(4, 9))
 async def test_the_wait_does_not_tell_which_names_exist(served: Served, failures: int) -> None:
+    """Not before two processes either, as the throttle of each knows no names."""
     await with_phone(served)
     answers: dict[str, list[tuple[int, str | None]]] = {"anna": [], "nobody": []}
-    for _ in range(failures):
+    other_process = replace(
+        served.backing, service=replace(served.service, sign_in_throttle=SignInThrottle())
+    )
+    for process in (served.backing, other_process) * failures:
+        put_behind(served.application.quart, process)
         for name, seen in answers.items():
             response = await sign_in(served.api(ELSEWHERE if name == "anna" else "198.51.100.10"), name)
             seen.append((response.status_code, response.headers.get("retry-after")))

@@ -45,21 +45,17 @@ LONGEST_USERNAME = 256
 async def sign_in(context: RequestContext, username: str, password: str) -> LoginIssued:
     """A login session for a user name and password; every wrong pair costs and answers the same.
 
-    An address that guesses is made to wait, and so is a name that is tried too often, whether or not there
-    is an account of that name (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
+    Whoever guesses is made to wait before anything is looked up or hashed, whether or not there is an account
+    of that name (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
     """
-    service, account = context.service, canonical_username(username)
-    wait = service.sign_in_throttle.seconds_to_wait(context.source, account, service.clock.monotonic())
+    service, name = context.service, canonical_username(username)
+    wait = service.sign_in_throttle.seconds_to_wait(context.source, name, service.clock.monotonic())
     if wait:
         raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
     while True:
         on_file = (await context.submit(PasswordHashRequested(of=username))).reply
         password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
         verified = await context.passwords.verify_and_renew(password_hash, password)
-        if password_hash is None:
-            wait = service.unknown_name_throttle.seconds_to_wait(account, service.clock.monotonic())
-            if wait:
-                raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
         attempt = SignInAttempted(
             username=username,
             verified_against=password_hash,
@@ -76,7 +72,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
                 raise
             continue
         assert isinstance(issued, LoginIssued)
-        service.sign_in_throttle.forgive(context.source, account, service.clock.monotonic())
+        service.sign_in_throttle.forgive(context.source, name, service.clock.monotonic())
         return issued
 
 
