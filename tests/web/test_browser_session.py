@@ -71,6 +71,21 @@ async def test_over_https_cookies_go_over_nothing_else(
         assert not any("domain" in cookie for cookie in cookies.values())
 
 
+async def test_servers_on_other_ports_of_a_host_have_cookies_of_their_own(served: Served) -> None:
+    """Browsers give cookies to every port of a host (RFC 6265 §8.5)."""
+    browser, servers = served.browser(), ("http://id.example:8000", "http://id.example:9000")
+    for server in servers:
+        await browser.get(f"{server}/language?to=zh-CN")
+        await browser.log_in(await browser.get(f"{server}/login"))
+    names = {f"ostiary_{name}_{port}" for name in ("access", "form", "language") for port in (8000, 9000)}
+    assert names <= browser.cookies.keys()
+    assert len({browser.cookies[name] for name in names if "language" not in name}) == 4
+    for server in servers:
+        assert (await browser.get(f"{server}/account")).headers["content-language"] == "zh-CN"
+    for port in ("x", "0x50", "99999999999"):
+        assert (await browser.get("/", headers={"Host": f"id.example:{port}"})).status_code < 500
+
+
 async def test_a_form_from_the_public_address_is_one_of_ours(tmp_path: Path) -> None:
     origin = "https://id.example"
     async with serving(tmp_path, PUBLIC_URL="HTTPS://ID.Example:443/") as served:

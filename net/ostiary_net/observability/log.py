@@ -210,12 +210,12 @@ class RequestLog:
             LINES.tell("info", entries)
 
 
-def log_refusal(why: Why, trace_id: str, source: str) -> None:
-    """Log a request that was refused before there was anything to decide.
+def log_refusal(why: Why, trace_id: str, source: str, **more: str) -> None:
+    """Log a request that was refused before there was anything to decide, with `more` of why.
 
     So whoever quotes the trace id of its answer is understood ("Errors").
     """
-    structlog.get_logger("ostiary").info(REFUSED, trace_id=trace_id, source=source, why=why.value)
+    structlog.get_logger("ostiary").info(REFUSED, trace_id=trace_id, source=source, why=why.value, **more)
 
 
 def log_refusal_at_the_door(status: int, trace_id: str, source: str | None) -> None:

@@ -5,6 +5,7 @@ from html import unescape
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role
@@ -18,13 +19,25 @@ SECRET = re.compile(r'id="secret-text">([^<]+)<')
 # --- signing in, when the first try did not do
 
 
-async def test_a_form_that_was_open_for_too_long_says_so_and_works_again(served: Served) -> None:
+@pytest.mark.parametrize(
+    "is_other_tab, said",
+    [
+        (True, "This page was opened again in another tab, or a long time ago."),
+        (False, "No cookie came with this form: this browser keeps none, or it was open for too long."),
+    ],
+)
+async def test_a_form_that_does_not_fit_its_cookie_says_why_and_works_again(
+    served: Served, is_other_tab: bool, said: str
+) -> None:
     browser = served.browser()
     page = await browser.get("/login?next=/account")
     browser.cookies.clear()
+    if is_other_tab:
+        # Both were asked for before either was answered with a cookie.
+        await browser.get("/login?next=/account")
     stale = await browser.log_in(page)
     assert stale.status_code == 403
-    assert "This page was open for too long." in stale.text
+    assert said in unescape(stale.text)
     assert stale.text.count('role="alert"') == 1
     assert forms_in(stale)[0].fields["username"] == "admin"
     again = await browser.submit(stale, {"password": ADMIN_PASSWORD}, to="/login")
@@ -38,7 +51,32 @@ async def test_no_other_site_fills_in_the_user_name(served: Served) -> None:
     foreign = await browser.submit(page, values, to="/login", headers={"Sec-Fetch-Site": "cross-site"})
     assert foreign.status_code == 403
     assert "mallory" not in foreign.text
-    assert "open for too long" not in foreign.text
+    assert "does not prove that it comes from this site" in foreign.text
+
+
+@pytest.mark.parametrize(
+    "path, to",
+    [("/recover", "/recover"), ("/recover?code=1", "/recover/password"), ("/password", "/password")],
+)
+async def test_other_forms_of_another_tab_say_so_too(browser: Browser, path: str, to: str) -> None:
+    page = await browser.get(path)
+    browser.cookies.delete("ostiary_form")
+    browser.cookies.set("ostiary_form", "another", domain="id.example", path="/")
+    assert "opened again in another tab" in (await browser.submit(page, to=to)).text
+
+
+async def test_an_origin_that_is_not_ours_is_logged_beside_the_one_that_is(browser: Browser) -> None:
+    """Whoever forgot `PUBLIC_URL` behind a proxy sees what to set."""
+    page = await browser.get("/account")
+    foreign = {"Origin": "https://id.example", "Sec-Fetch-Site": "cross-site"}
+    with capture_logs() as log:
+        for to in ("/account/zone", "/logout"):
+            assert (await browser.submit(page, to=to, headers=foreign)).status_code == 403
+        by_cookie = await browser.put("/api/auth/locale", json={"locale": "en-US"}, headers=foreign)
+        assert by_cookie.status_code == 403
+        await browser.submit(page, to="/logout", headers={"Origin": "https://" + "a" * 300})
+    told = [(line["origin"], line["own_origin"]) for line in log if line.get("why") == "origin_unproven"]
+    assert told == [("https://id.example", "http://id.example")] * 3 + [("", "http://id.example")]
 
 
 # --- a client

@@ -42,8 +42,8 @@ _SECURITY: Final[Json] = {
         "type": "http",
         "scheme": "bearer",
         "description": "The `accessToken` of a login session. A browser's cookie `ostiary_access` (over "
-        "https `__Host-ostiary_access`, under a path `__Secure-ostiary_access`) does as well, with the "
-        f"header `{FORM_HEADER}` where "
+        "https `__Host-ostiary_access`, under a path `__Secure-ostiary_access`; on another port than the "
+        f"usual one with that behind it, as `_8443`) does as well, with the header `{FORM_HEADER}` where "
         "something is changed.",
     },
     "client": {

@@ -58,7 +58,7 @@ class OAuthClient:
         self._http = http
         self._basic = httpx.BasicAuth(client_id, secret)
         self._client_id = client_id
-        self._redirect_uri = redirect_uri
+        self.redirect_uri = redirect_uri
         self._server = server
 
     def address_to_ask_at(self, authorization: Authorization) -> str:
@@ -66,7 +66,7 @@ class OAuthClient:
         query = {
             "response_type": "code",
             "client_id": self._client_id,
-            "redirect_uri": self._redirect_uri,
+            "redirect_uri": self.redirect_uri,
             "scope": "user.read",
             "state": authorization.state,
             "code_challenge": authorization.challenge,
@@ -81,7 +81,7 @@ class OAuthClient:
             {
                 "grant_type": "authorization_code",
                 "code": code,
-                "redirect_uri": self._redirect_uri,
+                "redirect_uri": self.redirect_uri,
                 "code_verifier": authorization.verifier,
             },
         )

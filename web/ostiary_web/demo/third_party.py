@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from quart import Response, abort, redirect, render_template, request
 from quart_trio import QuartTrio
@@ -17,7 +18,6 @@ from ostiary_web.http.browser import comes_from_elsewhere
 from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.texts import TextFamily
 
-_COOKIE: Final = "demo_shop"
 _MOST_SHOPPERS: Final = 1_000
 _LONGEST_LOG: Final = 12
 _GRACE_SECONDS: Final = 30
@@ -49,6 +49,8 @@ def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartT
     """The backend as a Quart-Trio application; `server` is where its users find Ostiary."""
     app = QuartTrio("ostiary_web", static_folder="static")
     shoppers: dict[str, _Shopper] = {}
+    # Browsers give cookies to every port of a host (RFC 6265 §8.5): another demonstration has another name.
+    cookie = f"demo_shop_{urlsplit(oauth.redirect_uri).port}"
     app.after_request(add_security_headers)
 
     @app.before_request
@@ -58,7 +60,7 @@ def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartT
             abort(403)
 
     def shopper() -> _Shopper | None:
-        return shoppers.get(request.cookies.get(_COOKIE, ""))
+        return shoppers.get(request.cookies.get(cookie, ""))
 
     def language() -> Language:
         return languages.preferred(request.headers.get("Accept-Language"))
@@ -104,12 +106,12 @@ def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartT
         key = secrets.token_urlsafe(24)
         while len(shoppers) >= _MOST_SHOPPERS:
             del shoppers[next(iter(shoppers))]
-        shoppers.pop(request.cookies.get(_COOKIE, ""), None)
+        shoppers.pop(request.cookies.get(cookie, ""), None)
         shoppers[key] = _Shopper(authorization=Authorization())
         authorization = shoppers[key].authorization
         assert authorization is not None
         response = redirect(oauth.address_to_ask_at(authorization), 303)
-        response.set_cookie(_COOKIE, key, httponly=True, samesite="Lax")
+        response.set_cookie(cookie, key, httponly=True, samesite="Lax")
         return response
 
     @app.get("/callback")

@@ -3,28 +3,33 @@
 The tokens are in `HttpOnly; SameSite=Lax` cookies (READINGS 25), which over https are called `__Host-…`: no
 sister site and nobody on a plain connection can put one of theirs in the place. Under a path of a host that
 others share they are sent to that path alone, and called `__Secure-…`, as only a whole host says `__Host-`.
-A request that relies on them to change something must carry the form token, which only our own pages can
-know, and must not come from another site.
+Browsers give cookies to every port of a host (RFC 6265 §8.5), so their names end with the port, where there
+is one. A request that relies on them to change something must carry the form token, which only our own pages
+can know, and must not come from another site.
 """
 
 import hmac
+import re
 from base64 import urlsafe_b64encode
-from typing import Final
+from typing import Final, NoReturn
 
 from quart import Response, g, request
 
 from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import SignedIn
 from ostiary_core.http.userinfo import bearer_token
-from ostiary_core.model.reply import LoginIssued
+from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
-from ostiary_web.http.context import RequestContext
+from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.server.backing import backing
 
 FORM_FIELD: Final = "form_token"
 FORM_HEADER: Final = "X-Form-Token"
 
+_PORT: Final = re.compile(":([0-9]{1,5})\\Z", re.ASCII)
+_ORIGIN: Final = re.compile(r"[\x21-\x7e]{1,300}")
+"""What may be logged of what a stranger calls an origin."""
 _ACCESS: Final = "ostiary_access"
 _REFRESH: Final = "ostiary_refresh"
 _FORM: Final = "ostiary_form"
@@ -50,7 +55,7 @@ def require_caller(context: RequestContext) -> SignedIn:
     if by_cookie is None:
         context.refuse(Why.NOT_SIGNED_IN)
     if request.method not in ("GET", "HEAD") and not proves_origin(request.headers.get(FORM_HEADER, "")):
-        context.refuse(Why.ORIGIN_UNPROVEN)
+        refuse_unproven_origin(context)
     return by_cookie
 
 
@@ -129,15 +134,36 @@ def comes_from_elsewhere(origin: str) -> bool:
     return request.headers.get("Origin", "null") not in ("null", origin)
 
 
+def has_form_cookie() -> bool:
+    """Whether the browser sent what a form token is bound to."""
+    return bool(request.cookies.get(_named(_FORM)))
+
+
+def refuse_unproven_origin(context: RequestContext) -> NoReturn:
+    """Refuse a change that no page of ours asks for; raises `RequestRefused`. The log has both origins: where
+    they differ by no more than a proxy makes of them, `PUBLIC_URL` or `TRUST_PROXY` is what to mend."""
+    origins = {"origin": request.headers.get("Origin", ""), "own_origin": own_origin()}
+    context.log_refusal(
+        Why.ORIGIN_UNPROVEN,
+        **{name: text if _ORIGIN.fullmatch(text) else "" for name, text in origins.items()},
+    )
+    raise RequestRefused(Refused(Why.ORIGIN_UNPROVEN))
+
+
+def read_preference(name: str) -> str | None:
+    """A choice that was made in this browser."""
+    return request.cookies.get(_of_port(name))
+
+
 def keep_preference(response: Response, name: str, value: str) -> Response:
     """Remember a choice in this browser for a year; it is no secret and proves nothing."""
-    _set(response, name, value, 365 * 24 * 60 * 60)
+    _set(response, _of_port(name), value, 365 * 24 * 60 * 60)
     return response
 
 
 def forget_preference(response: Response, name: str) -> Response:
     """Forget a choice in this browser."""
-    _drop(response, name)
+    _drop(response, _of_port(name))
     return response
 
 
@@ -148,9 +174,15 @@ def _token_for(cookie: str) -> str:
 
 def _named(cookie: str) -> str:
     """What a cookie is called here (RFC 6265bis §4.1.3)."""
+    cookie = _of_port(cookie)
     if not _secure():
         return cookie
     return f"__Secure-{cookie}" if backing().settings.public_path else f"__Host-{cookie}"
+
+
+def _of_port(cookie: str) -> str:
+    port = _PORT.search(own_origin())
+    return cookie if port is None else f"{cookie}_{port[1]}"
 
 
 def _secure() -> bool:

@@ -184,10 +184,10 @@ class RequestContext:
         self.log_refusal(why)
         raise RequestRefused(Refused(why, tuple(faults), wait_seconds=wait_seconds))
 
-    def log_refusal(self, why: Why) -> None:
+    def log_refusal(self, why: Why, **more: str) -> None:
         """A fault of ours is no refusal: whoever met it has told the log."""
         if MEANINGS[why].status < 500:
-            log_refusal(why, self.trace_id, self.source)
+            log_refusal(why, self.trace_id, self.source, **more)
 
     def failure(self, reply: Refused) -> Response:
         """The envelope of a refusal; one that passes says when (RFC 9110 §10.2.3), a 401 says how to

@@ -26,12 +26,17 @@ from ostiary_core.texts import Language
 from ostiary_web.api.auth import renew_login
 from ostiary_web.http.browser import (
     FORM_FIELD,
+    comes_from_elsewhere,
     cookie_caller,
     form_token,
     hand_out_form_cookie,
+    has_form_cookie,
     keep_login,
+    own_origin,
     proves_origin,
+    read_preference,
     refresh_cookie,
+    refuse_unproven_origin,
 )
 from ostiary_web.http.context import RequestContext, RequestRefused, request_context
 from ostiary_web.http.zones import zone_for
@@ -113,7 +118,14 @@ class PageContext:
     def require_own_form(self) -> None:
         """Raise `RequestRefused` where no page of ours made the form."""
         if not self.is_form_ours:
-            self.request.refuse(Why.ORIGIN_UNPROVEN)
+            refuse_unproven_origin(self.request)
+
+    def reason(self, why: Why) -> str:
+        """Why something was refused. Of a form that no other site sent, and that does not fit its cookie, the
+        visitor is told so: they did nothing wrong."""
+        if why is not Why.ORIGIN_UNPROVEN or comes_from_elsewhere(own_origin()):
+            return text_of(why, self.language)
+        return self.text("page.form_of_another_tab" if has_form_cookie() else "page.form_without_cookie")
 
     # --- where to go
 
@@ -205,7 +217,7 @@ def visitors_language(user: User | None) -> Language:
     context = request_context()
     by_tag = context.languages.by_tag
     locale = None if user is None else user.locale
-    return by_tag(request.cookies.get(LANGUAGE_COOKIE)) or by_tag(locale) or context.language
+    return by_tag(read_preference(LANGUAGE_COOKIE)) or by_tag(locale) or context.language
 
 
 async def render(
@@ -238,7 +250,7 @@ async def render(
         place=place,
         form_token=form_token(page.request),
         address=page.address,
-        problem=None if why is None else text_of(why, page.language),
+        problem=None if why is None else page.reason(why),
         problem_code=None if why is None else MEANINGS[why].code,
         faults=tuple(faults),
         trace_id=page.request.trace_id,

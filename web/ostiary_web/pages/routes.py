@@ -37,8 +37,11 @@ class PageRoutes(GatedRoutes):
                 return elsewhere
             if is_form:
                 page.form = await request.form
-                if not gate.is_open and not page.is_form_ours:
-                    return await render(page, "expired.html", refused=Why.ORIGIN_UNPROVEN)
+                if not gate.is_open:
+                    try:
+                        page.require_own_form()
+                    except RequestRefused as refusal:
+                        return await render(page, "expired.html", refused=refusal.reply)
             return await handler(page, **parts)
 
         return view

@@ -46,19 +46,18 @@ async def take_sign_in(page: PageContext) -> Response:
     context, return_to = page.request, local_path(page.form.get("next", ""))
     page.address = page.sign_in_page(return_to)
     username, password = page.form.get("username", "").strip(), page.form.get("password", "")
-    shown, trouble = "", None
+    shown = ""
     try:
         context.limit(Operation.SIGN_IN)
         if not comes_from_elsewhere(own_origin()) and not page.is_form_ours:
             shown = username if len(username) <= LONGEST_USERNAME else ""
-            trouble = page.text("page.sign_in_stale")
         page.require_own_form()
         if not 0 < len(username) <= LONGEST_USERNAME or not 0 < len(password) <= LONGEST_PASSWORD:
             context.refuse(Why.SIGN_IN_WRONG)
         shown = username
         login = await sign_in(context, username, password)
     except RequestRefused as refusal:
-        return await _sign_in_form(page, return_to, refusal.reply, shown, trouble)
+        return await _sign_in_form(page, return_to, refusal.reply, shown)
     if context.signed_in is not None and page.user is not None:
         # Whoever was signed in here before is not any more: nobody could sign that session out.
         await context.submit(SignedOut(caller=context.signed_in))
@@ -72,8 +71,10 @@ async def take_sign_in(page: PageContext) -> Response:
 @sign_in_pages.post("/logout", gate=OPEN_TO_ALL)
 async def sign_out(page: PageContext) -> Response:
     """Sign out, and back to the sign-in page."""
-    if not page.is_form_ours:
-        return await render(page, "home.html", refused=Why.ORIGIN_UNPROVEN)
+    try:
+        page.require_own_form()
+    except RequestRefused as refusal:
+        return await render(page, "home.html", refused=refusal.reply)
     if page.request.signed_in is not None:
         await page.request.submit(SignedOut(caller=page.request.signed_in))
     return forget_login(see_other("/login"))
@@ -120,7 +121,6 @@ async def _sign_in_form(
     return_to: str,
     reply: Refused | None = None,
     username: str = "",
-    trouble: str | None = None,
 ) -> Response:
     return await render(
         page,
@@ -130,7 +130,6 @@ async def _sign_in_form(
         return_to=return_to,
         forgotten=recovery_page(return_to),
         username=username,
-        trouble=trouble,
         notice=page.text("page.recovered") if request.args.get("recovered") else None,
     )
 

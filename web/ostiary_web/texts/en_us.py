@@ -46,7 +46,13 @@ LANGUAGE: Final = ENGLISH.extended(
         # --- signing in, the password, the first page
         "page.sign_in": "Sign in",
         "page.sign_in_lead": "Use your account of the administration backend.",
-        "page.sign_in_stale": "This page was open for too long. Please sign in again.",
+        "page.form_of_another_tab": (
+            "This page was opened again in another tab, or a long time ago. Please try again from here."
+        ),
+        "page.form_without_cookie": (
+            "No cookie came with this form: this browser keeps none, or it was open for too long. Allow "
+            "cookies for this site and try again from here."
+        ),
         "page.username": "User name",
         "page.password": "Password",
         "page.forgot": "Forgot your password?",

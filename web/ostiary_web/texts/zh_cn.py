@@ -44,7 +44,11 @@ LANGUAGE: Final = CHINESE.extended(
         # --- signing in, the password, the first page
         "page.sign_in": "登录",
         "page.sign_in_lead": "使用您的管理后台账号登录。",
-        "page.sign_in_stale": "页面打开时间过久，请重新登录。",
+        "page.form_of_another_tab": "该页面已在另一个标签页中重新打开，或打开时间过久，请在此重试。",
+        "page.form_without_cookie": (
+            "提交时没有附带 Cookie：浏览器未保存 Cookie，或页面打开时间过久。"
+            "请允许本站使用 Cookie，然后在此重试。"
+        ),
         "page.username": "用户名",
         "page.password": "密码",
         "page.forgot": "忘记密码？",
