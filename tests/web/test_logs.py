@@ -90,6 +90,14 @@ def test_a_line_break_in_a_value_does_not_make_a_second_line(capsys: pytest.Capt
     assert entry["user_agent"] == 'a\r\n{"event":"forged"}\n\x1b[2J'
 
 
+@pytest.mark.parametrize("form", ["json", "console"])
+@pytest.mark.parametrize("value", ["\x9b31m", "a\x7f", "é\u2028"], ids=ascii)
+def test_no_value_moves_a_terminal(capsys: pytest.CaptureFixture[str], form: str, value: str) -> None:
+    said = logged(capsys, form, user_agent=value)
+    assert value not in said
+    assert form == "console" or json.loads(said)["user_agent"] == value
+
+
 @pytest.mark.parametrize(
     "value", ["two words", "a=b", 'a"b', "a\r\nb", "\x1b[2J", "", "\u2028", "\ud800"], ids=repr
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ostiary_core.model.records import Table, User
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_net.runtime.text_messages import Gateway, Outbox
-from ostiary_web.app.asgi_app import first_password_line, settings_or_exit
+from ostiary_web.app.asgi_app import first_administrator_text, settings_or_exit
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.settings import SettingError, Settings
@@ -235,24 +235,24 @@ def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: P
 
 async def test_a_drawn_password_is_told_once_and_must_be_changed(tmp_path: Path) -> None:
     async with serving(tmp_path, ADMIN_PASSWORD="") as served:
-        made = served.backing.new_administrator
-        assert made is not None
+        made = served.backing.first_administrator
+        assert isinstance(made, NewAdministrator)
         assert made.drawn_password is not None
         password = made.drawn_password.reveal()
         assert len(password) == 43
-        assert password in first_password_line(made)
+        assert password in first_administrator_text(made)
         assert password not in repr(made)
         assert (await served.api().sign_in("admin", password))["mustChangePassword"] is True
     async with serving(tmp_path, ADMIN_PASSWORD="") as again:
-        assert again.backing.new_administrator is None
+        assert again.backing.first_administrator is None
         await again.api().sign_in("admin", password)
 
 
 async def test_a_given_password_is_not_told_and_need_not_be_changed(tmp_path: Path) -> None:
     async with serving(tmp_path, ADMIN_USERNAME="root", ADMIN_PASSWORD="correct horse") as served:
-        made = served.backing.new_administrator
+        made = served.backing.first_administrator
         assert made == NewAdministrator("root", None)
-        assert "correct horse" not in first_password_line(made)
+        assert "correct horse" not in first_administrator_text(made)
         assert (await served.api().sign_in("root", "correct horse"))["mustChangePassword"] is False
 
 

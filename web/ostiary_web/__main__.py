@@ -1,17 +1,33 @@
 """`ostiary`, and `python -m ostiary_web`: the command line, or one line where what it needs is missing."""
 
+import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
+
+_FIRST_PROCESS = 1
 
 
 def main() -> None:
     """Run the command line. Who installed the core alone has the command and none of what it stands on."""
+    if os.getpid() == _FIRST_PROCESS:
+        # As a container's first process it gets no signal that it has no handler for (pid_namespaces(7)).
+        signal.signal(signal.SIGTERM, _end)
     try:
+        from ostiary_web.streams import open_standard_streams
+
+        open_standard_streams()
         from ostiary_web.cli.command_line import main as command_line
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("ostiary"):
             raise
         sys.exit(f"ostiary: the command line needs {missing.name} and more: pip install 'ostiary[server]'")
     command_line()
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,17 @@
-"""Standard streams that are closed, full or read by nobody: as real processes."""
+"""Standard streams that are closed, full, read by nobody or of another encoding: as real processes."""
 
 import fcntl
+import json
 import os
+import re
 import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
 
 import httpx
 import pytest
@@ -11,6 +20,60 @@ from tests.web.command_line.machine import Machine
 
 PATIENCE_SECONDS = 30
 LINES_BEYOND_THE_PIPE = 100
+LATIN: dict[str, Any] = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "iso-8859-1"}
+GBK: dict[str, Any] = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "gbk"}
+CLIENT = ("client", "create", "shop", "--name", "商店", "--redirect-uri", "https://shop.example/callback")
+
+
+def command(machine: Machine, *words: str, streams: str = "", **settings: str) -> dict[str, Any]:
+    """How to start a command whose streams a shell redirects, as `2>&-`."""
+    ostiary = [sys.executable, "-m", "ostiary_web", *words]
+    return {
+        "args": ["/bin/sh", "-c", f'exec "$@" {streams}', "sh", *ostiary],
+        "env": {**os.environ, **machine.environment, **settings},
+    }
+
+
+def run(
+    machine: Machine,
+    *words: str,
+    stdout: IO[str] | int = subprocess.PIPE,
+    stdin: bytes = b"",
+    **settings: str,
+) -> subprocess.CompletedProcess[bytes]:
+    """A command that runs to its end."""
+    return subprocess.run(
+        **command(machine, *words, **settings),
+        input=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+
+@contextmanager
+def served(
+    machine: Machine, folder: Path, streams: str = "", stdout: IO[str] | None = None, **settings: str
+) -> Iterator[httpx.Client]:
+    """A server that says its address to nobody, and a caller of it."""
+    path = folder / "door"
+    settings = {"BIND": f"unix:{path}", **settings}
+    server = subprocess.Popen(**command(machine, "serve", streams=streams, **settings), stdout=stdout)
+    try:
+        transport = httpx.HTTPTransport(uds=str(path), retries=8)
+        with httpx.Client(transport=transport, base_url="http://door", timeout=PATIENCE_SECONDS) as caller:
+            while not path.exists():
+                assert server.poll() is None, "the server has ended"
+            yield caller
+        server.terminate()
+        assert server.wait(PATIENCE_SECONDS) == 0
+    finally:
+        server.kill()
+        server.wait()
+
+
+# --- closed and full
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -31,3 +94,145 @@ def test_a_log_that_nobody_reads_holds_up_no_request_and_no_stop(machine: Machin
         server.communicate()
         os.close(read_end)
         os.close(write_end)
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+@pytest.mark.parametrize("streams", ["2>&-", "<&- >&- 2>&-"])
+def test_a_server_without_standard_streams_serves(
+    machine: Machine, tmp_path: Path, streams: str, form: str
+) -> None:
+    with served(machine, tmp_path, streams, LOG_FORMAT=form, LOG_LEVEL="info") as caller:
+        assert caller.get("/healthz").status_code == 200
+        assert caller.get("/api/oauth2/userinfo").status_code == 401
+        wrong = {"username": "admin", "password": "wrong password"}
+        assert caller.post("/api/auth/login", json=wrong).json()["code"] == "A1002"
+        right = {**wrong, "password": machine.environment["ADMIN_PASSWORD"]}
+        assert caller.post("/api/auth/login", json=right).status_code == 200
+    kept = (tmp_path / "ostiary.db").read_bytes() + (tmp_path / "ostiary.db.lock").read_bytes()
+    assert b"refused" not in kept, "no line of the log is in a file that took a stream's place"
+
+
+def full() -> IO[str]:
+    return open("/dev/full", "w")
+
+
+def without_reader() -> IO[str]:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    return os.fdopen(write_end, "w")
+
+
+@pytest.mark.parametrize("output", [full, without_reader])
+def test_a_greeting_that_cannot_be_written_ends_nothing_and_each_start_says_how_to_set_the_password(
+    bare_machine: Machine, tmp_path: Path, output: Callable[[], IO[str]]
+) -> None:
+    another = "ostiary user reset-password admin --draw-password"
+    log = tmp_path / "log"
+    with (
+        output() as stdout,
+        served(bare_machine, tmp_path, f"2>{log}", stdout, ADMIN_PASSWORD="") as caller,
+    ):
+        assert caller.get("/healthz").status_code == 200
+        assert another in log.read_text()
+        assert another in run(bare_machine, "migrate", ADMIN_PASSWORD="").stdout.decode()
+        drawn = json.loads(run(bare_machine, *another.split()[1:], "--json").stdout)["password"]
+        sign_in = {"username": "admin", "password": drawn}
+        assert caller.post("/api/auth/login", json=sign_in).status_code == 200
+    assert run(bare_machine, "migrate", ADMIN_PASSWORD="").stdout == b""
+
+
+@pytest.mark.parametrize(
+    "words, draw_again",
+    [
+        ("client reset-secret shop --json", "client reset-secret shop"),
+        ("client create other --redirect-uri https://o.example/cb", "client reset-secret other"),
+        ("user create anna --draw-password", "user reset-password anna --draw-password"),
+        ("apply declared.toml", "client reset-secret declared"),
+        ("client list", None),
+        ("export", None),
+        ("audit export", None),
+        ("audit export --follow", None),
+    ],
+)
+def test_where_nothing_can_be_printed_a_command_says_so_and_how_to_draw_what_is_lost(
+    machine: Machine, tmp_path: Path, words: str, draw_again: str | None
+) -> None:
+    machine.script(*CLIENT)
+    (tmp_path / "declared.toml").write_text(
+        '[clients.declared]\nname = "x"\ngrantTypes = ["client_credentials"]\nscopes = ["user.read"]\n'
+    )
+    asked = words.replace("declared.toml", str(tmp_path / "declared.toml")).split()
+    with full() as output:
+        failed = run(machine, *asked, stdout=output)
+    said = failed.stderr.decode()
+    assert (failed.returncode, "Traceback" in said) == (1, False), said
+    assert said.startswith("ostiary: ")
+    assert "No space left on device" in said
+    assert said.endswith(f"\n  ostiary {draw_again}\n") is (draw_again is not None)
+
+
+def test_a_reader_that_has_enough_is_told_nothing(machine: Machine) -> None:
+    for words in (("client", "list"), ("audit", "export")):
+        with without_reader() as output:
+            assert run(machine, *words, stdout=output).stderr == b""
+
+
+# --- encodings
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (CLIENT, rb"Name +\\u5546\\u5e97\n"),
+        (("client", "reset-secret", "known"), rb"Name +\\u5546\\u5e97\n"),
+        (("user", "reset-password", "anna", "--draw-password"), rb"Name +\\u738b\\u82b3\n"),
+    ],
+    ids=lambda words: " ".join(words[:2]) if isinstance(words, tuple) else "",
+)
+def test_what_is_drawn_is_shown_also_where_the_terminal_lacks_the_characters_of_a_name(
+    machine: Machine, words: tuple[str, ...], said: bytes
+) -> None:
+    named(machine)
+    made = run(machine, *words, **LATIN)
+    assert (made.returncode, made.stderr) == (0, b"")
+    assert re.search(said, made.stdout), made.stdout
+    assert re.search(rb", shown this once +\w{43}", made.stdout)
+
+
+def test_what_machines_read_is_utf_8_whatever_the_locale_and_apply_takes_its_own_export(
+    machine: Machine, tmp_path: Path
+) -> None:
+    named(machine)
+    listed = run(machine, "client", "list", "--json", **GBK)
+    assert "商店" in [item["name"] for item in json.loads(listed.stdout)["items"]]
+    trail = [json.loads(line) for line in run(machine, "audit", "export", **GBK).stdout.splitlines()]
+    assert trail == [json.loads(line) for line in machine.run("audit", "export").lines]
+    assert "商店" in str(trail)
+    exported = run(machine, "export", **GBK).stdout
+    assert tomllib.loads(exported.decode())["clients"]["known"]["name"] == "商店"
+    (tmp_path / "clients.toml").write_bytes(exported)
+    assert (
+        json.loads(run(machine, "apply", str(tmp_path / "clients.toml"), "--json", **GBK).stdout)["changes"]
+        == []
+    )
+
+
+def test_an_exported_trail_moves_no_terminal(machine: Machine) -> None:
+    sign_in = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
+    with machine.serving() as address:
+        agent = {b"User-Agent": b"shop \x9b31m"}
+        assert httpx.post(f"{address}/api/auth/login", json=sign_in, headers=agent).status_code == 200
+    trail = machine.run("audit", "export").out
+    assert r"shop \u009b31m" in trail
+    assert json.loads(trail.splitlines()[-1])["userAgent"] == "shop \x9b31m"
+
+
+def test_a_password_in_another_encoding_is_refused_and_not_hashed(machine: Machine) -> None:
+    refused = run(machine, "user", "create", "anna", stdin="密码很长很长".encode("gbk"))
+    assert (refused.returncode, b"is no text" in refused.stderr) == (2, True), refused.stderr
+
+
+def named(machine: Machine) -> None:
+    """A client and a user whose names no Latin alphabet has."""
+    machine.script("client", "create", "known", *CLIENT[3:])
+    machine.script("user", "create", "anna", "--name", "王芳", stdin="a long password\n")

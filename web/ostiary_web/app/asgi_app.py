@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+import structlog
 from quart import request
 
 from ostiary_core.http import token_service
@@ -26,10 +27,15 @@ from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.app.factory import Application
 from ostiary_web.http.security_headers import security_fields
 from ostiary_web.server.backing import Backing
-from ostiary_web.server.first_administrator import NewAdministrator
+from ostiary_web.server.first_administrator import (
+    NewAdministrator,
+    UnusedAdministrator,
+    reset_password_command,
+)
 from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.wiring import Surroundings
+from ostiary_web.streams import OutputFailed, print_text
 
 _ADMINISTRATION: Final = ("/admin/", "/api/iam/", "/api/oauth/")
 _LONGEST_OF_ADMINISTRATION: Final = 1024 * 1024
@@ -119,11 +125,16 @@ def asgi_app_from_environment() -> Guard:
     settings = settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
     install_seam()
-    return asgi_app(settings, _tell_first_password)
+    return asgi_app(settings, _tell_first_administrator)
 
 
-def first_password_line(administrator: NewAdministrator) -> str:
-    """The one line that ever shows a drawn password."""
+def first_administrator_text(administrator: NewAdministrator | UnusedAdministrator) -> str:
+    """The one text that ever shows a drawn password; later, how to have another one drawn."""
+    if isinstance(administrator, UnusedAdministrator):
+        return (
+            f"First administrator: {administrator.username} (has never signed in)\n"
+            f"Another password:    {reset_password_command(administrator.username)}"
+        )
     if administrator.drawn_password is None:
         return f"First administrator: {administrator.username} (with the password that ADMIN_PASSWORD gives)"
     return (
@@ -133,9 +144,26 @@ def first_password_line(administrator: NewAdministrator) -> str:
     )
 
 
-def _tell_first_password(backing: Backing) -> None:
-    if backing.new_administrator is not None:
-        print(first_password_line(backing.new_administrator), flush=True)  # noqa: T201 (for a person, once)
+def greet(text: str, administrator: NewAdministrator | UnusedAdministrator | None) -> None:
+    """Print what a start says to people. It goes on where that cannot be printed, and the log says so."""
+    try:
+        print_text(text)
+    except OutputFailed as failure:
+        log = structlog.get_logger("ostiary")
+        if administrator is None:
+            log.warning("the start could not be told", reason=failure.message)
+            return
+        log.warning(
+            "the first administrator could not be told",
+            reason=failure.message,
+            username=administrator.username,
+            another_password=reset_password_command(administrator.username),
+        )
+
+
+def _tell_first_administrator(backing: Backing) -> None:
+    if (administrator := backing.first_administrator) is not None:
+        greet(first_administrator_text(administrator), administrator)
 
 
 def _answer_seconds(path: str) -> float:

@@ -1,6 +1,5 @@
 """`ostiary apply FILE` and `ostiary export`: clients and roles as a file declares them, and such a file."""
 
-import json
 import os
 import re
 import sys
@@ -14,10 +13,12 @@ from ostiary_core.events import AllOrNothing
 from ostiary_core.model.records import Client, Role, Table
 from ostiary_core.model.reply import BatchDone, BatchRefused, Reply, SecretIssued
 from ostiary_web.api.resources.records import batch_refusal
+from ostiary_web.cli.clients import reset_secret_command
 from ostiary_web.cli.context import CommandContext, invalid, run
 from ostiary_web.cli.declaration import Declaration, DeclarationError, read_declaration
 from ostiary_web.cli.plan import SECRET, Action, Plan, Prune, Step, client_fields, make_plan, role_fields
-from ostiary_web.cli.printing import Printer, with_printer
+from ostiary_web.cli.printing import Printer, to_json, with_printer
+from ostiary_web.streams import print_data, print_text
 
 _MARKS: Final = {Action.CREATE: "+", Action.CHANGE: "~", Action.DISABLE: "!", Action.DELETE: "-"}
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -83,6 +84,11 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
     secrets = {
         each.client.client_id: each.secret.reveal() for each in replies if isinstance(each, SecretIssued)
     }
+    with printer.showing_once(*(reset_secret_command(each) for each in secrets)):
+        _show(printer, plan, secrets, dry_run=dry_run)
+
+
+def _show(printer: Printer, plan: Plan, secrets: Mapping[str, str], *, dry_run: bool) -> None:
     if printer.for_scripts:
         printer.document(
             {
@@ -95,14 +101,14 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
         return
     for step in plan.steps:
         for line in _lines(step, printer):
-            click.echo(line)
+            print_text(line)
     _name(printer, "command.apply.disabled", plan.paths(Action.DISABLE))
     _name(printer, "command.apply.deleted", plan.paths(Action.DELETE))
     ending = "command.apply.planned" if dry_run else "command.apply.done"
-    click.echo(printer.text(ending if plan.steps else "command.apply.nothing"))
+    print_text(printer.text(ending if plan.steps else "command.apply.nothing"))
     _name(printer, "command.apply.undeclared", plan.undeclared)
     if secrets:
-        click.echo()
+        print_text()
         headings = [printer.text("column.clients.clientId"), printer.text("command.secret")]
         printer.rows([headings, *map(list, secrets.items())])
 
@@ -115,7 +121,7 @@ def export() -> None:
         clients, roles = _stored(context)
         return [*_export(clients, roles)]
 
-    click.echo("\n".join(run(work)))
+    print_data("\n".join(run(work)))
 
 
 def _stored(context: CommandContext) -> tuple[list[Client], list[Role]]:
@@ -129,7 +135,7 @@ def _stored(context: CommandContext) -> tuple[list[Client], list[Role]]:
 
 def _name(printer: Printer, key: str, paths: Sequence[str]) -> None:
     if paths:
-        click.echo(printer.text(key, paths=" ".join(paths)))
+        print_text(printer.text(key, paths=" ".join(paths)))
 
 
 def _as_json(step: Step) -> dict[str, object]:
@@ -152,7 +158,7 @@ def _lines(step: Step, printer: Printer) -> Iterator[str]:
 
 
 def _value(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return to_json(value, default=str)
 
 
 def _export(clients: list[Client], roles: list[Role]) -> Iterator[str]:

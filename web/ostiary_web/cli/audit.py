@@ -19,6 +19,7 @@ from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import changes_from_json
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, line_of
+from ostiary_web.streams import print_data
 
 _OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500)
 
@@ -56,8 +57,8 @@ async def _export(context: CommandContext) -> None:
     last = None
     while True:
         lines = await context.turns.look(_lines_after(last))
-        for line in lines.texts:
-            click.echo(line)
+        if lines.texts:
+            print_data("\n".join(lines.texts))
         if lines.last is None:
             return
         last = lines.last

@@ -1,5 +1,6 @@
 """`ostiary client …`: the third parties that may ask this server for tokens."""
 
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
@@ -103,7 +104,7 @@ def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
         event = ClientRegistered(caller=OPERATOR, fields=asked, entropy=context.entropy())
         return await _shown(context, await context.decide(event))
 
-    printer.record(run(work), _SHOWN)
+    _show_secret(printer, client_id, run(work))
 
 
 @client.command()
@@ -164,7 +165,17 @@ def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> 
         )
         return await _shown(context, await context.decide(event))
 
-    printer.record(run(work), _SHOWN)
+    _show_secret(printer, client_id, run(work))
+
+
+def _show_secret(printer: Printer, client_id: str, record: Record) -> None:
+    with printer.showing_once(reset_secret_command(client_id)):
+        printer.record(record, _SHOWN)
+
+
+def reset_secret_command(client_id: str) -> str:
+    """Return the command that draws another secret of a client."""
+    return f"ostiary client reset-secret {shlex.quote(client_id)}"
 
 
 def _add_deed(

@@ -21,7 +21,7 @@ from ostiary_net.front_door.scraping import metrics_listeners
 from ostiary_net.lane import open_lane
 from ostiary_net.observability.log import LINES
 from ostiary_net.sql.migrations import Opening
-from ostiary_web.app.asgi_app import asgi_app, first_password_line, settings_or_exit
+from ostiary_web.app.asgi_app import asgi_app, first_administrator_text, greet, settings_or_exit
 from ostiary_web.cli import (
     apply,
     audit,
@@ -39,7 +39,7 @@ from ostiary_web.cli import (
     user,
 )
 from ostiary_web.server.backing import Backing
-from ostiary_web.server.first_administrator import NewAdministrator
+from ostiary_web.server.first_administrator import NewAdministrator, UnusedAdministrator
 from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import open_store, unwritable
@@ -71,7 +71,7 @@ def _serve(settings: Settings, *, plain: bool) -> None:
         _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
         return
     # The store is made ready once, so that no two workers make the first administrator.
-    made_ready: list[NewAdministrator | None] = []
+    made_ready: list[NewAdministrator | UnusedAdministrator | None] = []
 
     async def make_ready() -> None:
         made_ready.append(await _make_ready(settings))
@@ -82,7 +82,8 @@ def _serve(settings: Settings, *, plain: bool) -> None:
     [administrator] = made_ready
     try:
         code = supervise(
-            [sys.executable, "-m", "ostiary_web", "work", *(["--plain"] if plain else [])],
+            # -P: or a module of the folder that the server was started in would be taken for one of ours.
+            [sys.executable, "-P", "-m", "ostiary_web", "work", *(["--plain"] if plain else [])],
             bind=settings.bind,
             workers=settings.workers,
             graceful_seconds=_GRACEFUL_SECONDS,
@@ -110,7 +111,7 @@ def migrate() -> None:
     """Bring the store's schema up to date, and make the first administrator where there is none."""
     administrator = _run_or_exit(partial(_make_ready, _prepared()))
     if administrator is not None:
-        click.echo(first_password_line(administrator))
+        greet(first_administrator_text(administrator), administrator)
 
 
 main.add_command(client)
@@ -146,12 +147,12 @@ def _examine_metrics_ports(settings: Settings) -> None:
             raise SettingError("METRICS_BIND", fault, allowed) from error
 
 
-async def _make_ready(settings: Settings) -> NewAdministrator | None:
+async def _make_ready(settings: Settings) -> NewAdministrator | UnusedAdministrator | None:
     """The store gets its schema and, where there is none, an administrator."""
     # A server that runs beside it has the address of the metrics, and nobody asks anything here.
     quiet = replace(settings, metrics_bind=None, otel_exporter_otlp_endpoint=None)
     async with open_backing(quiet) as backing:
-        return backing.new_administrator
+        return backing.first_administrator
 
 
 def _run_or_exit(work: Callable[[], Awaitable[T]]) -> T:
@@ -165,7 +166,7 @@ def _run_or_exit(work: Callable[[], Awaitable[T]]) -> T:
 def _serve_here(
     settings: Settings,
     bind: str,
-    greet: Callable[[NewAdministrator | None, list[str]], None],
+    greet_at: Callable[[NewAdministrator | UnusedAdministrator | None, list[str]], None],
     around: Surroundings | None = None,
     *,
     plain: bool,
@@ -181,7 +182,7 @@ def _serve_here(
     guarded = asgi_app(settings, ready, around)
 
     def started(addresses: list[str]) -> None:
-        greet(backings[0].new_administrator if backings else None, addresses)
+        greet_at(backings[0].first_administrator if backings else None, addresses)
 
     serving = partial(
         serve_http,
@@ -198,21 +199,23 @@ def _serve_here(
         sys.exit(f"ostiary: {error}")
 
 
-def _greet(settings: Settings, administrator: NewAdministrator | None, addresses: list[str]) -> None:
+def _greet(
+    settings: Settings, administrator: NewAdministrator | UnusedAdministrator | None, addresses: list[str]
+) -> None:
     """The addresses, the first password where there is one, and one line to try."""
     served = settings.public_url or addresses[0]
-    click.echo(f"Ostiary serves {settings.public_url or ' and '.join(addresses)}")
     # To curl, a Unix socket is a way to a host and not its address.
     path = addresses[0].removeprefix("unix:")
     at_socket = settings.public_url is None and path != addresses[0]
     address = f"--unix-socket {shlex.quote(path)} http://localhost" if at_socket else served
-    if administrator is not None:
-        click.echo(first_password_line(administrator))
-    shown = administrator and administrator.drawn_password
+    shown = administrator.drawn_password if isinstance(administrator, NewAdministrator) else None
     username = administrator.username if administrator is not None else settings.admin_username
     password = shown.reveal() if shown else "YOUR-PASSWORD"
-    click.echo(
-        "Try it:\n"
-        f"  curl {address}/api/auth/login -H 'Content-Type: application/json' "
-        f'-d \'{{"username":"{username}","password":"{password}"}}\''
-    )
+    login = f'{{"username":"{username}","password":"{password}"}}'
+    lines = [
+        f"Ostiary serves {settings.public_url or ' and '.join(addresses)}",
+        *([] if administrator is None else [first_administrator_text(administrator)]),
+        "Try it:",
+        f"  curl {address}/api/auth/login -H 'Content-Type: application/json' -d '{login}'",
+    ]
+    greet("\n".join(lines), administrator)

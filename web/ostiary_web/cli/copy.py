@@ -11,6 +11,7 @@ from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
 from ostiary_web.server.settings import SettingError, given_secret
+from ostiary_web.streams import print_text
 
 
 @click.command()
@@ -44,7 +45,7 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
 
     def tell(name: str, number: int) -> None:
         if not printer.for_scripts:
-            click.echo(f"{name}: {number}")
+            print_text(f"{name}: {number}")
 
     try:
         with PostgreSQLStore(target_database.url.reveal(), start_seconds=5.0) as store:

@@ -6,7 +6,7 @@ import sys
 import click
 
 from ostiary_net.front_door import AddressError, ServerFailed
-from ostiary_web.app.asgi_app import settings_or_exit
+from ostiary_web.app.asgi_app import greet, settings_or_exit
 from ostiary_web.demo import run_demo
 from ostiary_web.server.logs import configure_logs
 
@@ -34,8 +34,9 @@ def demo(shop_bind: str) -> None:
 
 
 def _tell(server: str, shop: str, password: str) -> None:
-    click.echo(
+    greet(
         f"Open {shop} in a browser: a third-party backend that signs people in with {server}\n"
         f'Sign in as alice, bob, wangfang or liwei, or at {server} as admin; the password is "{password}".\n'
-        "Ctrl-C ends it, and everything is gone."
+        "Ctrl-C ends it, and everything is gone.",
+        None,
     )

@@ -12,6 +12,7 @@ from ostiary_web.api.resources.changes import change_lines
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.http.context import RequestRefused
+from ostiary_web.streams import escape_controls, print_text
 
 
 @click.command("explain")
@@ -33,7 +34,7 @@ def explain_session(printer: Printer, session_id: str) -> None:
         return
     for step in explanation.steps:
         when = time_text(step.at, printer.language)
-        click.echo(f"{when}  {step_text(step, explanation, printer.language, names)}")
+        print_text(escape_controls(f"{when}  {step_text(step, explanation, printer.language, names)}"))
         for line in change_lines(step.fact, step.changes, printer.language) if step.fact else ():
-            click.echo(f"    {line}")
-    click.echo(near_misses_text(explanation, printer.language))
+            print_text(escape_controls(f"    {line}"))
+    print_text(near_misses_text(explanation, printer.language))

@@ -11,7 +11,6 @@ Rules, all in this file:
 import json
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Never, TypeVar
 
-import click
 import structlog
 import trio
 
@@ -31,6 +29,8 @@ from ostiary_net.sql.trail import GrowingTrail, TrailEnd
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.fields import as_json
 from ostiary_web.cli.context import CommandContext
+from ostiary_web.cli.printing import to_json
+from ostiary_web.streams import OutputFailed, print_data, tell
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class CannotFollow(Exception):
 
 def line_of(entry: AuditEntry) -> str:
     """An entry as a line of JSON."""
-    return json.dumps(as_json(AUDIT_EVENTS.fields, entry), ensure_ascii=False, separators=(",", ":"))
+    return to_json(as_json(AUDIT_EVENTS.fields, entry), separators=(",", ":"))
 
 
 class Cursor:
@@ -95,9 +95,9 @@ async def follow_trail(cursor: Cursor, context: CommandContext) -> None:
     try:
         with _without_log():
             await until_signal(follower.follow)
-    except BrokenPipeError:
-        # Or Python would fail to flush it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OutputFailed as failure:
+        if not failure.is_reader_gone:
+            raise CannotFollow(failure.message) from None
     finally:
         follower.keep_written()
 
@@ -173,8 +173,7 @@ class _Follower:
     def _write_lines(self, entries: Sequence[AuditEntry]) -> None:
         """Write in a thread, as whoever reads may take their time."""
         for entry in entries:
-            sys.stdout.write(f"{line_of(entry)}\n")
-            sys.stdout.flush()
+            print_data(line_of(entry))
             self._written = entry.number
 
     def keep_written(self) -> None:
@@ -197,4 +196,4 @@ class _Follower:
         now = time.monotonic()
         if now - self._said.get(trouble, -_MESSAGE_SECONDS) >= _MESSAGE_SECONDS:
             self._said[trouble] = now
-            click.echo(f"ostiary: {words}", err=True)
+            tell(f"ostiary: {words}")

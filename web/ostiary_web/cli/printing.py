@@ -5,7 +5,8 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Final, NoReturn
 
@@ -19,6 +20,7 @@ from ostiary_web.api.resources.fields import ListView
 from ostiary_web.cli.arguments import LanguageTag, spoken_languages
 from ostiary_web.cli.context import PageOfRecords
 from ostiary_web.http.context import RequestRefused
+from ostiary_web.streams import OutputFailed, escape_controls, escape_json, print_data, print_text, tell
 
 REFUSED: Final = 1
 """The exit code of a refusal; 2, click's own, is for a command that cannot be understood."""
@@ -34,6 +36,11 @@ def columns(list_view: ListView[Any, Any], *names: str) -> Labels:
     return {name: f"column.{list_view.name}.{name}" for name in names}
 
 
+def to_json(content: object, **options: Any) -> str:
+    """Write JSON in its own characters, but for what moves a terminal."""
+    return escape_json(json.dumps(content, ensure_ascii=False, **options))
+
+
 class Printer:
     """How one command was asked to print."""
 
@@ -47,7 +54,20 @@ class Printer:
 
     def document(self, content: object) -> None:
         """One JSON document on standard output."""
-        click.echo(json.dumps(content, ensure_ascii=False, indent=2))
+        print_data(to_json(content, indent=2))
+
+    @contextmanager
+    def showing_once(self, *draw_again: str) -> Iterator[None]:
+        """Where the block cannot print what was drawn, say by which commands another is drawn."""
+        try:
+            yield
+        except OutputFailed as failure:
+            if not draw_again:
+                raise
+            tell(f"ostiary: {self.text('command.not_shown', reason=failure.message)}")
+            for command in draw_again:
+                tell(f"  {escape_controls(command)}")
+            sys.exit(REFUSED)
 
     def record(self, content: Mapping[str, object], labels: Labels) -> None:
         """One record: whole for a script, the named fields for a person, a line each."""
@@ -69,27 +89,26 @@ class Printer:
         self.rows([headings, *cells])
         first = page.offset + 1 if rows else 0
         last = page.offset + len(rows) if rows else 0
-        click.echo(self.text("command.listed", first=first, last=last, total=page.total), err=True)
+        tell(self.text("command.listed", first=first, last=last, total=page.total))
 
     def rows(self, rows: Sequence[Sequence[str]]) -> None:
         """Lines of cells, each column as wide as its widest cell."""
+        rows = [[escape_controls(cell) for cell in row] for row in rows]
         widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             padded = (_padded(cell, width) for cell, width in zip(row, widths, strict=True))
-            click.echo(_GAP.join(padded).rstrip())
+            print_text(_GAP.join(padded).rstrip())
 
     def refused(self, reply: Refused) -> NoReturn:
         """The words of the envelope on standard error, and the end of the process."""
         code, text = MEANINGS[reply.why].code, text_of(reply.why, self.language)
         errors = [{"path": fault.path, "msg": field_text(fault, self.language)} for fault in reply.faults]
         if self.for_scripts:
-            click.echo(
-                json.dumps({"code": code, "msg": text, "errors": errors}, ensure_ascii=False), err=True
-            )
+            tell(to_json({"code": code, "msg": text, "errors": errors}).encode())
         else:
-            click.echo(f"ostiary: {code} {text}", err=True)
+            tell(f"ostiary: {code} {text}")
             for error in errors:
-                click.echo(f"  {error['path']} {error['msg']}", err=True)
+                tell(escape_controls(f"  {error['path']} {error['msg']}"))
         sys.exit(REFUSED)
 
     def _cell(self, value: object) -> str:

@@ -1,6 +1,5 @@
 """`ostiary replay FILE`: would another policy have kept these sessions, or ended them?"""
 
-import sys
 from dataclasses import replace
 from typing import Final, TextIO
 
@@ -13,6 +12,7 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.why import Why
 from ostiary_web.cli.audit import BadLine, read_trail
 from ostiary_web.cli.printing import Printer, with_printer
+from ostiary_web.streams import escape_controls, print_text, tell
 
 _GRACE: Final = click.IntRange(0, 86_400)
 _ACCESS: Final = click.IntRange(1, 86_400)
@@ -127,12 +127,12 @@ def _tell(printer: Printer, found: Backtest) -> None:
     ):
         rows = [_row(one) for one in found.of(verdict)]
         if rows:
-            click.echo(f"\n{printer.text(title)}")
+            print_text(f"\n{printer.text(title)}")
             headings = tuple(printer.text(heading) for heading in _HEADINGS)
             printer.rows([headings, *rows])
     if found.unlike_the_trail:
         left_out = printer.text("command.replay.left_out")
-        click.echo(f"\n{left_out} {' '.join(found.unlike_the_trail)}", file=sys.stderr)
+        tell(f"\n{left_out} {escape_controls(' '.join(found.unlike_the_trail))}")
 
 
 def _row(one: Difference) -> tuple[str, ...]:

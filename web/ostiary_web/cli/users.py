@@ -28,6 +28,7 @@ from ostiary_web.cli.arguments import LanguageTag
 from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
 from ostiary_web.cli.import_files import read_import_file
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
+from ostiary_web.server.first_administrator import reset_password_command
 
 _LISTED: Final = columns(RESOURCE.list_view, "username", "name", "roleIds", "enabled", "createdAt")
 _SHOWN: Final[Labels] = {
@@ -199,7 +200,11 @@ def _password(printer: Printer, *, drawn: bool) -> str:
         asked = printer.text("column.users.password")
         entered: str = click.prompt(asked, hide_input=True, confirmation_prompt=True, err=True)
         return entered
-    line = sys.stdin.readline()
+    try:
+        line = sys.stdin.readline()
+        line.encode()  # in the locale C, bytes that are no UTF-8 are read as halves of surrogate pairs
+    except UnicodeError:
+        raise click.UsageError("the password on standard input is no text in the locale's encoding") from None
     if not line:
         raise click.UsageError("a password is expected on standard input; or ask for --draw-password")
     return line.rstrip("\r\n")
@@ -209,5 +214,9 @@ def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> 
     """The account that a reply holds, with its password where one was drawn."""
     if not isinstance(reply, UserKnown):
         raise TypeError(f"no account is in a {type(reply).__name__}")
-    once = {} if drawn_password is None else {"password": drawn_password}
-    printer.record({**as_json(RESOURCE.fields, reply.user), **once}, _SHOWN)
+    content = as_json(RESOURCE.fields, reply.user)
+    if drawn_password is None:
+        printer.record(content, _SHOWN)
+        return
+    with printer.showing_once(reset_password_command(reply.user.username)):
+        printer.record({**content, "password": drawn_password}, _SHOWN)

@@ -10,7 +10,7 @@ from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.text_messages import TextMessages
 from ostiary_net.turns.service import Service
 from ostiary_web.server.checks import SelfCheck
-from ostiary_web.server.first_administrator import NewAdministrator
+from ostiary_web.server.first_administrator import NewAdministrator, UnusedAdministrator
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.submissions import Submissions
@@ -34,8 +34,8 @@ class Backing:
     self_check: SelfCheck
     started_at: Instant
     """When it began to stand there."""
-    new_administrator: NewAdministrator | None
-    """The first administrator, where this start made one."""
+    first_administrator: NewAdministrator | UnusedAdministrator | None
+    """The first administrator, where this start made one, or where they have never signed in."""
 
 
 def put_behind(application: Quart, backing: Backing) -> None:

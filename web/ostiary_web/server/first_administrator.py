@@ -1,15 +1,32 @@
 """The first super administrator of an empty store, and the password drawn for it."""
 
+import shlex
 from dataclasses import dataclass, field
 
 from ostiary_core.events import FirstAdministratorCreated
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.reply import Refused, UserKnown
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import AUDIT, USERS, Listing, ListingStore, Sort
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import EntropySource
 from ostiary_net.turns.turns import Turns
 from ostiary_web.server.settings import SettingError
+
+
+def reset_password_command(username: str) -> str:
+    """Return the command that draws another password for somebody."""
+    return f"ostiary user reset-password {shlex.quote(username)} --draw-password"
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedAdministrator:
+    """The first administrator, who has never signed in with the password that was drawn for them."""
+
+    username: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +44,8 @@ async def ensure_administrator(
     *,
     username: str,
     password: str | None,
-) -> NewAdministrator | None:
-    """Make a super administrator where there is none; None where there is one.
+) -> NewAdministrator | UnusedAdministrator | None:
+    """Make a super administrator where there is none; None where there is one that has signed in.
 
     A drawn password must be changed at the first sign-in, a given one need not (API, Settings).
     """
@@ -37,7 +54,7 @@ async def ensure_administrator(
         username="", password_hash="", must_change_password=True, entropy=entropy_source.draw()
     )
     if (await turns.decide(probe)).reply == Refused(Why.ADMINISTRATOR_EXISTS):
-        return None
+        return await turns.look(_find_unused)
     drawn = None if password else draw_token(entropy_source.draw(), "first password")
     secret = password or (drawn.reveal() if drawn else "")
     event = FirstAdministratorCreated(
@@ -59,3 +76,13 @@ async def ensure_administrator(
                 f"{username!r} is no user name",
                 "1 to 64 characters without white space, quotes, slashes, colons or angle brackets",
             )
+
+
+def _find_unused(store: ListingStore, now: Instant) -> UnusedAdministrator | None:
+    """The account that was made first, if it is that administrator's and nobody has used it."""
+    users = store.page(Listing(resource=USERS, sort=(Sort("created_at"),), page_size=1), now).items
+    if not users or SUPER_ADMINISTRATOR not in users[0].role_ids or not users[0].must_change_password:
+        return None
+    sign_ins = {"user_id": users[0].user_id, "kind": FactKind.SESSION_STARTED.value}
+    has_signed_in = store.page(Listing(resource=AUDIT, filters=sign_ins, page_size=1), now).items
+    return None if has_signed_in else UnusedAdministrator(users[0].username)

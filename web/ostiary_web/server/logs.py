@@ -14,6 +14,7 @@ import structlog
 
 from ostiary_net.observability.log import LINES, where_raised
 from ostiary_net.observability.refusal_limit import REFUSAL_LIMIT
+from ostiary_web.streams import escape_json
 
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -117,7 +118,7 @@ def _told(record: logging.LogRecord) -> str:
 def _as_json(entry: EventDict) -> str:
     """One line of JSON; also of what has no UTF-8, as half a surrogate pair."""
     try:
-        return _encode(entry).decode()
+        return escape_json(_encode(entry).decode())
     except (TypeError, ValueError, OverflowError):
         return _encode_anything(entry)
 

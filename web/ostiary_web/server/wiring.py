@@ -135,9 +135,9 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
     ):
         if isinstance(store, MarkedStore):
             await trio.to_thread.run_sync(refuse_restored, settings, store)
-        new_administrator = None
+        first_administrator = None
         if not around.has_administrator:
-            new_administrator = await ensure_administrator(
+            first_administrator = await ensure_administrator(
                 turns,
                 passwords,
                 entropy_source,
@@ -177,7 +177,7 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
             readiness=Readiness(check_ready),
             self_check=SelfCheck(partial(find_all, settings, store, clock), around.run_sync),
             started_at=clock.now(),
-            new_administrator=new_administrator,
+            first_administrator=first_administrator,
         )
         nursery.cancel_scope.cancel()
         if around.upkeep.summary_seconds < math.inf:

@@ -85,9 +85,16 @@ async def _start() -> trio.Process:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # a fault may quote the sheet
-        env={**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={**kept, "PYTHONPATH": os.pathsep.join(_import_folders())},
         start_new_session=True,
     )
+
+
+def _import_folders() -> list[str]:
+    """Where this process imports from, without the folder that `python -m` was started in (CWE-427)."""
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    first = sys.path[:1] if sys.flags.safe_path or sys.path[0] in given else []
+    return [folder for folder in (*first, *sys.path[1:]) if folder]
 
 
 async def _exchange(process: trio.Process, content: bytes) -> bytes:

@@ -688,6 +688,7 @@ LANGUAGE: Final = ENGLISH.extended(
         # --- the command line
         "command.listed": "{first} to {last} of {total}",
         "command.secret": "Secret, shown this once",
+        "command.not_shown": "it is done, and what was drawn could not be shown: {reason}. Draw another by",
         "command.password": "Password, shown this once",
         "command.client.delete": (
             "Delete {client_id} for good? All its sessions end, and its identifier is never given out again."

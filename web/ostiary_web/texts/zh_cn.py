@@ -522,6 +522,7 @@ LANGUAGE: Final = CHINESE.extended(
         # --- the command line
         "command.listed": "第 {first} 至 {last} 条，共 {total} 条",
         "command.secret": "密钥（仅显示一次）",
+        "command.not_shown": "操作已完成，但生成的内容无法显示：{reason}。请用以下命令重新生成：",
         "command.password": "密码（仅显示一次）",
         "command.client.delete": "确定永久删除 {client_id}？其所有会话将结束，该标识不会再被使用。",
         "command.client.deleted": "已删除",
