@@ -1,6 +1,7 @@
 """Lists as pages: what a visitor's narrowing, sorting and paging shows."""
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from html import unescape
 from typing import Any
@@ -9,12 +10,15 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
+from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Table, User
 from tests.web.account.people import with_phone
 from tests.web.callers import SOURCE, Browser
 from tests.web.envelopes import succeeded
 from tests.web.holders import holder_of
+from tests.web.resources.sheets import rows_of
 from tests.web.served import Served
 
 
@@ -181,3 +185,48 @@ async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(b
         assert (found.status_code, names_on(found)) == (200, []), "the first and the last day there are"
     for page in (1, 2):
         assert "Nothing matches" in (await people(browser, q="nobody", page=page)).text
+
+
+@pytest.mark.parametrize("place, named", [("/admin/audit", "userId"), ("/admin/online", "userId")])
+async def test_that_more_people_fit_than_are_taken_is_said(
+    served: Served, browser: Browser, place: str, named: str
+) -> None:
+    await served.user("crowd")
+    [one] = [each for each in served.records()[Table.USER] if getattr(each, "username", "") == "crowd"]
+    assert isinstance(one, User)
+    crowd = [replace(one, user_id=f"{number:032x}", username=f"crowd{number}") for number in range(59)]
+    served.store.write([Insert(user) for user in crowd])
+    said = "60 people fit, and the list is of the first 50 of them."
+    page = await browser.get(f"{place}?{named}=crow")
+    assert said in page.text
+    assert "people fit" not in (await browser.get(f"{place}?{named}=crowd5")).text
+    sent = await browser.submit(page, {named: "crow"}, to=place)
+    assert said in (await browser.follow(sent)).text
+
+
+# --- as a sheet
+
+
+async def test_a_list_is_exported_as_it_is_shown(served: Served, browser: Browser) -> None:
+    """Narrowed, in its order, by the visitor's days, and in the language of the page."""
+    for name in ("zoe", "zoey", "bert"):
+        await served.user(name)
+    await browser.get("/language?to=zh-CN")
+    for query, names in (
+        ({"q": "zoe", "sort": "-username"}, ["zoey", "zoe"]),
+        ({"q": "zoe", "page": "1", "createdAtTo": "2020-01-01"}, []),
+    ):
+        page = await people(browser, **query)
+        (link,) = [each for each in links_on(page) if "/export" in each]
+        sheet = await browser.get(link)
+        assert sheet.status_code == 200, sheet.text
+        heading, *rows = rows_of(sheet.content)
+        assert "用户名" in heading
+        assert [row[heading.index("用户名")] for row in rows] == names
+    audit = await browser.get("/admin/audit?userId=bert&kind=user-registered")
+    (link,) = [each for each in links_on(audit) if "/export" in each]
+    heading, *rows = rows_of((await browser.get(link)).content)
+    assert len(rows) == 1
+    template = rows_of((await browser.get("/admin/people/import-template")).content)
+    assert "用户名" in template[0]
+    assert "/admin/people/import-template" in (await browser.get("/admin/people/import")).text

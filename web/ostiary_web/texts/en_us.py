@@ -197,6 +197,10 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.import_upsert": "are changed to what the sheet says",
         "page.import_template": "Template",
         "page.import_done": "{created} added, {updated} changed, {unchanged} unchanged.",
+        "page.people_left_out": (
+            "{count} people fit, and the list is of the first {most} of them. Type more of the name or the "
+            "number."
+        ),
         "page.working": "Working…",
         "page.stands_now": "It is now: {value}. Saving again replaces it.",
         "page.nothing": "nothing",

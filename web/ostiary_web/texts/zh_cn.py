@@ -166,6 +166,7 @@ LANGUAGE: Final = CHINESE.extended(
         "page.import_upsert": "按表格内容更新",
         "page.import_template": "下载模板",
         "page.import_done": "新增 {created} 条，更新 {updated} 条，未变 {unchanged} 条。",
+        "page.people_left_out": "有 {count} 人符合，列表只包含其中前 {most} 人。请输入更完整的姓名或号码。",
         "page.working": "处理中…",
         "page.stands_now": "当前值：{value}。再次保存将覆盖它。",
         "page.nothing": "（空）",

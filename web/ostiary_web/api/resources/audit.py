@@ -17,7 +17,7 @@ from ostiary_core.storage.session_history import SessionHistory
 from ostiary_web.api.history_record import history_record_of, names_of
 from ostiary_web.api.resources.exports import answer_export
 from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, as_they_are
-from ostiary_web.api.resources.lists import answer_list
+from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
 
@@ -65,7 +65,7 @@ async def list_events(context: RequestContext) -> Response:
 @audit.get("/api/audit/events/export", gate=require_permission(Permission.AUDIT_READ))
 async def export_events(context: RequestContext) -> Response:
     """The same as a sheet."""
-    return await answer_export(context, AUDIT_EVENTS)
+    return await answer_export(context, AUDIT_EVENTS, query_arguments(), context.language)
 
 
 @audit.get("/api/audit/sessions/<session_id>/explain", gate=require_permission(Permission.AUDIT_READ))

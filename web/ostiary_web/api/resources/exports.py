@@ -18,9 +18,9 @@ from ostiary_core.http.answer import NO_STORE
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
+from ostiary_core.texts import Language
 from ostiary_web.api.resources.fields import ListView
-from ostiary_web.api.resources.lists import query_arguments
-from ostiary_web.api.resources.queries import read_narrowing
+from ostiary_web.api.resources.queries import Arguments, read_narrowing
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE, SheetWriter, write_template
 from ostiary_web.http.context import RequestContext
@@ -33,15 +33,17 @@ _ITEMS_AT_A_TIME: Final = 1_000
 _BYTES_AT_A_TIME: Final = 64 * 1024
 
 
-async def answer_export(context: RequestContext, list_view: ListView[T, V]) -> Response:
-    """Everything that the query's filters match, in its order, as a sheet."""
-    listing = read_narrowing(list_view, query_arguments(), _ITEMS_AT_A_TIME)
+async def answer_export(
+    context: RequestContext, list_view: ListView[T, V], arguments: Arguments, language: Language
+) -> Response:
+    """Everything that the filters of a query match, in its order, as a sheet; raises `RequestRefused`."""
+    listing = read_narrowing(list_view, arguments, _ITEMS_AT_A_TIME)
     if isinstance(listing, tuple):
         context.refuse(Why.FIELDS_INVALID, listing)
     zone = zone_for(request.headers.get(ZONE_HEADER), context.user)
 
     def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        writer = SheetWriter(file, list_view, context.language, zone, now)
+        writer = SheetWriter(file, list_view, language, zone, now)
         for items in _pieces(store, listing, now):
             writer.write(list_view.shown(store, items))
         writer.close()
@@ -49,11 +51,11 @@ async def answer_export(context: RequestContext, list_view: ListView[T, V]) -> R
     return await _answer(context, write, f"{list_view.name}.xlsx")
 
 
-async def answer_template(context: RequestContext, resource: Resource[T, V]) -> Response:
+async def answer_template(context: RequestContext, resource: Resource[T, V], language: Language) -> Response:
     """What an import expects, to be filled in."""
 
     def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        write_template(file, resource.list_view, context.language, context.languages, now)
+        write_template(file, resource.list_view, language, context.languages, now)
 
     return await _answer(context, write, f"{resource.name}-template.xlsx")
 

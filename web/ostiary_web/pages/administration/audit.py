@@ -24,7 +24,7 @@ from ostiary_web.api.resources.changes import change_lines
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.finding_people import IDENTIFIER, people_meant
-from ostiary_web.pages.administration.tables import Table, narrow_table, show_table
+from ostiary_web.pages.administration.tables import Table, export_table, narrow_table, show_table
 from ostiary_web.pages.administration.way_back import address_of_list
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
@@ -65,6 +65,7 @@ def _table(context: RequestContext) -> Table[AuditEntry, AuditEntry]:
         people="userId",
         below=("changes", lambda entry, language: change_lines(entry.kind, entry.changes, language)),
         filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
+        is_exported=True,
         actions=actions,
     )
 
@@ -79,8 +80,13 @@ async def _names(context: RequestContext, entries: Sequence[AuditEntry]) -> dict
 async def show_audit(page: PageContext) -> Response:
     """What happened, the latest first."""
     notice = page.text("page.history_erased") if request.args.get("erased") else None
-    tools = [("/api/audit/events/export", page.text("page.export"))]
-    return await show_table(page, _table(page.request), notice=notice, tools=tools)
+    return await show_table(page, _table(page.request), notice=notice)
+
+
+@audit_pages.get(f"{_PLACE}/export", gate=require_permission(Permission.AUDIT_READ))
+async def export_audit(page: PageContext) -> Response:
+    """The list as a sheet."""
+    return await export_table(page, _table(page.request))
 
 
 @audit_pages.post(_PLACE, gate=require_permission(Permission.AUDIT_READ))

@@ -98,6 +98,7 @@ _TABLE: Final = Table(
     heading="page.clients",
     columns=("clientId", "name", "grantTypes", "enabled", "createdAt", "lastUsedAt"),
     filters=("enabled", "createdAt"),
+    is_exported=True,
     link=lambda shown: f"{_PLACE}/{shown.client.client_id}",
 )
 

@@ -6,6 +6,7 @@ from quart import Response
 
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.reply import Refused
+from ostiary_web.api.resources.exports import answer_template
 from ostiary_web.api.resources.imports import Imported, take_sheet
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestRefused
@@ -22,6 +23,10 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
     @routes.get(f"{place}/import", gate=gate)
     async def show_import(page: PageContext) -> Response:
         return await _form(page, resource, place)
+
+    @routes.get(f"{place}/import-template", gate=gate)
+    async def show_template(page: PageContext) -> Response:
+        return page.keep(await answer_template(page.request, resource, page.language))
 
     @routes.post(f"{place}/import", gate=gate)
     async def take_import(page: PageContext) -> Response:
@@ -51,6 +56,6 @@ async def _form(
             "page.of", action=page.text("page.import"), name=resource.list_view.title(page.language)
         ),
         back=place if page.may(resource.permissions.list) else HOME,
-        template_address=f"{resource.path}/import-template",
+        template_address=f"{place}/import-template",
         done=done,
     )

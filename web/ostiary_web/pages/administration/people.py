@@ -85,6 +85,7 @@ _TABLE: Final = Table(
     columns=("username", "name", "phone", "roleIds", "enabled", "createdAt"),
     filters=("id", "enabled", "createdAt"),
     people="id",
+    is_exported=True,
     link=lambda user: f"{_PLACE}/{user.user_id}",
 )
 

@@ -22,7 +22,7 @@ from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction
 from ostiary_web.pages.administration.imports import add_import
-from ostiary_web.pages.administration.tables import Table, narrow_table, show_table
+from ostiary_web.pages.administration.tables import Table, export_table, narrow_table, show_table
 from ostiary_web.pages.administration.way_back import HOME, address_of_list, as_done, with_way_back
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
@@ -69,6 +69,10 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
     @routes.get(place, gate=require_permission(may.list))
     async def show_all(page: PageContext) -> Response:
         return await show_table(page, described.table, tools=_tools(page, described))
+
+    @routes.get(f"{place}/export", gate=require_permission(may.list))
+    async def export(page: PageContext) -> Response:
+        return await export_table(page, described.table)
 
     if described.table.people is not None:
 
@@ -210,7 +214,6 @@ def _tools(page: PageContext, described: Pages[T, V]) -> list[tuple[str, str]]:
     tools = []
     if page.may(resource.permissions.create):
         tools += [(f"{place}/new", page.text(described.new)), (f"{place}/import", page.text("page.import"))]
-    tools.append((f"{resource.path}/export", page.text("page.export")))
     return tools
 
 

@@ -42,6 +42,7 @@ _TABLE: Final = Table(
     place=_PLACE,
     heading="page.roles",
     columns=("code", "name", "permissions"),
+    is_exported=True,
     link=lambda role: f"{_PLACE}/{role.role_id}",
 )
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
 from markupsafe import Markup
-from quart import Response
+from quart import Response, request
 
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
@@ -16,11 +16,12 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort
 from ostiary_core.texts import Language
+from ostiary_web.api.resources.exports import answer_export
 from ostiary_web.api.resources.fields import Field, Kind, ListView
 from ostiary_web.api.resources.lists import query_arguments
-from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, parameters_of, read_query
+from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, MOST_VALUES, parameters_of, read_query
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.finding_people import IDENTIFIER, without_number
+from ostiary_web.pages.administration.finding_people import FOUND, IDENTIFIER, FoundPeople, without_number
 from ostiary_web.pages.administration.way_back import with_way_back
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import day_bounds
@@ -29,11 +30,12 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 _CONTROLS: Final = ("page", "sort")
-_NOTICES: Final = ("done", "erased")
+_NOTICES: Final = ("done", "erased", FOUND)
 """What an address may say of what was done, and a list has no use for."""
 _LONGEST: Final = 300
 """Characters of what a form asks for; a list says of less that it is too long."""
 _NOTHING: Final = "—"
+_COUNT: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONG_WORD: Final = re.compile(r"\S{21}")
 """What may be broken where a table is narrow; a shorter word, as the name of a grant, is read as a whole."""
@@ -58,12 +60,12 @@ class Table(Generic[T, V]):
     """How the codes of a field are said."""
     names: Callable[[RequestContext, Sequence[V]], Awaitable[Mapping[str, str]]] | None = None
     """Finds what identifiers of some items stand for, for those who cannot read identifiers."""
-    meant: Mapping[str, Callable[[RequestContext, str], Awaitable[Sequence[str]]]] = field(
-        default_factory=dict
-    )
+    meant: Mapping[str, Callable[[RequestContext, str], Awaitable[FoundPeople]]] = field(default_factory=dict)
     """What is typed into a filter, as the list knows it."""
     people: str | None = None
     """The filter that takes identifiers of people, of a list in which people are looked for."""
+    is_exported: bool = False
+    """Whether it may be had as a sheet, at `export` below its place."""
     link: Callable[[V], str] | None = None
     """Where a row's first cell leads."""
     below: tuple[str, Callable[[V, Language], Sequence[str]]] | None = None
@@ -126,13 +128,8 @@ async def show_table(
     tools: Sequence[tuple[str, str]] = (),
 ) -> Response:
     """The page of the list that the request's query asks for."""
-    arguments = {name: values for name, values in query_arguments().items() if values != [""]}
-    for name in _NOTICES:
-        arguments.pop(name, None)
-    known = _days_of_the_visitor(page, table, arguments)
-    for name, meant in table.meant.items():
-        if name in known:
-            known[name] = [value for typed in known[name] for value in await meant(page.request, typed)]
+    arguments = _arguments()
+    known, people_left_out = await _known_arguments(page, table, arguments)
     asked = read_query(table.list_view, known)
     faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
     listing = Listing(resource=table.list_view.source) if isinstance(asked, tuple) else asked
@@ -146,7 +143,7 @@ async def show_table(
         "administration/list.html",
         refused=Why.FIELDS_INVALID if faults else None,
         place=table.place,
-        faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
+        faults=[*people_left_out, *(f"{fault.path}: {field_text(fault, page.language)}" for fault in faults)],
         notice=notice,
         table=table,
         heading=page.text(table.heading),
@@ -166,8 +163,15 @@ async def show_table(
         last=_address(table, arguments, page=str(pages)) if total else None,
         before=_address(table, arguments, page=str(listing.page - 1)) if listing.page > 1 else None,
         after=_address(table, arguments, page=str(listing.page + 1)) if following < total else None,
-        tools=tools,
+        tools=[*tools, *([_export_tool(page, table, arguments)] if table.is_exported else [])],
     )
+
+
+async def export_table(page: PageContext, table: Table[T, V]) -> Response:
+    """The list that the request's query asks for as a sheet, whole, and in the language of the page."""
+    known, _ = await _known_arguments(page, table, _arguments())
+    known.pop("page", None)
+    return page.keep(await answer_export(page.request, table.list_view, known, page.language))
 
 
 async def narrow_table(page: PageContext, table: Table[T, V]) -> Response:
@@ -176,6 +180,34 @@ async def narrow_table(page: PageContext, table: Table[T, V]) -> Response:
     asked = {name: page.form.get(name, "")[:_LONGEST] for name in parameters_of(table.list_view)}
     given = {name: value for name, value in asked.items() if value}
     return page.redirect(_address(table, await without_number(page.request, given, table.people)))
+
+
+def _arguments() -> dict[str, list[str]]:
+    """What the address asks for of the list."""
+    given = query_arguments().items()
+    return {name: values for name, values in given if values != [""] and name not in _NOTICES}
+
+
+async def _known_arguments(
+    page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Sequence[str]], list[str]]:
+    """The query as the interface knows it, and a word where more people are meant than are taken."""
+    known = _days_of_the_visitor(page, table, arguments)
+    totals = [int(total) for total in request.args.getlist(FOUND) if _COUNT.fullmatch(total)]
+    for name, meant in table.meant.items():
+        found = [await meant(page.request, typed) for typed in known.get(name, ())[:MOST_VALUES]]
+        if found:
+            known[name] = [value for each in found for value in each.ids]
+        totals += [each.total for each in found if each.total > len(each.ids)]
+    said = [page.text("page.people_left_out", count=max(totals), most=MOST_VALUES)] if totals else []
+    return known, said
+
+
+def _export_tool(
+    page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequence[str]]
+) -> tuple[str, str]:
+    query = urlencode({name: values for name, values in arguments.items() if name != "page"}, doseq=True)
+    return f"{table.place}/export{query and '?'}{query}", page.text("page.export")
 
 
 def _days_of_the_visitor(
