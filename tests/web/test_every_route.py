@@ -169,7 +169,8 @@ async def test_a_page_whose_list_fails_says_so_under_a_trace_id(
 
     browser = served.browser()
     await browser.sign_in()
-    monkeypatch.setattr(type(served.store), "page", broken)
+    for question in ("page", "items_after"):
+        monkeypatch.setattr(type(served.store), question, broken)
     with capture_logs() as log:
         response = await browser.get(path)
     assert response.status_code == 500

@@ -118,6 +118,8 @@ PERMISSIONS = (
         for methods, rest, action in (
             (("GET",), "", "list"),
             (("GET",), "/<item_id>", "list"),
+            (("GET",), "/export", "list"),
+            (("GET",), "/import-template", "create"),
             (("GET", "POST"), "/new", "create"),
             (("GET", "POST"), "/import", "create"),
             (("GET", "POST"), "/<item_id>/edit", "update"),
@@ -131,6 +133,7 @@ PERMISSIONS = (
             (("POST",), "people", Permission.USER_LIST),
             (("POST",), "online", Permission.ONLINE_LIST),
             (("POST",), "audit", Permission.AUDIT_READ),
+            (("GET",), "audit/export", Permission.AUDIT_READ),
             (("POST",), "clients/<item_id>/enable", Permission.CLIENT_UPDATE),
             (("GET", "POST"), "clients/<item_id>/disable", Permission.CLIENT_UPDATE),
             (("GET", "POST"), "clients/<item_id>/reset-secret", Permission.CLIENT_UPDATE),

@@ -90,6 +90,9 @@ async def test_a_third_language_is_spoken_by_every_page(tmp_path: Path, three: L
                 assert path == "/login"
                 continue
             assert page.status_code == 200, path
+            if path.endswith(("/export", "/import-template")):
+                assert all(str(heading).startswith("«") for heading in rows_of(page.content)[0]), path
+                continue
             assert_is_made_up(page, three.default)
         assert_is_made_up(await visitor.get("/nowhere"), three.default)
         assert_is_made_up(await visitor.get("/sso"), three.default)
