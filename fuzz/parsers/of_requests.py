@@ -21,6 +21,10 @@ from ostiary_net.lane.scanner import read_plain_head
 
 FORM: Final = b"application/x-www-form-urlencoded"
 TOKEN_CHARACTERS: Final = "!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters
+_FIELDS_OF_FORMS: Final = (
+    *("grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope"),
+    *("client_id", "client_secret", "token", "token_type_hint"),
+)
 BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 # --- forms: the first line is the content type, the rest the body
@@ -60,9 +64,9 @@ def _fields(body: bytes) -> dict[str, str] | str:
         return "NUL is in it"
     if any(bracket in name for name in names for bracket in "[]"):
         return "a field is an array or object"
-    if len(set(names)) < len(names):
+    if any(names.count(name) > 1 for name in _FIELDS_OF_FORMS):
         return "a field is repeated"
-    return {name: value for name, value in pairs if value}
+    return {name: value for name, value in pairs if value and name in _FIELDS_OF_FORMS}
 
 
 # --- what a form says it is
@@ -129,7 +133,7 @@ def judge_basic(data: bytes) -> None:
     read = read_basic([(b"authorization", data)])
     expected = _pair(data)
     if not isinstance(read, ClientCredentials):
-        agree(read, Why.CREDENTIALS_MALFORMED if expected is None else ClientCredentials, data)
+        agree(None, expected, data)
         return
     agree((read.client_id, read.secret.reveal()), expected, data)
 

@@ -136,6 +136,12 @@ def test_simple_oauth2(house: House, programs: Path, method: str) -> None:
     went_all_the_way(conversation(house, programs, "simple-oauth2", f"simple-{method}", method))
 
 
+@pytest.mark.parametrize("method", ["basic", "post"])
+def test_badgateway(house: House, programs: Path, method: str) -> None:
+    """It parses an empty answer too, if its type begins with `application/json` (decision 0044)."""
+    went_all_the_way(conversation(house, programs, "badgateway", f"badgateway{method}", method))
+
+
 def test_passport_oauth2(house: House, programs: Path) -> None:
     told = conversation(house, programs, "passport-oauth2", "passport")
     assert told["profile"]["username"] == "admin"

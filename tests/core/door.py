@@ -35,7 +35,7 @@ class Response:
         assert self.answer.headers[:5] == (
             (
                 b"content-type",
-                b"application/json; charset=utf-8" if self.answer.body else b"application/json",
+                b"application/json; charset=utf-8" if self.answer.body else b"Application/JSON",
             ),
             (b"content-length", str(len(self.answer.body)).encode()),
             (b"x-content-type-options", b"nosniff"),

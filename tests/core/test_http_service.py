@@ -132,7 +132,7 @@ def test_what_is_not_decided_is_answered_whole() -> None:
     for answer, status, code, why, more, *fields in (
         (received(request("/api/oauth2/tokens")), 404, "A0404", Why.ROUTE_UNKNOWN, errors),
         (received(request(USERINFO)), 405, "A0405", Why.METHOD_NOT_ALLOWED, errors, (b"allow", b"GET, HEAD")),
-        (past_the_limit, 429, "A0429", Why.TOO_MANY_REQUESTS, {}, (b"retry-after", b"60")),
+        (past_the_limit, 429, "A0429", Why.TOO_MANY_REQUESTS, {}, (b"retry-after", b"15")),
         (endpoint.failure(request(), "a trace"), 500, "A0500", failed, {}),
         (endpoint.failure(profile, "a trace"), 500, "A0500", failed, errors),
         (pending.failure(), 500, "A0500", failed, {}),

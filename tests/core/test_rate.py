@@ -89,6 +89,16 @@ def test_a_refusal_says_how_long_to_wait(into: int, wait: int) -> None:
     assert windows.admit(Operation.AUTHORIZE_CHECK, "x", after(into)) == wait
 
 
+@pytest.mark.parametrize("into, wait", [(0, 15), (44_000, 15), (46_000, 14), (59_999, 1)])
+def test_a_refusal_at_the_token_endpoint_leaves_time_within_the_grace(into: int, wait: int) -> None:
+    """Half of it: whoever has to send a refresh again, and waits as told, is still in time."""
+    windows = RateWindows()
+    for _ in range(600):
+        windows.admit(Operation.TOKEN, "x", MINUTE)
+    assert windows.admit(Operation.TOKEN, "x", after(into)) == wait
+    assert windows.admit(Operation.TOKEN, "x", after(60_000)) == 0
+
+
 def test_past_its_memory_a_source_is_refused_too_early_and_never_let_through_too_often() -> None:
     windows = RateWindows(most_sources=2)
 

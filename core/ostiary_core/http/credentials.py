@@ -14,6 +14,8 @@ def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Wh
     match header_values(headers, b"authorization"):
         case []:
             return None
+        case [value] if value.partition(b" ")[0].lower() != b"basic":
+            return Why.AUTHENTICATION_SCHEME_UNKNOWN
         case [value]:
             return _from_basic(value) or Why.CREDENTIALS_MALFORMED
         case _:
@@ -29,8 +31,13 @@ def read_credentials(
     """
     if basic is None:
         return _from_form(form)
+    is_other_scheme = basic is Why.AUTHENTICATION_SCHEME_UNKNOWN
     if "client_secret" in form:
-        return Why.TWO_AUTHENTICATIONS, AuthenticationMethod.BASIC
+        # Some programs send the access token that they have with every request.
+        why = Why.AUTHENTICATION_SCHEME_UNKNOWN if is_other_scheme else Why.TWO_AUTHENTICATIONS
+        return why, AuthenticationMethod.BASIC
+    if is_other_scheme:
+        return Why.CREDENTIALS_MALFORMED, AuthenticationMethod.BASIC
     if isinstance(basic, Why):
         return basic, AuthenticationMethod.BASIC
     if form.get("client_id", basic.client_id) != basic.client_id:
@@ -48,10 +55,9 @@ def _from_form(form: Mapping[str, str]) -> ClientCredentials | tuple[Why, Authen
 def _from_basic(value: bytes) -> ClientCredentials | None:
     """Read Basic credentials (RFC 7617 §2): split at the first colon, not form-decoded
     ("POST /api/oauth2/token")."""
-    scheme, _, encoded = value.partition(b" ")
-    encoded = encoded.strip()
+    encoded = value.partition(b" ")[2].strip()
     # A padding too many is overlooked by the decoder (RFC 4648 §4).
-    if scheme.lower() != b"basic" or len(encoded) % 4:
+    if len(encoded) % 4:
         return None
     try:
         client_id, _, secret = b64decode(encoded, validate=True).decode("utf-8").partition(":")

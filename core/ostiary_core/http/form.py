@@ -10,6 +10,15 @@ from ostiary_core.model.why import Why
 LONGEST_FORM: Final = 64 * 1024
 """Bytes; more is refused (READINGS 37)."""
 
+_KNOWN: Final = frozenset(
+    {
+        *("client_id", "client_secret"),
+        *("grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope"),
+        *("token", "token_type_hint"),
+    }
+)
+"""Fields of the token service; any other is ignored, however often it comes (RFC 6749 §3.2)."""
+
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _FORM: Final = b"application/x-www-form-urlencoded"
 _UTF_8: Final = (b"utf-8", b"utf8")
@@ -55,10 +64,10 @@ def _unquote(value: bytes) -> bytes:
 
 
 def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
-    """Read the fields of a form body, without those that are empty (RFC 6749 §3.2); else say what is wrong.
+    """Read the known fields of a form body that are not empty (RFC 6749 §3.2); else say what is wrong.
 
-    It is UTF-8 as it comes, and so is what its escapes stand for: no character is half of each. No field
-    may come twice or look like an array or object; NUL is in no value.
+    It is UTF-8 as it comes, and so is what its escapes stand for: no character is half of each. No known
+    field may come twice, and none may look like an array or object; NUL is in no value.
     """
     if len(body) > LONGEST_FORM:
         return Why.BODY_TOO_LARGE
@@ -82,7 +91,8 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
             return Why.FIELD_NESTED
         if name in fields:
             return Why.FIELD_REPEATED
-        fields[name] = value
+        if name in _KNOWN:
+            fields[name] = value
     return fields if all(fields.values()) else {name: value for name, value in fields.items() if value}
 
 

@@ -66,6 +66,9 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.TWO_AUTHENTICATIONS: _request(
             "Authenticate either by HTTP Basic or by client_id and client_secret, not by both."
         ),
+        Why.AUTHENTICATION_SCHEME_UNKNOWN: _request(
+            "Beside client_id and client_secret leave out an Authorization field that is not Basic."
+        ),
         Why.CREDENTIALS_MISSING: _CLIENT,
         Why.CREDENTIALS_MALFORMED: _CLIENT,
         Why.CLIENT_UNKNOWN: _CLIENT,

@@ -23,6 +23,7 @@ class Why(StrEnum):
     FIELD_NESTED = auto()
     FIELD_REPEATED = auto()
     TWO_AUTHENTICATIONS = auto()
+    AUTHENTICATION_SCHEME_UNKNOWN = auto()
     # Client authentication ("Authentication", rule 1).
     CREDENTIALS_MISSING = auto()
     CREDENTIALS_MALFORMED = auto()

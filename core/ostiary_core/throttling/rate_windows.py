@@ -37,6 +37,10 @@ LIMITS: Final[Mapping[Operation, int]] = MappingProxyType(
 )
 """Requests a minute from one source. The last three are this project's own, the rest the specification's."""
 
+_LONGEST_WAIT_SECONDS: Final = {Operation.TOKEN: 15}
+"""Of what a source is told to wait. Whoever lost the answer to a refresh has 30 s for the same again: told to
+wait for longer, they would lose their session by being obedient."""
+
 SHARED_COUNTERS: Final = 4_096
 """Of all callers past those that have a counter of their own."""
 
@@ -57,8 +61,7 @@ class RateWindows:
         self._shared: dict[tuple[Operation, int], int] = {}
 
     def admit(self, operation: Operation, source: str, now: Monotonic) -> int:
-        """Count a request within the limit and return 0; else return the whole seconds until the window ends,
-        for `Retry-After`."""
+        """Count a request within the limit and return 0; else return the whole seconds of `Retry-After`."""
         minute = now // MINUTE_MS
         if minute != self._minute:
             self._minute = minute
@@ -77,7 +80,8 @@ class RateWindows:
             self._counts[key] = min(count + 1, limit)
         if count < limit:
             return 0
-        return seconds_until((minute + 1) * MINUTE_MS - now)
+        seconds = seconds_until((minute + 1) * MINUTE_MS - now)
+        return min(seconds, _LONGEST_WAIT_SECONDS.get(operation, seconds))
 
 
 def address_of(source: str) -> str:

@@ -62,7 +62,10 @@ _OF_A_CLIENT: Final = frozenset(
 _OF_THE_PERSON: Final = frozenset({Why.NOT_SIGNED_IN, Why.PASSWORD_MUST_CHANGE})
 """Why one is refused for whoever brings it: they sign in, and ask again."""
 _OF_NOBODY_KNOWN: Final = frozenset(
-    {Why.TWO_AUTHENTICATIONS, Why.CREDENTIALS_MISSING, Why.CREDENTIALS_MALFORMED, Why.CLIENT_UNKNOWN}
+    {
+        *(Why.TWO_AUTHENTICATIONS, Why.AUTHENTICATION_SCHEME_UNKNOWN),
+        *(Why.CREDENTIALS_MISSING, Why.CREDENTIALS_MALFORMED, Why.CLIENT_UNKNOWN),
+    }
 )
 """Why the token service refuses a client that may not be there."""
 

@@ -18,6 +18,6 @@ export async function failure(attempt) {
     await attempt()
     return null
   } catch (error) {
-    return error.error ?? error.data?.payload?.error ?? error.data ?? String(error)
+    return error.error ?? error.oauth2Code ?? error.data?.payload?.error ?? error.data ?? String(error)
   }
 }

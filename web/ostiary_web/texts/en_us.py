@@ -645,6 +645,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "why.field_nested": "A field was an array or object, not a plain value.",
         "why.field_repeated": "A field was sent more than once.",
         "why.two_authentications": "The client authenticated in two ways at once.",
+        "why.authentication_scheme_unknown": "Beside the client's secret was a scheme other than Basic.",
         "why.credentials_missing": "No client credentials were sent.",
         "why.credentials_malformed": "The client credentials could not be read.",
         "why.client_unknown": "No client has this identifier.",

@@ -478,6 +478,7 @@ LANGUAGE: Final = CHINESE.extended(
         "why.field_nested": "某个字段是数组或对象，而不是普通值",
         "why.field_repeated": "某个字段重复发送",
         "why.two_authentications": "客户端同时以两种方式认证",
+        "why.authentication_scheme_unknown": "客户端密钥之外的 Authorization 字段不是 Basic",
         "why.credentials_missing": "没有发送客户端凭据",
         "why.credentials_malformed": "客户端凭据无法读取",
         "why.client_unknown": "没有这个标识的客户端",
