@@ -8,8 +8,10 @@ own, and whoever lets go of it removes it.
 
 import hmac
 import os
+import pwd
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -86,6 +88,36 @@ def _write(folder: Path, name: str, content: bytes) -> None:
         unfinished.unlink(missing_ok=True)
         raise
     flush_to_disk(folder)
+
+
+def create_for_owner_of(place: Path, path: Path) -> None:
+    """Make an empty file that only its owner can read: whoever `place` belongs to, where root makes it.
+
+    Else what root does beside a server of another user would be what that one cannot open. Raises
+    `FileExistsError` for whatever is there: a link that was laid there would be followed elsewhere.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        if os.geteuid() == 0:
+            found = os.stat(place)
+            with suppress(OSError):  # a file system that knows no owners
+                os.fchown(descriptor, found.st_uid, found.st_gid)
+    finally:
+        os.close(descriptor)
+
+
+def owner_of(path: Path) -> str:
+    """The name of whom a file belongs to, or the number of one without a name."""
+    return user_name(os.stat(path).st_uid)
+
+
+def user_name(uid: int) -> str:
+    """The name of a user, or the number of one without a name."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
 
 
 def flush_to_disk(path: Path) -> None:

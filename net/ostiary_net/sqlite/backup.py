@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -26,12 +27,22 @@ class BackupError(RuntimeError):
     """A copy could not be made, or is incomplete; the text is for an operator."""
 
 
-def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = None) -> int:
+def back_up(source: Path, target: Path) -> int:
     """Copy the database at `source`, which may be in use, to a new file at `target`; its size in bytes.
 
     The copy is of one moment, is checked page by page, and is there under its name only when it is whole and
-    on the disk, and `finish` was done with it. Raises `BackupError`, `SchemaError`, and what `finish` raises.
+    on the disk. Only whoever makes it can read it. Raises `BackupError` and `SchemaError`.
     """
+    return _make_copy(source, target, partial(Path.touch, mode=0o600, exist_ok=False), None)
+
+
+def _make_copy(
+    source: Path,
+    target: Path,
+    create: Callable[[Path], None],
+    finish: Callable[[Path], None] | None,
+) -> int:
+    """Copy `source` to a file that `create` makes, and do `finish` with it before it gets its name."""
     if not source.exists():
         raise BackupError(f"there is no database at {source}")
     if target.exists():
@@ -43,7 +54,7 @@ def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = 
     with suppress(FileNotFoundError):
         unfinished.unlink()
     try:
-        create_file(unfinished)
+        create(unfinished)
         _copy(source, unfinished)
         if finish is not None:
             finish(unfinished)
@@ -65,7 +76,8 @@ def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = 
 def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None = None) -> int:
     """Make a database out of a backup, where there is none; return its size in bytes.
 
-    `finish` is done with the database before it gets its name.
+    `finish` is done with the database before it gets its name. Made by root, it belongs to whoever its folder
+    belongs to.
 
     Raises `BackupError`, `SchemaError`, and what `finish` raises.
     """
@@ -74,7 +86,7 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
         if left.exists():
             raise BackupError(f"{left} is there: stop the server and move it away first")
     database.parent.mkdir(parents=True, exist_ok=True)
-    return back_up(backup, database, finish)
+    return _make_copy(backup, database, create_file, finish)
 
 
 def note_backup(source: Path, now: Instant) -> None:

@@ -1,12 +1,19 @@
 """The database file itself: who makes it, who may write it, and whether its name still leads to it."""
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
+
+from ostiary_net.runtime.files import create_for_owner_of, owner_of, user_name
 
 
 class FileMoved(OSError):
     """The database file that was opened is not at its place any more."""
+
+
+class UnsafePlace(OSError):
+    """A database file without the place beside it that its log needs."""
 
 
 class DatabaseFile:
@@ -57,12 +64,14 @@ def _identity(path: Path) -> tuple[int, int]:
 def create_file(path: Path) -> None:
     """Make an empty database file that only its owner can read, and its folder, unless it is there.
 
+    Where root makes it, it belongs to whoever the folder belongs to.
+
     An existing file is never opened here: closing it would drop the locks that SQLite holds on it in
     this process (fcntl locks belong to the process, not to the descriptor).
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        create_for_owner_of(path.parent, path)
 
 
 def measure_log(path: Path) -> int:
@@ -87,7 +96,31 @@ def refuse_unwritable(path: Path) -> None:
 
     SQLite would open such a file for reading, and leave beside it what nobody can write either.
     """
-    beside = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    beside = (path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))
     for each in (path.parent, path, *(each for each in beside if each.exists())):
         if not os.access(each, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            raise PermissionError(f"{each} cannot be written")
+            whose, runs = owner_of(each), user_name(os.geteuid())
+            raise PermissionError(f"{each} cannot be written: it belongs to {whose}, and this runs as {runs}")
+
+
+def refuse_lone_file(path: Path) -> None:
+    """Raise `UnsafePlace` where the log would not lie beside the file for whoever opens it next.
+
+    SQLite finds it by the name of the file: what is in it is lost with a container into which only the file
+    is mounted, and by another name of the file nobody sees it.
+    """
+    names = path.stat().st_nlink
+    if names > 1:
+        raise UnsafePlace(
+            f"{path} has {names} names (hard links), and its log lies beside one: remove the others"
+        )
+    if str(path) in _mount_points():
+        raise UnsafePlace(f"{path} is mounted by itself, and its log would lie outside: mount its folder")
+
+
+def _mount_points() -> set[str]:
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return set()  # not Linux: only containers mount single files
+    return {re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), line.split()[4]) for line in lines}

@@ -28,7 +28,14 @@ from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.sqlite.access import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
 from ostiary_net.sqlite.connections import ReaderPool, make_writer
-from ostiary_net.sqlite.file import DatabaseFile, create_file, measure_log, refuse_lone_log, refuse_unwritable
+from ostiary_net.sqlite.file import (
+    DatabaseFile,
+    create_file,
+    measure_log,
+    refuse_lone_file,
+    refuse_lone_log,
+    refuse_unwritable,
+)
 from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current, known_migrations
 from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer
@@ -89,6 +96,7 @@ class SQLiteStore(SQLStore):
             create_file(self.path)
         elif not self.path.exists():
             raise SchemaError(NO_DATABASE)
+        refuse_lone_file(self.path)
         refuse_unwritable(self.path)
         file = DatabaseFile(self.path)
         self._writer = Writer(file)

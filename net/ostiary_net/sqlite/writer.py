@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from ostiary_net.runtime.files import create_for_owner_of
 from ostiary_net.sqlite.connections import StoreClosed, connect, connect_writer, set_patience
 from ostiary_net.sqlite.file import DatabaseFile
 from ostiary_net.sqlite.write_ahead import WriteAheadLog
@@ -24,7 +25,7 @@ class Writer:
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
         self._one_turn_at_a_time = threading.Lock()
-        self._lock = WriterLock(file.path.with_name(file.path.name + ".lock"))
+        self._lock = WriterLock(file.path)
         self.log = WriteAheadLog(file)
         self._connection: apsw.Connection | None = None
         self._closed = False
@@ -188,8 +189,11 @@ class WriterLock:
     Waiting has no limit of its own: a holder that lives is one that is committing.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def __init__(self, database: Path) -> None:
+        path = database.with_name(database.name + ".lock")
+        with suppress(FileExistsError):
+            create_for_owner_of(database, path)
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
 
     def take(self) -> None:
         """Wait for the lock."""

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,8 @@ from tests.net.store.stores import POSTGRESQL
 from tests.web.command_line.machine import Machine, is_active, token
 
 _NOBODY = 65_534
+_SERVICE: Final = 10_001
+_AS_SERVICE: Final = ("setpriv", f"--reuid={_SERVICE}", f"--regid={_SERVICE}", "--clear-groups")
 needs_postgresql = pytest.mark.skipif(
     POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
 )
@@ -274,6 +277,93 @@ def of_nobody() -> Iterator[Path]:
             os.seteuid(0)
         folder.chmod(0o700)
         shutil.rmtree(folder)
+
+
+@pytest.fixture
+def others_folder() -> Iterator[Path]:
+    """A folder of the user that a server runs as, while commands are root's."""
+    if os.geteuid() != 0 or subprocess.run([*_AS_SERVICE, sys.executable, "-c", ""]).returncode:
+        pytest.skip("only root can be somebody else, who must reach the interpreter")
+    folder = Path(tempfile.mkdtemp(prefix="ostiary-"))
+    os.chown(folder, _SERVICE, _SERVICE)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def served_by_service(machine: Machine) -> subprocess.CompletedProcess[str]:
+    """A start as that user, which ends at once where it greets."""
+    words = [*_AS_SERVICE, sys.executable, "-m", "ostiary_web", "serve"]
+    environment = os.environ | machine.environment
+    with subprocess.Popen(
+        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        greeting = server.stdout.readline()
+        server.terminate()
+        said, told = server.communicate(timeout=30)
+    return subprocess.CompletedProcess(words, server.returncode, greeting + said, told)
+
+
+@pytest.mark.parametrize("command", ["migrate", "restore", "check", "end-everything"])
+def test_what_root_does_is_no_obstacle_to_the_user_of_the_server(
+    command: str, others_folder: Path, tmp_path: Path
+) -> None:
+    before = Machine(tmp_path)
+    assert before.run("migrate").exit_code == 0
+    before.script("backup", str(tmp_path / "backup.db"))
+    machine = Machine(others_folder)
+    if command == "migrate":
+        machine.run("migrate")
+    else:
+        machine.script("restore", str(tmp_path / "backup.db"))
+    if command in ("check", "end-everything"):
+        (others_folder / "ostiary.db.lock").unlink(missing_ok=True)
+        machine.run(command)
+    owners = {path.name: path.stat().st_uid for path in others_folder.iterdir()}
+    assert owners == dict.fromkeys(owners, _SERVICE)
+    started = served_by_service(machine)
+    assert (started.returncode, "Ostiary serves" in started.stdout) == (0, True), started.stderr
+    assert (tmp_path / "backup.db").stat().st_uid == 0, "a backup is for whoever made it"
+
+
+@pytest.mark.parametrize("name", ["ostiary.db", "ostiary.db.lock"])
+def test_whose_a_file_is_that_the_server_cannot_write_is_said(name: str, others_folder: Path) -> None:
+    machine = Machine(others_folder)
+    machine.run("migrate")
+    os.chown(others_folder / name, 0, 0)
+    refused = served_by_service(machine)
+    assert refused.returncode == 1
+    told = f"{others_folder / name} cannot be written: it belongs to root, and this runs as uid {_SERVICE}"
+    assert told in refused.stderr
+    checked = "".join(machine.run("check").lines)
+    assert f"{others_folder / name} belongs to root, its folder to uid {_SERVICE}" in checked
+
+
+@pytest.mark.parametrize("how", ["mount", "link"])
+def test_a_file_without_a_place_for_its_log_is_refused(how: str, tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "inside of")
+    assert Machine(tmp_path).run("migrate").exit_code == 0
+    outside, inside = tmp_path / "ostiary.db", tmp_path / "inside of" / "ostiary.db"
+    inside.parent.mkdir()
+    if how == "mount":
+        inside.touch()
+        if subprocess.run(["mount", "--bind", outside, inside], capture_output=True).returncode:
+            pytest.skip("mounts are not allowed here")
+    else:
+        os.link(outside, inside)
+    try:
+        for words in ("migrate", "check", "serve"):
+            ran = machine.run(words)
+            assert ran.exit_code == 1
+            *_, line = ran.err.splitlines()
+            assert f"{inside} {'is mounted by itself' if how == 'mount' else 'has 2 names'}" in line
+        assert [path.name for path in inside.parent.iterdir()] == ["ostiary.db"]
+    finally:
+        if how == "mount":
+            subprocess.run(["umount", inside], check=True)
+    if how == "link":
+        outside.unlink()
+        assert machine.run("migrate").exit_code == 0
 
 
 def test_the_password_of_a_database_is_in_no_printed_form() -> None:

@@ -5,7 +5,7 @@ import os
 import stat
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOK
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, GrantType, Table
 from ostiary_net.observability.log import where_raised
+from ostiary_net.runtime.files import owner_of, user_name
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_web.server.brand_color import DARK, LIGHT, shown_ratio
 from ostiary_web.server.cluster_findings import findings_around
@@ -110,6 +111,7 @@ def _of_files(settings: Settings) -> Iterator[Finding]:
     if isinstance(settings.database, SQLiteFile):
         path = settings.database.path
         paths += [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))]
+        yield from _of_owners(path, paths)
     open_ones = [path for path in paths if path.is_file() and _others_may(path)]
     for path in open_ones:
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -118,9 +120,18 @@ def _of_files(settings: Settings) -> Iterator[Finding]:
         if everybody_may_read(path):
             yield Finding(Level.WARNING, "secrets", "check.files.secret_open", {"path": path})
     for name, path in unwritable(settings):
-        yield Finding(Level.FAULT, name, "check.files.unwritable", {"path": path})
+        yield Finding(Level.FAULT, name, "check.files.unwritable", {"path": path, "owner": owner_of(path)})
     if not open_ones:
         yield Finding(Level.FINE, "files", "check.files.fine")
+
+
+def _of_owners(database: Path, paths: Iterable[Path]) -> Iterator[Finding]:
+    """Files that were made by root in a folder of the user that the server runs as."""
+    whose = database.parent.stat().st_uid
+    for path in paths:
+        if whose != 0 and path.is_file() and path.stat().st_uid != whose:
+            values = {"path": path, "owner": owner_of(path), "whose": user_name(whose)}
+            yield Finding(Level.WARNING, "owner", "check.files.owner", values)
 
 
 def _others_may(path: Path) -> bool:

@@ -15,6 +15,7 @@ import structlog
 import trio
 
 from ostiary_net.observability.log import where_raised
+from ostiary_net.runtime.files import create_for_owner_of
 from ostiary_web.server.settings import SettingError, Settings
 
 _log = structlog.get_logger("ostiary")
@@ -71,5 +72,7 @@ def _write_mark(folder: Path, store: MarkedStore) -> None:
     mark = store.mark()
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f"{_NAME}.{os.getpid()}"
+    unfinished.unlink(missing_ok=True)
+    create_for_owner_of(folder, unfinished)
     unfinished.write_text(json.dumps(mark))
     unfinished.replace(folder / _NAME)

@@ -765,7 +765,8 @@ LANGUAGE: Final = ENGLISH.extended(
         "check.settings.password_set": "is still set, and read only while there is no administrator",
         "check.files.open": "{path} can be read by others (mode {mode}): chmod go= {path}",
         "check.files.secret_open": "{path} can be read by every user of this machine: chmod o= {path}",
-        "check.files.unwritable": "{path} cannot be written by who runs this",
+        "check.files.unwritable": "{path} cannot be written by who runs this: it belongs to {owner}",
+        "check.files.owner": "{path} belongs to {owner}, its folder to {whose}, whose server needs it",
         "check.files.fine": "nobody else can read them",
         "check.interpreter.slow": (
             "of {path} was built without --enable-optimizations: every request takes more of the processor"
