@@ -38,6 +38,20 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
+        "ostiary_core.oauth.consent.withdraw_from",
+        (
+            *("withdrawn-twice", "what was withdrawn is withdrawn again"),
+            *("consent is None or consent.withdrawn_at is not None", "consent is None"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.oauth.consent._let_in",
+        (
+            *("let-in-for-good", "what nobody was asked about cannot be withdrawn"),
+            *("if consent is not None and consent.withdrawn_at is None:", "if True:"),
+        ),
+    ),
+    *mistakes_in(
         "ostiary_core.clients.client._close",
         (
             *("old-secret-survives-disabling", "a client that is enabled again has its old secret back"),

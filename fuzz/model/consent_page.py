@@ -75,6 +75,7 @@ def issue_code(
     given: Answer,
     clause: str,
 ) -> Verdict:
+    user.lets_in.add(client.client_id)
     text = realm.new(given.code)
     realm.codes[text] = Code(client, user, call.redirect_uri or "", call.challenge or "", scope, now)
     redirect = redirected(call.redirect_uri or "", "code=CODE", call.state)
@@ -93,8 +94,9 @@ def withdraw(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def withdraw_from(realm: Realm, user: User, call: Call) -> Verdict:
     client = realm.clients.get(call.client_id or "")
-    if client is None:
-        return refused("A0404", "no such client")
+    if client is None or client.client_id not in user.lets_in:
+        return refused("A0404", "nothing was given to such a client, if there is one")
+    user.lets_in.remove(client.client_id)
     user.consents[client.client_id] = frozenset()
     realm.end(session for session in realm.sessions if session.user is user and session.client is client)
     realm.void(code for code in realm.codes.values() if code.user is user and code.client is client)

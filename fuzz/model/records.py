@@ -71,6 +71,8 @@ class User:
     enabled: bool = True
     deleted: bool = False
     consents: dict[str, frozenset[str]] = field(default_factory=dict)
+    lets_in: set[str] = field(default_factory=set)
+    """The clients that a code was issued for since they were last withdrawn, if they were."""
     wrong_at: list[int] = field(default_factory=list)
     asked_at: list[int] = field(default_factory=list)
     """When a text message to a new number was asked for."""

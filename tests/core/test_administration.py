@@ -298,9 +298,16 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
             Why.FIELDS_INVALID, FieldFault("keepOldForSeconds", FieldRule.OVERLAP)
         )
     first = world.client().secret_digest
-    for keep in (2_592_000, 60):
+
+    def reset(keep: int) -> None:
         asked = {"client_id": "app", "fields": {"keepOldForSeconds": keep}, "entropy": asks.fresh_entropy()}
         assert isinstance(decide(world, e.ClientSecretReset, **asked).reply, SecretIssued)
+
+    reset(2_592_000)
+    second = world.client().secret_digest
+    assert second is not None
+    world.given(e.ClientSecretUsed(client_id="app", digest=second, used_at=world.now)).wait(60)
+    reset(60)
     old, present = world.client().old_secret_digest, world.client().secret_digest
     for digest, waited, field in (
         (first, 0, None),
@@ -313,6 +320,8 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
         used = e.ClientSecretUsed(client_id="app", digest=digest, used_at=world.now)
         writes = () if field is None else (Update(before, revised(before, **{field: world.now})),)
         assert world.when(used).decision == Decision(Done(), writes)
+    assert decide(world, e.OldSecretEnded, client_id="app") == Decision(ClientKnown(world.client())), "over"
+    reset(60)
     before = world.client()
     after = revised(
         before, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None, updated_at=world.now
@@ -450,3 +459,13 @@ def test_words_of_the_paths_are_no_identifiers(world: World) -> None:
         assert world.when(registered).then_faults() == {"clientId": FieldRule.RESERVED}
         role = e.RoleRegistered(caller=e.Operator(), fields={"code": word, "name": "x"})
         assert world.when(role).then_faults() == {"code": FieldRule.RESERVED}
+
+
+def test_the_same_values_in_another_order_change_nothing(world: World) -> None:
+    two = ["iam.role.list", "iam.user.list"]
+    world.given(e.RoleRegistered(caller=e.Operator(), fields={**NEW_ROLE, "permissions": two}))
+    auditor = role_of(world, "auditor")
+    for permissions, is_same in ((two[::-1], True), ([two[0], two[0]], None), (two[:1], False)):
+        decision = decide(world, e.RoleChanged, role_id="auditor", fields={"permissions": permissions})
+        assert isinstance(decision.reply, Refused) is (is_same is None)
+        assert (decision == Decision(RoleKnown(auditor))) is (is_same is True)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from ostiary_core import Why
 from ostiary_core import events as e
-from ostiary_core.model.decision import Decision, Insert, Update
+from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.records import Consent, revised
-from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Done
+from ostiary_core.model.records import revised
+from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Done, Refused
 from tests.core import asks
 from tests.core.asks import approve, check, deny, recall
 from tests.core.story import World, client, code_in, given, user
@@ -144,9 +144,11 @@ def test_a_code_is_bound_to_what_was_asked() -> None:
 def test_auto_approved_scopes_ask_no_question() -> None:
     world = given(client(autoApproveScopes=["user.read"]), user())
     assert not is_asked(world)
-    for ask in (recall, approve):
-        world.when(ask(world.login())).then(CodeIssued, changes=["insert code"], facts=[FactKind.CODE_ISSUED])
-    assert world.consents() == [], "nobody said yes, so nothing is remembered"
+    for ask, kept in ((recall, ["insert consent"]), (approve, [])):
+        world.when(ask(world.login())).then(
+            CodeIssued, changes=["insert code", *kept], facts=[FactKind.CODE_ISSUED]
+        )
+    assert [one.scopes for one in world.consents()] == [()], "nobody said yes, so nothing is remembered"
 
 
 @row(TABLE, "4 remembered consent: no question")
@@ -178,21 +180,23 @@ def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
 # --- withdrawn
 
 
-def test_withdrawing_a_consent_forgets_its_scopes_and_begins_an_epoch() -> None:
-    """Also where none was remembered, as sessions can stand without one."""
-    world = given(client(), client("other"), user())
-    approved(world)
-    [consent] = world.consents()
+def test_withdrawing_forgets_the_scopes_and_begins_an_epoch_and_what_was_not_given_is_not_found() -> None:
+    world = given(client(), client("other", autoApproveScopes=["user.read"]), client("never"), user())
     alice, caller = world.user_ids["alice"], asks.signed_in(world.login())
-    none = Consent(user_id=alice, client_id="other", scopes=(), granted_at=world.now, epoch=1)
-    for client_id, change in (
-        ("app", Update(consent, revised(consent, scopes=(), epoch=1))),
-        ("other", Insert(none)),
-    ):
+    approved(world)
+    world.given(recall(world.login(), "other"))
+    for consent in world.consents():
         fact = Fact(
-            kind=FactKind.CONSENT_WITHDRAWN, user_id=alice, client_id=client_id, why=Why.CONSENT_WITHDRAWN
+            kind=FactKind.CONSENT_WITHDRAWN,
+            user_id=alice,
+            client_id=consent.client_id,
+            why=Why.CONSENT_WITHDRAWN,
         )
-        withdrawn = world.when(e.ConsentWithdrawn(caller=caller, client_id=client_id))
+        change = Update(consent, revised(consent, scopes=(), epoch=1, withdrawn_at=world.now))
+        withdrawn = world.when(e.ConsentWithdrawn(caller=caller, client_id=consent.client_id))
         assert withdrawn.decision == Decision(Done(), (change,), (fact,))
-    for client_id in ("nobody", "console"):
-        world.when(e.ConsentWithdrawn(caller=caller, client_id=client_id)).then_refused(Why.NOT_FOUND)
+    for client_id in ("app", "other", "never", "nobody", "console"):
+        decision = world.when(e.ConsentWithdrawn(caller=caller, client_id=client_id)).decision
+        assert decision == Decision(Refused(Why.NOT_FOUND)), "nothing is written"
+    world.when(recall(world.login(), "other")).then(CodeIssued, changes=["insert code", "update consent"])
+    assert [one.withdrawn_at is None for one in world.consents()] == [False, True]

@@ -96,8 +96,8 @@ def _is_waiting_for_first_use(client: Client, now: Instant) -> bool:
 
 @require_permission(Permission.CLIENT_UPDATE, find_changeable)
 def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
-    """End the old secret of a client before its time; where there is none, nothing happens."""
-    if client.old_secret_digest is None:
+    """End the old secret of a client before its time; where none works any more, nothing happens."""
+    if client.old_secret_until is None or now >= client.old_secret_until:
         return Decision(ClientKnown(client))
     changed = revised(
         client, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None, updated_at=now

@@ -133,14 +133,14 @@ class FieldReader:
         return None
 
     def texts(self, path: str, default: tuple[str, ...]) -> tuple[str, ...]:
-        """Read an array of strings, no two of them equal."""
+        """Read an array of strings, no two of them equal; `default` in another order is `default`."""
         value = self._fields.get(path, default)
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             self.fault(path, FieldRule.STRINGS)
             return ()
         if len(set(value)) != len(value):
             self.fault(path, FieldRule.DUPLICATE)
-        return tuple(value)
+        return default if len(value) == len(default) and set(value) == set(default) else tuple(value)
 
     def boolean(self, path: str, default: bool) -> bool:
         """Read a boolean."""

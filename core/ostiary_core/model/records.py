@@ -334,7 +334,8 @@ class RefreshToken:
 
 @immutable(kw_only=True)
 class Consent:
-    """The scopes a user allows a client without being asked again (READINGS 26)."""
+    """What a user lets a client do: the scopes it may have without a question, and the epoch of its sessions
+    (READINGS 26). There is one of every user and client that a code was ever issued for."""
 
     table: ClassVar[Table] = Table.CONSENT
     references: ClassVar[tuple[RawKey, ...]] = ()
@@ -342,7 +343,10 @@ class Consent:
     user_id: str
     client_id: str
     scopes: tuple[str, ...]
+    """Those remembered; none where nobody needed to be asked."""
     granted_at: Instant
+    withdrawn_at: Instant | None = None
+    """When the user took all of it back; None once a code was issued since."""
     epoch: int = 0
     """Moves on when the user withdraws, and takes the client's sessions of this user with it."""
     revision: int = 1

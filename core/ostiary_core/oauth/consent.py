@@ -63,7 +63,7 @@ def give(event: e.ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(request, Refused):
         return Decision(request)
     if request.is_pre_approved:
-        return _issue_code(request, event.entropy, now)
+        return _issue_code(request, event.entropy, now, _let_in(request, now))
     remembered, fact = _remember(request, now)
     return _issue_code(request, event.entropy, now, (remembered,), (fact,))
 
@@ -73,7 +73,9 @@ def recall(event: e.ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decisi
     request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
-    return _issue_code(request, event.entropy, now) if request.is_pre_approved else Decision(_offer(request))
+    if not request.is_pre_approved:
+        return Decision(_offer(request))
+    return _issue_code(request, event.entropy, now, _let_in(request, now))
 
 
 def deny(event: e.ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
@@ -98,11 +100,13 @@ def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Dec
 def withdraw_from(
     client_id: str, user: User, actor_id: str | None, snapshot: Snapshot, now: Instant
 ) -> Decision:
-    """Withdraw what `user` lets a client do; `actor_id` is whoever does it on the user's behalf."""
-    client = snapshot.client(client_id)
-    if client is None or client.built_in:
-        return refused(Why.NOT_FOUND)
+    """Withdraw what `user` lets a client do; `actor_id` is whoever does it on the user's behalf.
+
+    What was never given, or is withdrawn already, is not found, whether or not there is such a client.
+    """
     consent = snapshot.consent(user.user_id, client_id)
+    if consent is None or consent.withdrawn_at is not None:
+        return refused(Why.NOT_FOUND)
     fact = Fact(
         kind=FactKind.CONSENT_WITHDRAWN,
         actor_id=actor_id,
@@ -110,14 +114,8 @@ def withdraw_from(
         client_id=client_id,
         why=Why.CONSENT_WITHDRAWN,
     )
-    if consent is None:
-        # Sessions can stand without a remembered consent, where every scope is auto-approved.
-        written: Change = Insert(
-            Consent(user_id=user.user_id, client_id=client_id, scopes=(), granted_at=now, epoch=1)
-        )
-    else:
-        written = Update(consent, revised(consent, scopes=(), epoch=consent.epoch + 1))
-    return Decision(Done(), (written,), (fact,))
+    withdrawn = revised(consent, scopes=(), epoch=consent.epoch + 1, withdrawn_at=now)
+    return Decision(Done(), (Update(consent, withdrawn),), (fact,))
 
 
 def _check_request(
@@ -188,18 +186,32 @@ def _offer(request: _Request) -> AuthorizationOffered:
 
 def _remember(request: _Request, now: Instant) -> tuple[Change, Fact]:
     """Add the scopes just approved to the remembered consent (READINGS 26)."""
-    fact = _fact_of(FactKind.CONSENT_REMEMBERED, request)
+    before = () if request.consent is None else request.consent.scopes
+    scopes = tuple(dict.fromkeys((*before, *request.scopes)))
+    return _keep(request, scopes, now), _fact_of(FactKind.CONSENT_REMEMBERED, request)
+
+
+def _let_in(request: _Request, now: Instant) -> tuple[Change, ...]:
+    """Keep that the user lets the client in without a question, so that it can be withdrawn."""
+    consent = request.consent
+    if consent is not None and consent.withdrawn_at is None:
+        return ()
+    return (_keep(request, (), now),)
+
+
+def _keep(request: _Request, scopes: tuple[str, ...], now: Instant) -> Change:
+    """Write the consent with these scopes, given now."""
     if request.consent is None:
         return Insert(
             Consent(
                 user_id=request.who.user.user_id,
                 client_id=request.client.client_id,
-                scopes=request.scopes,
+                scopes=scopes,
                 granted_at=now,
             )
-        ), fact
-    scopes = tuple(dict.fromkeys((*request.consent.scopes, *request.scopes)))
-    return Update(request.consent, revised(request.consent, scopes=scopes, granted_at=now)), fact
+        )
+    given = revised(request.consent, scopes=scopes, granted_at=now, withdrawn_at=None)
+    return Update(request.consent, given)
 
 
 def _issue_code(

@@ -239,6 +239,8 @@ def _set_preference(
         return refused(who)
     if faults:
         return Decision(Refused(Why.FIELDS_INVALID, faults))
+    if all(getattr(who.user, name) == value for name, value in chosen.items()):
+        return Decision(Done())
     changed = revised(who.user, updated_at=now, **chosen)
     fact = own_change(FactKind.PREFERENCES_SET, who.user, changed)
     return Decision(Done(), (Update(who.user, changed),), (fact,))

@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.records import Epochs, Table, TextCode
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Consent, Epochs, Table, TextCode
 from ostiary_core.model.secret import digest_of
 from ostiary_net.postgres import PostgreSQLStore, SchemaError
 from ostiary_net.postgres.schema import bring_up_to_date, known_migrations
@@ -128,14 +129,16 @@ def test_access_tokens_of_before_are_found_by_their_sessions(address: str) -> No
         for digest, kind in ((live, "access"), (digest_of("present"), "refresh")):
             connection.execute("INSERT INTO tokens VALUES (%s, 's', %s, 1, 1)", (digest, kind))
         connection.execute(
-            "INSERT INTO sessions (session_id, kind, client_id, scopes, user_epoch, client_epoch,"
+            "INSERT INTO sessions (session_id, kind, client_id, user_id, scopes, user_epoch, client_epoch,"
             " consent_epoch, started_at, expires_at, generation, access_digest, access_scopes,"
             " access_expires_at, source, revision)"
-            " VALUES ('s', 'authorization_code', 'app', '[]', 0, 0, 0, 0, 9, 1, %s, '[]', 5, '', 2)",
+            " VALUES ('s', 'authorization_code', 'app', 'u', '[]', 0, 0, 0, 0, 9, 1, %s, '[]', 5, '', 2)",
             (live,),
         )
     with PostgreSQLStore(address) as store:
         [session] = store.records(Table.SESSION)
+        allowed = Consent(user_id="u", client_id="app", scopes=(), granted_at=Instant(0))
+        assert store.records(Table.CONSENT) == (allowed,), "it can be withdrawn"
         assert store.fetch(Table.ACCESS_TOKEN, [live, digest_of("spent")]) == [session]
         assert [record.key.id for record in store.records(Table.REFRESH_TOKEN)] == [digest_of("present")]
 

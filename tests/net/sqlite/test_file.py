@@ -16,7 +16,8 @@ import pytest
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Insert, Update
-from ostiary_core.model.records import Epochs, Role, Table, TextCode
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Consent, Epochs, Role, Table, TextCode
 from ostiary_core.model.reply import CodeIssued, LoginIssued, SecretIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.model.secret import digest_of
 from ostiary_net.sql.columns import TABLES, row_codec
@@ -217,15 +218,17 @@ def test_access_tokens_of_before_are_found_by_their_sessions(path: Path) -> None
     bring_up_to_date(connection, START, known_migrations()[:5])
     connection.executemany("INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", tokens)
     connection.execute(
-        "INSERT INTO sessions (session_id, kind, client_id, scopes, user_epoch, client_epoch,"
+        "INSERT INTO sessions (session_id, kind, client_id, user_id, scopes, user_epoch, client_epoch,"
         " consent_epoch, started_at, expires_at, generation, access_digest, access_scopes,"
         " access_expires_at, source, revision)"
-        " VALUES ('s', 'authorization_code', 'app', '[]', 0, 0, 0, 0, 9, 1, ?, '[]', 5, '', 2)",
+        " VALUES ('s', 'authorization_code', 'app', 'u', '[]', 0, 0, 0, 0, 9, 1, ?, '[]', 5, '', 2)",
         (live,),
     )
     connection.close()
     with SQLiteStore(path) as store:
         [session] = store.records(Table.SESSION)
+        allowed = Consent(user_id="u", client_id="app", scopes=(), granted_at=Instant(0))
+        assert store.records(Table.CONSENT) == (allowed,), "it can be withdrawn"
         assert store.fetch(Table.ACCESS_TOKEN, [live, spent]) == [session]
         kept = {
             (record.key.id, getattr(record, "generation", None))

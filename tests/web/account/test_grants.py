@@ -124,13 +124,24 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
     await bert.assert_all_alive()
 
 
-async def test_clients_that_are_not_there_or_built_in_cannot_be_withdrawn(served: Served, anna: Api) -> None:
+async def test_what_was_never_given_is_not_found_whether_or_not_there_is_such_a_client(
+    served: Served, anna: Api
+) -> None:
     own_id = succeeded(await anna.call("GET", "/api/auth/me"))["id"]
     admin = await served.administrator()
-    await served.client()
-    for client_id in ("nothing", "console", "mobile", "%00", "%2e%2e"):
-        refused(await anna.call("DELETE", f"/api/auth/grants/{client_id}"), 404, "A0404")
-        refused(await admin.call("DELETE", f"/api/iam/users/{own_id}/grants/{client_id}"), 404, "A0404")
+    for client_id in ("app", "quiet"):
+        await served.client(client_id, autoApproveScopes=["user.read"] if client_id == "quiet" else [])
+    await served.code(anna, "quiet")
+    succeeded(await anna.call("DELETE", "/api/auth/grants/quiet"))
+    before, entries = served.records(), served.audit()
+    for client_id in ("app", "quiet", "nothing", "console", "mobile", "%00", "%2e%2e"):
+        answers = [
+            await anna.call("DELETE", f"/api/auth/grants/{client_id}"),
+            await admin.call("DELETE", f"/api/iam/users/{own_id}/grants/{client_id}"),
+        ]
+        for answer in answers:
+            refused(answer, 404, "A0404")
+    assert (served.records(), served.audit()) == (before, entries)
     refused(await admin.call("DELETE", "/api/iam/users/nobody/grants/app"), 404, "A0404")
     refused(await admin.call("GET", "/api/iam/users/nobody/grants"), 404, "A0404")
     succeeded(await anna.call("GET", "/api/auth/me"))
