@@ -300,7 +300,11 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
     first = world.client().secret_digest
 
     def reset(keep: int) -> None:
-        asked = {"client_id": "app", "fields": {"keepOldForSeconds": keep}, "entropy": asks.fresh_entropy()}
+        asked: dict[str, Any] = {
+            "client_id": "app",
+            "fields": {"keepOldForSeconds": keep},
+            "entropy": asks.fresh_entropy(),
+        }
         assert isinstance(decide(world, e.ClientSecretReset, **asked).reply, SecretIssued)
 
     reset(2_592_000)

