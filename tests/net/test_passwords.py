@@ -1,6 +1,7 @@
 """Passwords: bounded work, the same work for every name, one spelling of one password, hostile text."""
 
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ostiary_net.runtime.foreign_hashes import hash_to_keep
 from ostiary_net.runtime.passwords import OWASP, Passwords
-from ostiary_net.runtime.system import run_inline
+from ostiary_net.runtime.system import count_processors, run_inline
 from tests.net.rooms import CHEAP, Gate, SeededEntropy
 
 DJANGO = "pbkdf2_sha256$1000000$0JA1CsaizUBxyZ2WWQzVkp$F3/1cbv7JFUA3A/JIRwluRzUycB1Uxzo33jLvMETXuA="
@@ -63,6 +64,32 @@ async def test_a_flood_waits_for_its_places() -> None:
         gate.open()
     assert gate.most_running == 2
     assert passwords.count_waiting() == 0
+
+
+@pytest.mark.parametrize(
+    "told, limits, membership, counted",
+    [
+        ("", {}, "0::/\n", 8),
+        ("3", {"": "100000 100000"}, "0::/\n", 3),
+        ("0", {"": "max 100000"}, "0::/\n", 8),
+        ("", {"": "250000 100000"}, "0::/\n", 3),
+        ("", {"": "50000 100000"}, "0::/\n", 1),
+        ("", {"": "400000 100000", "a": "max 100000", "a/b": "600000 100000"}, "0::/a/b\n", 4),
+        ("", {"a/b": "100000 100000"}, "12:cpu:/x\n0::/a/b\n", 1),
+        ("", {"": "none"}, "12:cpu:/x\n", 8),
+    ],
+)
+def test_processors_are_those_that_the_process_may_use(
+    tmp_path: Path, told: str, limits: dict[str, str], membership: str, counted: int
+) -> None:
+    for group, limit in limits.items():
+        (tmp_path / group).mkdir(parents=True, exist_ok=True)
+        (tmp_path / group / "cpu.max").write_text(f"{limit}\n")
+    belongs = tmp_path / "membership"
+    belongs.write_text(membership)
+    environment = {"PYTHON_CPU_COUNT": told}
+    assert count_processors(environment, range(8), tmp_path, belongs) == counted
+    assert count_processors(environment, [5], tmp_path, tmp_path / "none") == int(told or 0) or 1
 
 
 class Counting(PasswordHasher):

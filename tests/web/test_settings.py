@@ -29,6 +29,7 @@ _PLAIN = """
     BIND 8000 127.0.0.1 127.0.0.1:65536 127.0.0.1:-1 fd://three unix:
     METRICS_BIND fd://3 unix:/run/ostiary/metrics 9464
     WORKERS 0 65 two 1.5 ٢
+    PASSWORD_HASHING_THREADS 0 1001 two
     ADMIN_USERNAME a:b
     BRAND_LINKS https://e.com privacy=http://e.com help=javascript:alert(1) terms=https://e.com help=https://a@e.com
     BRAND_LINKS help=https://e.com,help=https://e.com
@@ -143,6 +144,7 @@ RIGHT: dict[str, Any] = {
     "BIND=fd://3": "fd://3",
     "BIND=unix:/run/ostiary/door": "unix:/run/ostiary/door",
     "WORKERS=64": 64,
+    "PASSWORD_HASHING_THREADS=16": 16,
     "ADMIN_PASSWORD= with spaces ": " with spaces ",
     "PUBLIC_URL=https://id.example/": "https://id.example",
     "PUBLIC_URL=https://[2001:DB8::1]:8443": "https://[2001:db8::1]:8443",
@@ -228,6 +230,29 @@ def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: P
     path.unlink()
     os.mkfifo(path)
     assert line(by_file).startswith(f"ostiary: {name}_FILE: '{path}' is no file; allowed: ")
+
+
+# --- processors
+
+
+@pytest.mark.parametrize(
+    "more, threads",
+    [
+        ({}, 8),
+        ({"WORKERS": "4"}, 2),
+        ({"WORKERS": "16"}, 1),
+        ({"WORKERS": "4", "PASSWORD_HASHING_THREADS": "5"}, 5),
+    ],
+)
+def test_passwords_are_hashed_on_the_processors_there_are_but_one_shared_by_the_workers(
+    more: dict[str, str], threads: int
+) -> None:
+    assert Settings.from_environment({"PYTHON_CPU_COUNT": "9", **more}).password_hashing_threads == threads
+
+
+async def test_as_many_passwords_are_hashed_at_a_time_as_the_setting_says(tmp_path: Path) -> None:
+    async with serving(tmp_path, PASSWORD_HASHING_THREADS="5") as served:
+        assert served.backing.passwords.at_a_time == 5
 
 
 # --- the first administrator

@@ -4,7 +4,6 @@ Hashes that came from other systems are verified as well (`foreign_hashes.py`) a
 first sign-in (docs/decisions/0037-password-hashes-of-other-systems.md).
 """
 
-import os
 import time
 import unicodedata
 from collections import deque
@@ -19,7 +18,7 @@ from argon2.exceptions import InvalidHash, VerificationError
 from argon2.low_level import error_to_str
 
 from ostiary_net.runtime.foreign_hashes import read_foreign_hash
-from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
+from ostiary_net.runtime.system import EntropySource, RunSync, count_processors, run_in_thread
 
 OWASP: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
 """OWASP's recommendation: 19 MiB, two passes; about 25 ms of one core."""
@@ -60,7 +59,7 @@ class Passwords:
         self._hasher = hasher
         self._entropy_source = entropy_source
         self._run_sync = run_sync
-        self._limiter = trio.CapacityLimiter(at_a_time or max(1, (os.cpu_count() or 1) - 1))
+        self._limiter = trio.CapacityLimiter(at_a_time or max(1, count_processors() - 1))
         self._read_times = read_times
         self._nobody: str | None = None
         self._foreign_costs: deque[tuple[float, float]] = deque(maxlen=_FOREIGN_REMEMBERED)
@@ -108,6 +107,11 @@ class Passwords:
     def _own_prefix(self) -> str:
         hasher = self._hasher
         return f"$argon2id$v=19$m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}$"
+
+    @property
+    def at_a_time(self) -> int:
+        """How many passwords are hashed at a time."""
+        return int(self._limiter.total_tokens)
 
     def count_waiting(self) -> int:
         """How many calls wait for a place."""

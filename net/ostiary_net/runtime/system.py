@@ -1,10 +1,13 @@
 """What a simulation replaces of the system: its clocks, its randomness, its threads."""
 
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 import trio
@@ -102,7 +105,41 @@ def draw_trace_id(source: EntropySource, now: Instant) -> str:
     return dated_id(now, source.draw())
 
 
-# --- blocking work
+# --- processors and blocking work
+
+
+def count_processors(
+    environment: Mapping[str, str] = os.environ,
+    affinity: Collection[int] | None = None,
+    cgroups: Path = Path("/sys/fs/cgroup"),
+    membership: Path = Path("/proc/self/cgroup"),
+) -> int:
+    """Count the processors that this process may keep busy: 1 or more.
+
+    `PYTHON_CPU_COUNT` says so from Python 3.13 on, and to us before; else they are those that the system lets
+    the process run on, and no more than a container's share of their time (cgroup v2, `cpu.max`).
+    """
+    told = environment.get("PYTHON_CPU_COUNT", "")
+    if told.isascii() and told.isdigit() and int(told):
+        return int(told)
+    number = len(os.sched_getaffinity(0) if affinity is None else affinity)
+    with suppress(OSError):
+        lines = membership.read_text(encoding="ascii", errors="replace").splitlines()
+        [path] = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")] or [""]
+        for group in (cgroups / path, *(cgroups / path).parents):
+            number = min(number, _processors_of(group))
+            if group == cgroups:
+                break
+    return max(1, number)
+
+
+def _processors_of(group: Path) -> int:
+    """Return how many processors a group of processes may keep busy, rounded up."""
+    try:
+        quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
+        return -(-int(quota) // int(period))
+    except (OSError, ValueError, ZeroDivisionError):  # `max`, or the root, which has no such file
+        return sys.maxsize
 
 
 class RunSync(Protocol):

@@ -32,7 +32,6 @@ ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"
 OF_OTHERS = {
     "PATH",
-    "PYTHON_CPU_COUNT",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONUNBUFFERED",
     "POSTGRES_USER",
@@ -193,7 +192,7 @@ def test_a_pod_of_kubernetes_is_given_what_the_server_understands(kind: str, tmp
         assert settings.metrics_bind == f"0.0.0.0:{ports['metrics']}"
         claims = {name: volume["persistentVolumeClaim"] for name, volume in volumes.items() if name == "data"}
         assert str(settings.data_dir) == mounts["data"]["mountPath"]
-        hashes = (int(environment["PYTHON_CPU_COUNT"]) - 1) * _MOST_BYTES
+        hashes = settings.password_hashing_threads * _MOST_BYTES
         needed = hashes + _AT_A_TIME * MOST_MEMORY_BYTES + 200 * 2**20
         assert needed < int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * 2**20
         assert claims["data"]["claimName"] == kubernetes("PersistentVolumeClaim")["metadata"]["name"]

@@ -171,5 +171,5 @@ async def _open_context(settings: Settings, opening: Opening) -> AsyncIterator[C
         open_store(settings, opening=opening, start_seconds=_PATIENCE_SECONDS) as store,
         open_turns(store, clock) as turns,
     ):
-        passwords = Passwords(entropy_source=SystemEntropy())
+        passwords = Passwords(entropy_source=SystemEntropy(), at_a_time=settings.password_hashing_threads)
         yield CommandContext(turns=turns, store=store, clock=clock, settings=settings, passwords=passwords)

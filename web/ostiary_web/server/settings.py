@@ -16,6 +16,7 @@ from ostiary_core.texts import Languages
 from ostiary_core.users.user_fields import new_password_faults
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.rules import CannotStart
+from ostiary_net.runtime.system import count_processors
 from ostiary_web.server import secret_files
 from ostiary_web.server.brand import LINKS_ALLOWED, NAMES_ALLOWED, Brand, load_logo, read_links, read_name
 from ostiary_web.server.brand_color import COLORS_ALLOWED, read_colors
@@ -54,6 +55,8 @@ class Settings:
     data_dir: Path
     bind: str
     workers: int
+    password_hashing_threads: int
+    """Of one worker. Each hashes one password at a time, in 19 MiB."""
     admin_username: str
     admin_password: str | None
     public_url: str | None
@@ -105,6 +108,7 @@ class Settings:
         database = given_secret(environment, "DATABASE_URL")
         password = given_secret(environment, "ADMIN_PASSWORD")
         token = given_secret(environment, "SMS_GATEWAY_TOKEN")
+        workers = read("WORKERS", "1", _workers)
         if token.text.strip() and gateway is None:
             raise SettingError(
                 token.setting, "is set without SMS_GATEWAY_URL", "only together with SMS_GATEWAY_URL"
@@ -116,7 +120,12 @@ class Settings:
             ],
             data_dir=data_dir,
             bind=read("BIND", "127.0.0.1:8000", _bind),
-            workers=read("WORKERS", "1", _workers),
+            workers=workers,
+            password_hashing_threads=read(
+                "PASSWORD_HASHING_THREADS",
+                str(max(1, (count_processors(environment) - 1) // workers)),
+                _threads,
+            ),
             admin_username=read("ADMIN_USERNAME", "admin", _username),
             admin_password=_password(password.setting, password.text),
             public_url=None if text("PUBLIC_URL") is None else read("PUBLIC_URL", "", _public_url),
@@ -211,6 +220,12 @@ def _is_unix(value: str) -> bool:
 def _workers(name: str, value: str) -> int:
     if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 64:
         raise SettingError(name, f"{value!r} is no number of processes", "1 to 64")
+    return int(value)
+
+
+def _threads(name: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 1_000:
+        raise SettingError(name, f"{value!r} is no number of threads", "1 to 1000")
     return int(value)
 
 

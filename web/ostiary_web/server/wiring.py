@@ -122,7 +122,12 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
     administrator if there is none. Raises `SettingError` for what the settings name and cannot be had."""
     around = around or Surroundings()
     clock, entropy_source = around.clock, around.entropy_source
-    passwords = Passwords(around.hasher, entropy_source=entropy_source, run_sync=around.run_sync)
+    passwords = Passwords(
+        around.hasher,
+        entropy_source=entropy_source,
+        run_sync=around.run_sync,
+        at_a_time=settings.password_hashing_threads,
+    )
     metrics = Metrics()
     async with (
         around.open_store(settings) as store,
