@@ -6,12 +6,13 @@ Nothing of OAuth enters; what a request means is for the core and the applicatio
 from ostiary_net.front_door.connection import install_seam
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.listeners import AddressError
-from ostiary_net.front_door.rules import DoorRules
+from ostiary_net.front_door.rules import AnswerCutOff, DoorRules
 from ostiary_net.front_door.serving import ServerFailed, serve, until_signal
 from ostiary_net.front_door.supervising import supervise
 
 __all__ = [
     "AddressError",
+    "AnswerCutOff",
     "DoorRules",
     "Guard",
     "ServerFailed",

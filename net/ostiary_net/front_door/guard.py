@@ -15,7 +15,16 @@ import trio
 from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connections import CONNECTION, Connections
 from ostiary_net.front_door.heads import Head, read_head
-from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
+from ostiary_net.front_door.rules import (
+    AnswerCutOff,
+    Application,
+    CannotStart,
+    DoorRules,
+    Message,
+    Receive,
+    Scope,
+    Send,
+)
 from ostiary_net.observability.log import fault_in, log_refusal_at_the_door, where_raised
 from ostiary_net.runtime.system import SystemEntropy
 
@@ -263,7 +272,10 @@ class _RequestContext:
     async def fail(self, error: Exception) -> None:
         """Log an error that no handler of the application met, and answer 500."""
         trace_id, where = self._scope["ostiary.trace_id"], where_raised(error)
-        _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+        if isinstance(fault_in(error), AnswerCutOff):
+            _log.warning("an answer was cut off", trace_id=trace_id)
+        else:
+            _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
         await self.refuse(500)
 
     async def _receive_piece(self) -> Message:
@@ -295,7 +307,7 @@ class _RequestContext:
         if (connection := CONNECTION.get()) is not None:
             self._guard.connections.mark_busy(connection)
         if not self._is_answering:
-            self.limit.deadline = trio.current_time() + self._rules.answer_seconds(self._scope["path"])
+            self.limit.deadline = trio.current_time() + self._rules.answer_seconds
             self._limit_of_routes.deadline = self.limit.deadline - _SECONDS_TO_SAY_SO
 
     def _mark_last(self, start: Message) -> Message:

@@ -17,6 +17,10 @@ Fields = list[tuple[bytes, bytes]]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
+class AnswerCutOff(Exception):
+    """An answer that has begun cannot be completed; the log has the reason already."""
+
+
 class CannotStart(Exception):
     """The application cannot start, for a reason that its operator can mend.
 
@@ -72,7 +76,7 @@ class DoorRules:
     body_seconds: float = 30.0
     """From the head until the body is whole."""
 
-    answer_seconds: Callable[[str], float] = lambda path: 9.5
+    answer_seconds: float = 9.5
     """From when a request to a path is whole until its answer begins; then it is answered 500 (READINGS 47).
     What the store does not answer in time, its callers are told of a little earlier."""
 

@@ -1,6 +1,5 @@
 """The application behind its front door, as every server is given it."""
 
-import math
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -60,7 +59,6 @@ def door_rules(settings: Settings) -> DoorRules:
         refusal=partial(_refusal, settings.languages, settings.public_path),
         public_path=settings.public_path,
         paths_outside=HEALTH_PATHS,
-        answer_seconds=_answer_seconds,
         trusted_proxies=settings.trust_proxy,
     )
 
@@ -164,11 +162,6 @@ def greet(text: str, administrator: NewAdministrator | UnusedAdministrator | Non
 def _tell_first_administrator(backing: Backing) -> None:
     if (administrator := backing.first_administrator) is not None:
         greet(first_administrator_text(administrator), administrator)
-
-
-def _answer_seconds(path: str) -> float:
-    """How long an answer may take to begin: 10 s in all (READINGS 47), but for a whole list as a sheet."""
-    return math.inf if path.endswith("/export") else 9.5
 
 
 def _body_limit(path: str) -> int:

@@ -65,7 +65,8 @@ async def list_events(context: RequestContext) -> Response:
 @audit.get("/api/audit/events/export", gate=require_permission(Permission.AUDIT_READ))
 async def export_events(context: RequestContext) -> Response:
     """The same as a sheet."""
-    return await answer_export(context, AUDIT_EVENTS, query_arguments(), context.language)
+    permission, language = Permission.AUDIT_READ, context.language
+    return await answer_export(context, AUDIT_EVENTS, permission, query_arguments(), language)
 
 
 @audit.get("/api/audit/sessions/<session_id>/explain", gate=require_permission(Permission.AUDIT_READ))

@@ -1,89 +1,78 @@
 """The sheets that a resource gives: the export of a list, and the template of an import.
 
-A sheet is written in a worker thread into a file that has no name, a piece of the list at a time, and sent
-from there: neither the list nor the sheet is ever whole in memory.
+An export is read, written and sent a piece of the list at a time, each when the client has taken the one
+before: neither list nor sheet is ever whole in memory or in a file, and the first piece is sent at once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from tempfile import TemporaryFile
 from types import TracebackType
-from typing import IO, Final, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
+from zoneinfo import ZoneInfo
 
-import trio
 from quart import Response, request
 from quart.wrappers.response import ResponseBody
 
 from ostiary_core.http.answer import NO_STORE
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
+from ostiary_core.oauth.authentication import permissions_of
+from ostiary_core.oauth.session import SessionState, state_of
 from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_core.texts import Language
+from ostiary_net.front_door import AnswerCutOff
+from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.resources.fields import ListView
 from ostiary_web.api.resources.queries import Arguments, read_narrowing
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE, SheetWriter, write_template
-from ostiary_web.http.context import RequestContext
+from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.zones import ZONE_HEADER, zone_for
 
 T = TypeVar("T")
 V = TypeVar("V")
 
 _ITEMS_AT_A_TIME: Final = 1_000
-_BYTES_AT_A_TIME: Final = 64 * 1024
 
 
 async def answer_export(
-    context: RequestContext, list_view: ListView[T, V], arguments: Arguments, language: Language
+    context: RequestContext,
+    list_view: ListView[T, V],
+    permission: Permission,
+    arguments: Arguments,
+    language: Language,
 ) -> Response:
-    """Everything that the filters of a query match, in its order, as a sheet; raises `RequestRefused`."""
+    """Everything that the filters of a query match, in its order, as a sheet; raises `RequestRefused`.
+
+    `permission` is what the route's gate asked for.
+    """
     listing = read_narrowing(list_view, arguments, _ITEMS_AT_A_TIME)
     if isinstance(listing, tuple):
         context.refuse(Why.FIELDS_INVALID, listing)
     zone = zone_for(request.headers.get(ZONE_HEADER), context.user)
-
-    def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        writer = SheetWriter(file, list_view, language, zone, now)
-        for items in _pieces(store, listing, now):
-            writer.write(list_view.shown(store, items))
-        writer.close()
-
-    return await _answer(context, write, f"{list_view.name}.xlsx")
+    export = _Export(context, permission, list_view, listing, language, zone)
+    # Before the answer begins, so that what cannot be read is a 500 and no broken file.
+    await export.read_piece()
+    response = _sheet_response(f"{list_view.name}.xlsx")
+    if request.method != "HEAD":
+        response.response = export
+    # The front door sees to it that the client keeps taking.
+    response.timeout = None
+    return response
 
 
 async def answer_template(context: RequestContext, resource: Resource[T, V], language: Language) -> Response:
     """What an import expects, to be filled in."""
-
-    def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        write_template(file, resource.list_view, language, context.languages, now)
-
-    return await _answer(context, write, f"{resource.name}-template.xlsx")
-
-
-def _pieces(store: ListingStore, listing: Listing[T], now: Instant) -> Iterator[Sequence[T]]:
-    """The items of a list from the first to the last, each piece from where the one before it ended."""
-    last: T | None = None
-    while items := store.items_after(listing, last, now):
-        yield items
-        last = items[-1]
+    now = context.service.clock.now()
+    response = _sheet_response(f"{resource.name}-template.xlsx")
+    response.set_data(write_template(resource.list_view, language, context.languages, now))
+    return response
 
 
-async def _answer(
-    context: RequestContext, write: Callable[[IO[bytes], ListingStore, Instant], None], name: str
-) -> Response:
-    file = TemporaryFile()  # noqa: SIM115 (closed by the answer's body)
-    try:
-        await context.service.look_through(partial(write, file), context.origin)
-    except BaseException:
-        file.close()
-        raise
-    response = Response(_FileBody(file))
-    # The front door sees to it that the client keeps taking.
-    response.timeout = None
+def _sheet_response(name: str) -> Response:
+    response = Response(b"")
     response.headers.clear()
     for field, value in (
         ("Content-Type", SHEET_MEDIA_TYPE),
-        ("Content-Length", str(file.tell())),
         ("Content-Disposition", f'attachment; filename="{name}"'),
         *((field.decode(), value.decode()) for field, value in NO_STORE),
     ):
@@ -91,37 +80,92 @@ async def _answer(
     return response
 
 
-class _FileBody(ResponseBody):
-    """A written file, read in worker threads and closed when it was sent, or will not be."""
+class _Export(ResponseBody, Generic[T, V]):
+    """A list as a sheet, which reads on when it is asked for more.
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    What raises in the middle cuts the answer off: its file lacks the end, without which no program opens it.
+    """
+
+    def __init__(
+        self,
+        context: RequestContext,
+        permission: Permission,
+        list_view: ListView[T, V],
+        listing: Listing[T],
+        language: Language,
+        zone: ZoneInfo,
+    ) -> None:
+        self._context = context
+        self._permission = permission
+        self._list_view = list_view
+        self._listing = listing
+        self._language = language
+        self._zone = zone
+        self._now: Instant | None = None
+        self._writer: SheetWriter[V] | None = None
+        self._last: T | None = None
+        self._piece = b""
+        self._is_complete = False
+
+    async def read_piece(self) -> None:
+        """Read and write until something can be sent. Raises `TurnFailed`."""
+        while not self._piece and not self._is_complete:
+            # One piece at a time of all exports: none keeps another from going on.
+            piece = await self._context.service.look_through(self._write_piece, self._context.origin)
+            if piece is None:
+                self._context.refuse(Why.PERMISSION_MISSING)
+            self._piece = piece
+
+    def _write_piece(self, store: ListingStore, now: Instant) -> bytes | None:
+        """Write what comes next; None for who may not read it any more, as a slow client may take hours."""
+        if self._writer is None:
+            self._now = now
+            self._writer = SheetWriter(self._list_view, self._language, self._zone, now)
+        elif not self._may_go_on(store, now):
+            return None
+        assert self._now is not None
+        items = store.items_after(self._listing, self._last, self._now)
+        if items:
+            self._writer.write(self._list_view.shown(store, items))
+            self._last = items[-1]
+        else:
+            self._writer.close()
+            self._is_complete = True
+        return self._writer.take()
+
+    def _may_go_on(self, store: ListingStore, now: Instant) -> bool:
+        """Whether the login session still runs, of which the token may be another by now, and may do this."""
+        history = store.session_history(self._context.account.session_id or "")
+        if history is None or state_of(history.session, history.snapshot, now) is not SessionState.ACTIVE:
+            return False
+        user = history.snapshot.user(self._context.user.user_id)
+        return user is not None and self._permission.value in permissions_of(user, history.snapshot)
 
     async def __aenter__(self) -> Self:
-        self._file.seek(0)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._file.close()
+        """Leave nothing open: there is nothing but memory."""
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        piece = await trio.to_thread.run_sync(self._file.read, _BYTES_AT_A_TIME)
-        if not piece:
-            raise StopAsyncIteration
+        if not self._piece:
+            if self._is_complete:
+                raise StopAsyncIteration
+            try:
+                await self.read_piece()
+            except (RequestRefused, TurnFailed) as cause:
+                raise AnswerCutOff from cause
+        piece, self._piece = self._piece, b""
         return piece
 
     async def convert_to_sequence(self) -> bytes:
-        async with self:
-            return b"".join([piece async for piece in self])
+        return b"".join([piece async for piece in self])
 
     async def make_conditional(self, begin: int, end: int | None, max_partial_size: int | None = None) -> int:
         """Parts of a sheet are not given."""
         raise NotImplementedError
-
-    def __del__(self) -> None:
-        self._file.close()

@@ -107,7 +107,7 @@ def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
 
     @routes.get(f"{resource.path}/export", gate=require_permission(may.list))
     async def export(context: RequestContext) -> Response:
-        return await answer_export(context, resource.list_view, query_arguments(), context.language)
+        return await answer_export(context, resource.list_view, may.list, query_arguments(), context.language)
 
     @routes.get(f"{resource.path}/import-template", gate=require_permission(may.create))
     async def import_template(context: RequestContext) -> Response:

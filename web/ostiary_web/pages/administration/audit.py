@@ -86,7 +86,7 @@ async def show_audit(page: PageContext) -> Response:
 @audit_pages.get(f"{_PLACE}/export", gate=require_permission(Permission.AUDIT_READ))
 async def export_audit(page: PageContext) -> Response:
     """The list as a sheet."""
-    return await export_table(page, _table(page.request))
+    return await export_table(page, _table(page.request), Permission.AUDIT_READ)
 
 
 @audit_pages.post(_PLACE, gate=require_permission(Permission.AUDIT_READ))

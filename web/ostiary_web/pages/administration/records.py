@@ -72,7 +72,7 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
 
     @routes.get(f"{place}/export", gate=require_permission(may.list))
     async def export(page: PageContext) -> Response:
-        return await export_table(page, described.table)
+        return await export_table(page, described.table, may.list)
 
     if described.table.people is not None:
 

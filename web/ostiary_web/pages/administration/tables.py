@@ -13,6 +13,7 @@ from quart import Response, request
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort
 from ostiary_core.texts import Language
@@ -167,11 +168,12 @@ async def show_table(
     )
 
 
-async def export_table(page: PageContext, table: Table[T, V]) -> Response:
+async def export_table(page: PageContext, table: Table[T, V], permission: Permission) -> Response:
     """The list that the request's query asks for as a sheet, whole, and in the language of the page."""
     known, _ = await _known_arguments(page, table, _arguments())
     known.pop("page", None)
-    return page.keep(await answer_export(page.request, table.list_view, known, page.language))
+    sheet = await answer_export(page.request, table.list_view, permission, known, page.language)
+    return page.keep(sheet)
 
 
 async def narrow_table(page: PageContext, table: Table[T, V]) -> Response:
