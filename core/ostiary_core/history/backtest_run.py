@@ -138,6 +138,9 @@ class BacktestRun:
         if entry.session_id is None or entry.client_id is None or entry.session_id in self.sessions:
             return
         client, user, consent = self._client(entry.client_id), None, None
+        if entry.kind is FactKind.PAIR_ROTATED:
+            # Nobody knows how old its access token was: as old as can be, so that none was refreshed early.
+            client = replace(client, access_token_seconds=0)
         kind = SessionKind.CLIENT_CREDENTIALS
         if entry.user_id is not None:
             user, consent = self._user(entry.user_id), self._consent(entry.user_id, entry.client_id)

@@ -160,10 +160,11 @@ def _running_text(step: Step, of: Explanation, language: Language) -> str:
 
 def _ended_text(step: Step, language: Language, names: Names, policy: Policy, say: AgentText) -> str:
     actor = _actor_text(step, language, names)
+    is_by_user = step.actor_id is None and not _is_by_operator(step)
     ending = language.text(
         f"ending.{step.why}" if step.why in ENDINGS else "history.ended",
         actor=actor,
-        user=language.text("history.by_user") if step.actor_id is None else actor,
+        user=language.text("history.by_user") if is_by_user else actor,
         delay=_delay_text(step, language),
         grace=policy.grace_seconds,
     )
@@ -191,9 +192,12 @@ def _actor_text(step: Step, language: Language, names: Names) -> str:
     """Name who did a step: an administrator, or the operator; the trail has no identifier of the latter."""
     if step.actor_id is not None:
         return language.text("history.by_administrator", name=names.get(step.actor_id, step.actor_id))
-    if step.trace_id is None and step.at is not None:
-        return language.text("history.by_operator")
-    return language.text("history.by_an_administrator")
+    return language.text(f"history.by_{'operator' if _is_by_operator(step) else 'an_administrator'}")
+
+
+def _is_by_operator(step: Step) -> bool:
+    """Whether a step is in the trail and no request asked for it."""
+    return step.actor_id is None and step.trace_id is None and step.at is not None
 
 
 def _delay_text(step: Step, language: Language) -> str:

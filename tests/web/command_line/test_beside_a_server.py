@@ -1,5 +1,7 @@
 """The command line on the file of a server that runs: what one does, the other knows at once."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -20,7 +22,9 @@ def token_answer(address: str, secret: str, agent: str = "app/1", **form: str) -
     )
 
 
-def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(machine: Machine) -> None:
+def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(
+    machine: Machine, tmp_path: Path
+) -> None:
     with machine.serving() as address:
         secret = machine.script("client", "create", "app", "--redirect-uri", REDIRECT_URI)["secret"]
         admin = signed_in(address)
@@ -51,6 +55,15 @@ def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(machine:
         for text in (*lines, *chinese):
             for token in pair.values():
                 assert len(str(token)) < 43 or str(token) not in text
+
+        people = tmp_path / "people.csv"
+        people.write_text("username,phone\nadmin,+8613800000001\n")
+        machine.script("user", "import", str(people), "--mode", "upsert")
+        begun = {"kind": "session-started", "clientId": "console"}
+        admin = signed_in(address)
+        events = httpx.get(f"{address}/api/audit/events", params=begun, headers=admin).json()
+        line = machine.run("explain", events["data"]["items"][-1]["sessionId"]).lines[-2]
+        assert "The operator, on the command line, changed the telephone number." in line
 
         machine.script("client", "disable", "app")
         refused = httpx.post(f"{address}/api/oauth2/introspect", data={"token": "x"}, auth=("app", secret))

@@ -159,6 +159,14 @@ def test_a_longer_access_token_makes_refreshes_early() -> None:
     assert found.differences == ()
 
 
+def test_a_refresh_of_a_session_that_the_trail_begins_in_the_middle_of_is_not_early() -> None:
+    here = Trail()
+    here.retry(5)
+    middle = [entry for entry in here.trail() if entry.kind is not FactKind.SESSION_STARTED]
+    found = backtest(middle, RECORDED)
+    assert (found.sessions, found.refreshes, found.early_refreshes) == (1, 2, 0)
+
+
 def test_a_session_of_another_policy_is_named_and_not_counted() -> None:
     recorded = Rules(policy=Policy(grace_seconds=120))
     here = Trail(recorded.policy)
