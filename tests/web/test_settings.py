@@ -196,6 +196,18 @@ def test_a_secret_is_the_line_in_its_file(tmp_path: Path, given_by: str) -> None
     assert set(settings.secret_files) == {tmp_path / name for name in secrets}
 
 
+@pytest.mark.parametrize("added", ["{}\n", "{}\r\n", "\ufeff{}", "{}\t", "{}\x85", "\x1b[1m{}"], ids=ascii)
+@pytest.mark.parametrize("given_by", ["variable", "file"])
+def test_a_password_with_what_nobody_types_ends_the_start(tmp_path: Path, given_by: str, added: str) -> None:
+    text, path = added.format("correct horse"), tmp_path / "password"
+    # One end of the line is a file's own.
+    path.write_bytes((text + "\n" * text.endswith("\n")).encode())
+    environment = {"ADMIN_PASSWORD": text} if given_by == "variable" else {"ADMIN_PASSWORD_FILE": str(path)}
+    with pytest.raises(SettingError, match=r"^ADMIN_PASSWORD") as refused:
+        Settings.from_environment(environment)
+    assert "horse" not in str(refused.value)
+
+
 @pytest.mark.parametrize("name", ["ADMIN_PASSWORD", "DATABASE_URL", "SMS_GATEWAY_TOKEN"])
 def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

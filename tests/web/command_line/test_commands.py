@@ -94,6 +94,12 @@ def test_a_user_is_created_with_a_password_from_standard_input(machine: Machine)
     assert "password" not in made
 
 
+def test_a_password_with_what_nobody_types_is_refused(machine: Machine) -> None:
+    for password in ("\ufeffa long password\n", "a long\x1b password\n"):
+        refused = machine.run("user", "create", "anna", stdin=password)
+        assert (refused.exit_code, "which nobody types" in refused.err) == (2, True)
+
+
 def test_a_drawn_password_is_printed_this_once(machine: Machine) -> None:
     made = machine.script("user", "create", "anna", "--draw-password", "--keep")
 

@@ -29,6 +29,7 @@ from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
 from ostiary_web.cli.import_files import read_import_file
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 from ostiary_web.server.first_administrator import reset_password_command
+from ostiary_web.server.secret_files import UNSEEN_MARK, has_unseen_mark
 
 _LISTED: Final = columns(RESOURCE.list_view, "username", "name", "roleIds", "enabled", "createdAt")
 _SHOWN: Final[Labels] = {
@@ -199,7 +200,7 @@ def _password(printer: Printer, *, drawn: bool) -> str:
     if sys.stdin.isatty():
         asked = printer.text("column.users.password")
         entered: str = click.prompt(asked, hide_input=True, confirmation_prompt=True, err=True)
-        return entered
+        return _refuse_unseen(entered)
     try:
         line = sys.stdin.readline()
         line.encode()  # in the locale C, bytes that are no UTF-8 are read as halves of surrogate pairs
@@ -207,7 +208,13 @@ def _password(printer: Printer, *, drawn: bool) -> str:
         raise click.UsageError("the password on standard input is no text in the locale's encoding") from None
     if not line:
         raise click.UsageError("a password is expected on standard input; or ask for --draw-password")
-    return line.rstrip("\r\n")
+    return _refuse_unseen(line.rstrip("\r\n"))
+
+
+def _refuse_unseen(password: str) -> str:
+    if has_unseen_mark(password):
+        raise click.UsageError(f"the password {UNSEEN_MARK}")
+    return password
 
 
 def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> None:

@@ -2,11 +2,14 @@
 
 import os
 import stat
+import unicodedata
 from pathlib import Path
 from typing import Final
 
 LONGEST_SECRET_FILE: Final = 8 * 1024
 ALLOWED: Final = f"the path of a file with one line of text, of at most {LONGEST_SECRET_FILE} bytes"
+
+UNSEEN_MARK: Final = "holds a control character or a byte order mark, which nobody types"
 
 
 def read_secret_file(path: Path) -> str:
@@ -24,7 +27,14 @@ def read_secret_file(path: Path) -> str:
         raise ValueError(f"{str(path)!r} is empty")
     if any(mark in text for mark in "\n\r\x00"):
         raise ValueError(f"{str(path)!r} has more than one line")
+    if has_unseen_mark(text):
+        raise ValueError(f"{str(path)!r} {UNSEEN_MARK}")
     return text
+
+
+def has_unseen_mark(text: str) -> bool:
+    """Whether a secret holds a character that nobody types, as an editor or a shell adds at its ends."""
+    return any(mark == "\ufeff" or unicodedata.category(mark) == "Cc" for mark in text)
 
 
 def read_whole_file(path: Path, longest: int) -> bytes:

@@ -247,6 +247,9 @@ def _username(name: str, value: str) -> str:
 
 def _password(name: str, value: str) -> str | None:
     """As it is, spaces at its ends too. A fault does not quote it."""
+    if secret_files.has_unseen_mark(value):
+        allowed = "8 to 256 characters, without a line feed behind them"
+        raise SettingError(name, secret_files.UNSEEN_MARK, allowed)
     if value and new_password_faults(name, value):
         raise SettingError(name, "is too short or too long", "8 to 256 characters")
     return value or None
