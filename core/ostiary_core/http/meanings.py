@@ -159,6 +159,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.MEDIA_TYPE_UNSUPPORTED: Meaning(415, "A0415"),
         Why.NOT_MULTIPART: Meaning(415, "A0415"),
         Why.ORIGIN_UNPROVEN: Meaning(403, "A0403"),
+        Why.ADDRESS_TOO_LONG: Meaning(414, "A0414"),
         Why.TOO_MANY_REQUESTS: Meaning(429, "A0429"),
         Why.SUBMITTED_TWICE: Meaning(429, "A0429"),
         Why.INTERNAL_ERROR: _FAILED,

@@ -116,6 +116,7 @@ class Why(StrEnum):
     MEDIA_TYPE_UNSUPPORTED = auto()
     NOT_MULTIPART = auto()
     ORIGIN_UNPROVEN = auto()
+    ADDRESS_TOO_LONG = auto()
     TOO_MANY_REQUESTS = auto()
     SUBMITTED_TWICE = auto()
     INTERNAL_ERROR = auto()

@@ -75,6 +75,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.media_type_unsupported": "The body must be application/json.",
         "refusal.not_multipart": "The body must be multipart/form-data with its fields and a file.",
         "refusal.origin_unproven": "The request does not prove that it comes from this site's own pages.",
+        "refusal.address_too_long": "The address of the request is too long.",
         "refusal.too_many_requests": "Too many requests. Try again in a moment.",
         "refusal.submitted_twice": "The same request was just made.",
         "refusal.internal_error": "Something went wrong on the server.",

@@ -70,6 +70,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.media_type_unsupported": "请求体必须为 application/json",
         "refusal.not_multipart": "请求体必须为包含字段与文件的 multipart/form-data",
         "refusal.origin_unproven": "无法确认请求来自本站页面",
+        "refusal.address_too_long": "请求地址过长",
         "refusal.too_many_requests": "请求过于频繁，请稍后再试",
         "refusal.submitted_twice": "请勿重复提交",
         "refusal.internal_error": "服务器内部错误",

@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -13,6 +13,9 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 Fields = list[tuple[bytes, bytes]]
 """Header fields with lower-case names, in order, as ASGI has them."""
+
+LONGEST_HEAD: Final = 16 * 1024
+"""Bytes of a request's target and header fields together."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -53,7 +56,7 @@ class DoorRules:
     trusted_proxies: tuple[Network, ...] = ()
     """Whose `X-Forwarded-*` is believed (READINGS 30)."""
 
-    head_bytes: int = 16 * 1024
+    head_bytes: int = LONGEST_HEAD
     """Request line and header fields together."""
 
     head_seconds: float = 10.0

@@ -3,7 +3,6 @@ between: a wrong password, another language, a forgotten password."""
 
 import re
 from html import unescape
-from urllib.parse import quote
 
 import httpx
 import pytest
@@ -72,7 +71,7 @@ async def test_a_password_forgotten_on_the_way(served: Served) -> None:
     await with_phone(served)
     browser, page = await at_sign_in(served)
     page = await browser.get(link(page, "/recover"))
-    assert link(page, "/login") == f"/login?next={quote(sso(), safe='')}"
+    assert link(page, "/login") == f"/login?next={sso()}"
     wrong = await browser.submit(page, {"phone": "1"}, to="/recover")
     page = await in_another_language(browser, wrong)
     sent = await browser.submit(page, {"phone": ANNAS_PHONE}, to="/recover")
@@ -85,6 +84,33 @@ async def test_a_password_forgotten_on_the_way(served: Served) -> None:
     assert (await browser.log_in(page, "anna", "a better one")).headers["location"] == sso()
 
 
+async def test_what_the_consent_page_takes_comes_through_every_page_on_the_way(served: Served) -> None:
+    """However long it is; or the consent page itself says that it is too long."""
+    await served.client()
+    states = {}
+    for smileys in (900, 1_150, 1_200, 1_250, 1_300):
+        browser, asked = served.browser(), sso(state="\N{GRINNING FACE}" * smileys)
+        sent = await browser.get(asked)
+        states[smileys] = sent.status_code
+        if sent.status_code == 414:
+            assert "This address is too long" in sent.text
+            continue
+        page = await browser.follow(sent)
+        page = await in_another_language(browser, page)
+        page = await browser.get(link(page, "/recover"))
+        page = await in_another_language(browser, page)
+        page = await browser.get(link(page, "/login"))
+        page = await in_another_language(browser, await browser.log_in(page, "admin", "wrong"))
+        page = await browser.follow(await browser.log_in(page))
+        assert (page.status_code, str(page.url).endswith(asked)) == (200, True)
+        assert (await browser.get(link(page, "/login"))).status_code == 200
+        page = await in_another_language(browser, page)
+        led = await browser.submit(page, {"decision": "deny"}, to="/sso")
+        assert led.headers["location"].endswith("&state=" + "%F0%9F%98%80" * smileys)
+    assert states[900] == 303
+    assert states[1_300] == 414
+
+
 @pytest.mark.parametrize("return_to", ["https://evil.example", "//evil.example", "/\\evil.example"])
 async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, return_to: str) -> None:
     """READINGS 27."""
@@ -92,7 +118,7 @@ async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, re
     browser = served.browser()
     page = await browser.get("/recover", params={"next": return_to})
     assert [form.fields["next"] for form in forms_in(page)] == ["/"]
-    assert link(page, "/login") == "/login?next=%2F"
+    assert link(page, "/login") == "/login?next=/"
     sent = await browser.submit(page, {"phone": ANNAS_PHONE, "next": return_to}, to="/recover")
     assert "evil" not in sent.text
     values = {"code": outbox(served)[-1]["code"], "new_password": "a better one", "next": return_to}
@@ -143,7 +169,7 @@ async def test_a_list_that_somebody_narrowed_is_there_after_the_password(served:
     browser = served.browser()
     await browser.sign_in("anna", "anna's password")
     sent_on = await browser.get("/admin/people?q=li&page=2")
-    assert sent_on.headers["location"] == "/password?next=%2Fadmin%2Fpeople%3Fq%3Dli%26page%3D2"
+    assert sent_on.headers["location"] == "/password?next=/admin/people?q=li&page=2"
 
 
 async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(served: Served) -> None:

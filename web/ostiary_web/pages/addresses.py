@@ -2,10 +2,15 @@
 
 import re
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from quart import Response, request
 
+from ostiary_net.front_door.rules import LONGEST_HEAD
+from ostiary_web.http.browser import cookie_caller, refresh_cookie
+
+_ROOM_FOR_A_FORM: Final = 256
+_ROOM_FOR_A_SIGN_IN: Final = 1_024
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[\x21-\x7e]*", re.ASCII)
 
 
@@ -29,24 +34,60 @@ def page_address() -> str:
     return "/" if request.method == "POST" else this_address()
 
 
-def sign_in_page(return_to: str) -> str:
+def is_too_long_to_return_to() -> bool:
+    """Whether this request's address may be too long for the pages on the way back to it, which name it in
+    their own address; whoever is not signed in comes back with cookies besides."""
+    if _parameters_and_next()[1]:
+        return False
+    target = len(request.scope["raw_path"]) + len(request.query_string)
+    fields = sum(len(name) + len(value) for name, value in request.scope["headers"])
+    is_signed_in = cookie_caller() is not None or refresh_cookie() is not None
+    return target + fields + (_ROOM_FOR_A_FORM if is_signed_in else _ROOM_FOR_A_SIGN_IN) > LONGEST_HEAD
+
+
+def sign_in_page(return_to: str, *parameters: str) -> str:
     """The sign-in page, which leads on to `return_to`."""
-    return f"/login?next={quote(return_to, safe='')}"
+    return _leading_on("/login", return_to, *parameters)
 
 
-def other_sign_in_page(return_to: str) -> str:
+def other_sign_in_page(return_to: str, *parameters: str) -> str:
     """The same for somebody else than who is signed in here."""
-    return f"{sign_in_page(return_to)}&switch=1"
+    return sign_in_page(return_to, "switch=1", *parameters)
 
 
-def recovery_page(return_to: str) -> str:
+def recovery_page(return_to: str, *parameters: str) -> str:
     """The page for a forgotten password, which leads on to `return_to` by the sign-in page."""
-    return f"/recover?next={quote(return_to, safe='')}"
+    return _leading_on("/recover", return_to, *parameters)
 
 
 def password_page(return_to: str) -> str:
     """The page for a new password, which leads on to `return_to`."""
-    return f"/password?next={quote(return_to, safe='')}"
+    return _leading_on("/password", return_to)
+
+
+def _leading_on(path: str, return_to: str, *parameters: str) -> str:
+    """A page that leads on to `return_to`. That is the last parameter and written as it is: escaped anew on
+    each page on the way, what the first one takes would be too long for the next."""
+    return f"{path}?{'&'.join((*parameters, f'next={return_to}'))}"
+
+
+def return_address() -> str:
+    """Where this request's page leads on to: a local path in any case (READINGS 27)."""
+    return local_path(_parameters_and_next()[1])
+
+
+def has_parameter(name: str) -> bool:
+    """Whether the query says `name=1` of this page, and not of what it leads on to."""
+    return f"{name}=1" in _parameters_and_next()[0]
+
+
+def _parameters_and_next() -> tuple[list[str], str]:
+    before, _, rest = f"&{request.query_string.decode('latin-1')}".partition("&next=")
+    if "%" not in rest.partition("?")[0]:
+        return before.split("&"), rest
+    # No path of ours has one: it was escaped, by another program or by an earlier release.
+    escaped, _, after = rest.partition("&")
+    return [*before.split("&"), *after.split("&")], unquote_plus(escaped)
 
 
 def may_lead_away(return_to: str) -> bool:

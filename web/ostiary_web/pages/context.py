@@ -139,9 +139,10 @@ class PageContext:
             keep_login(response, self.renewed)
         return hand_out_form_cookie(response)
 
-    def sign_in_page(self, return_to: str) -> str:
+    def sign_in_page(self, return_to: str, *parameters: str) -> str:
         """The sign-in page with its form, also where somebody is signed in here."""
-        return sign_in_page(return_to) if self.user is None else other_sign_in_page(return_to)
+        make = sign_in_page if self.user is None else other_sign_in_page
+        return make(return_to, *parameters)
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ from quart import Response, request
 from ostiary_web.http.browser import keep_preference
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
-from ostiary_web.pages.addresses import local_path, see_other
+from ostiary_web.pages.addresses import return_address, see_other
 from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -22,7 +22,7 @@ async def first_page(page: PageContext) -> Response:
 @languages.get("/language", gate=OPEN_TO_ALL)
 async def switch_language(context: RequestContext) -> Response:
     """Remember a language in the browser and go back; it changes nothing on the server."""
-    response = see_other(local_path(request.args.get("next", "")))
+    response = see_other(return_address())
     chosen = context.languages.by_tag(request.args.get("to"))
     if chosen is not None and request.method != "HEAD":
         keep_preference(response, LANGUAGE_COOKIE, chosen.tag)

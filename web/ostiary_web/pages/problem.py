@@ -9,7 +9,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.http.context import request_context
 from ostiary_web.pages.context import PageContext, opened_page, render, visitors_language
 
-_HEADINGS: Final = {403: "page.not_yours", 429: "page.too_fast"}
+_HEADINGS: Final = {403: "page.not_yours", 414: "page.too_long", 429: "page.too_fast"}
 
 
 def is_for_a_person() -> bool:
@@ -22,6 +22,8 @@ def is_for_a_person() -> bool:
 async def problem_page(why: Why) -> Response:
     """A page that says what is the matter. It asks the store for nothing: that may be what is wrong."""
     page = opened_page() or PageContext(request_context(), visitors_language(None))
+    if why is Why.ADDRESS_TOO_LONG:
+        page.address = "/"
     status = MEANINGS[why].status
     heading = _HEADINGS.get(status, "page.not_found" if status < 500 else "page.went_wrong")
     return await render(

@@ -1,6 +1,6 @@
 """A forgotten password: a code by text message, and a new password for whoever holds the telephone."""
 
-from quart import Response, request
+from quart import Response
 
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_phone
@@ -12,7 +12,7 @@ from ostiary_core.users.user_fields import new_password_faults
 from ostiary_web.api.recovery import recover_password, send_recovery_code
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import OPEN_TO_ALL
-from ostiary_web.pages.addresses import local_path, recovery_page
+from ostiary_web.pages.addresses import has_parameter, local_path, recovery_page, return_address
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -22,8 +22,8 @@ recovery_pages = PageRoutes("recovery_pages", __name__)
 @recovery_pages.get("/recover", gate=OPEN_TO_ALL)
 async def show_recovery(page: PageContext) -> Response:
     """The telephone number, or at once the code for somebody who has one."""
-    return_to = local_path(request.args.get("next", ""))
-    return await _form(page, return_to, coded=request.args.get("code") == "1")
+    return_to = return_address()
+    return await _form(page, return_to, coded=has_parameter("code"))
 
 
 @recovery_pages.post("/recover", gate=OPEN_TO_ALL)
@@ -64,11 +64,11 @@ async def take_new_password(page: PageContext) -> Response:
         await recover_password(page.request, phone, page.form.get("code", "").strip(), new)
     except RequestRefused as refusal:
         return await _form(page, return_to, refusal.reply, coded=True, phone=phone)
-    return page.redirect(f"{page.sign_in_page(return_to)}&recovered=1")
+    return page.redirect(page.sign_in_page(return_to, "recovered=1"))
 
 
 def _with_code(return_to: str) -> str:
-    return f"{recovery_page(return_to)}&code=1"
+    return recovery_page(return_to, "code=1")
 
 
 async def _form(

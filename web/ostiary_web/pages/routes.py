@@ -6,10 +6,11 @@ from quart import Response, request
 
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.http.context import RequestRefused
+from ostiary_web.http.context import RequestRefused, request_context
 from ostiary_web.http.gate import Gate, GatedRoutes, Handler
-from ostiary_web.pages.addresses import password_page, sign_in_page, this_address
+from ostiary_web.pages.addresses import is_too_long_to_return_to, password_page, sign_in_page, this_address
 from ostiary_web.pages.context import PageContext, open_page, render
+from ostiary_web.pages.problem import problem_page
 
 
 class PageRoutes(GatedRoutes):
@@ -28,8 +29,11 @@ class PageRoutes(GatedRoutes):
         """The view of a route: its gate, and the handler behind it."""
 
         async def view(**parts: str) -> Response:
-            page = await open_page()
             is_form = request.method == "POST"
+            if not is_form and not gate.is_open and is_too_long_to_return_to():
+                request_context().log_refusal(Why.ADDRESS_TOO_LONG)
+                return await problem_page(Why.ADDRESS_TOO_LONG)
+            page = await open_page()
             if is_form and not gate.is_open:
                 page.address = this_address() if form_is_on is None else form_is_on.format(**parts)
             elsewhere = redirect_before_use(page, gate)

@@ -1,6 +1,6 @@
 """Signing in and out, and the password: what people meet before anything else."""
 
-from quart import Response, request
+from quart import Response
 
 from ostiary_core.events import SignedOut
 from ostiary_core.model.identifiers import canonical_username
@@ -18,10 +18,12 @@ from ostiary_web.http.browser import (
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, OPEN_TO_ALL
 from ostiary_web.pages.addresses import (
+    has_parameter,
     local_path,
     may_lead_away,
     password_page,
     recovery_page,
+    return_address,
     see_other,
     sign_in_page,
 )
@@ -34,8 +36,8 @@ sign_in_pages = PageRoutes("sign_in", __name__)
 @sign_in_pages.get("/login", gate=OPEN_TO_ALL)
 async def show_sign_in(page: PageContext) -> Response:
     """The sign-in form; someone already signed in goes straight on."""
-    return_to = local_path(request.args.get("next", ""))
-    if page.user is not None and request.args.get("switch") != "1":
+    return_to = return_address()
+    if page.user is not None and not has_parameter("switch"):
         return page.redirect(return_to)
     return await _sign_in_form(page, return_to)
 
@@ -83,7 +85,7 @@ async def sign_out(page: PageContext) -> Response:
 @sign_in_pages.get("/password", gate=BEFORE_PASSWORD_CHANGE)
 async def show_password(page: PageContext) -> Response:
     """The form for a new password."""
-    return await _password_form(page, local_path(request.args.get("next", "")))
+    return await _password_form(page, return_address())
 
 
 @sign_in_pages.post("/password", gate=OPEN_TO_ALL)
@@ -130,7 +132,7 @@ async def _sign_in_form(
         return_to=return_to,
         forgotten=recovery_page(return_to),
         username=username,
-        notice=page.text("page.recovered") if request.args.get("recovered") else None,
+        notice=page.text("page.recovered") if has_parameter("recovered") else None,
     )
 
 

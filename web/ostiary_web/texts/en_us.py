@@ -40,6 +40,8 @@ LANGUAGE: Final = ENGLISH.extended(
         ),
         "page.too_fast": "Too many requests",
         "page.too_fast_lead": "Wait a moment and try again.",
+        "page.too_long": "This address is too long",
+        "page.too_long_lead": "The system that sent you here asked for more than fits into an address.",
         "page.went_wrong": "Something went wrong on our side",
         "page.went_wrong_lead": "It has been logged under the id below. Try again in a moment.",
         "page.home": "To the first page",

@@ -38,6 +38,8 @@ LANGUAGE: Final = CHINESE.extended(
         "page.not_yours_lead": "您的账号没有相应权限，可联系管理员授予。",
         "page.too_fast": "请求过于频繁",
         "page.too_fast_lead": "请稍后再试。",
+        "page.too_long": "地址过长",
+        "page.too_long_lead": "将您带到这里的系统发出的请求超出了地址的长度限制。",
         "page.went_wrong": "服务器出错了",
         "page.went_wrong_lead": "问题已按下方编号记录，请稍后再试。",
         "page.home": "返回首页",
