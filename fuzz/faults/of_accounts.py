@@ -48,6 +48,10 @@ FAULTS: Final = (
     ),
     *(_above(*row) for row in _ABOVE),
     *mistakes_in(
+        "ostiary_core.users.user_administration.delete",
+        ("deleted-remembered", "a deleted account keeps its password", "password_hash=None,", ""),
+    ),
+    *mistakes_in(
         "ostiary_core.users.user_administration.force_out_session",
         (
             *("ends-login-above", "a login of an account above is ended"),

@@ -9,6 +9,7 @@ from fuzz.shared.invariants import (
     ONE_LIVE_PAIR,
     REDEEMED_ONCE,
     SCOPE_NEVER_WIDENS,
+    WIDE_ENDINGS,
     Violation,
 )
 from ostiary_core.model.records import AuthorizationCode, Client, Consent, Record, Session, User
@@ -41,5 +42,9 @@ def faults_of_update(before: Record, after: Record) -> Iterator[Violation]:
     elif isinstance(before, User | Client) and isinstance(after, User | Client):
         if after.epoch < before.epoch or (before.deleted_at is not None and after.deleted_at is None):
             yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} goes back before an ending")
+        if isinstance(after, User) and after.deleted_at is not None:
+            of_the_person = (after.password_hash, after.phone, after.avatar_url, after.locale, after.timezone)
+            if any(value is not None for value in of_the_person):
+                yield Violation(WIDE_ENDINGS, "more is kept of a deleted account than its names")
     elif isinstance(before, Consent) and isinstance(after, Consent) and after.epoch < before.epoch:
         yield Violation(ENDED_STAYS_ENDED, "a consent goes back before its withdrawal")

@@ -191,7 +191,9 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
     told = {field: (value, None) for field, value in {**was, "roleIds": ("guest",)}.items()}
     more = (Delete(new_name), Delete(new_phone), *counted(world, guest=(-1, -1)))
     at = Instant(world.now + 1_000)
-    expect(e.UserDeleted, FactKind.USER_DELETED, Why.USER_DELETED, told, *more, enabled=False, deleted_at=at)
+    erased = {"password_hash": None, "phone": None}
+    values = {"enabled": False, "deleted_at": at, **erased}
+    expect(e.UserDeleted, FactKind.USER_DELETED, Why.USER_DELETED, told, *more, **values)
     for make in (e.UserRequested, e.UserEnabled, e.UserDisabled, e.UserDeleted, e.UserForcedOut, reset):
         assert decide_on_alice(make) == decide(world, make, user_id="nosuch") == refused(Why.NOT_FOUND)
 

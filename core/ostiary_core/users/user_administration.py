@@ -8,7 +8,8 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 - Nobody reaches above themselves (READINGS 40): a role goes only to and from users by someone with its
   permissions, and whoever has one is changed in nothing by anybody who lacks them. To end one of their login
   sessions counts as forcing them out; sessions of applications may be ended by whoever may end sessions.
-- A deleted user's names are free again; the identifier is never used twice.
+- A deleted user's names are free again; the identifier is never used twice. The record stays, by which the
+  audit trail is read, and keeps of the person no more than what they were called.
 """
 
 from collections.abc import Mapping
@@ -205,10 +206,22 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, n
 
 @require_permission(Permission.USER_DELETE, _find_account)
 def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
-    """Delete an account: all it had open ends; its record stays as the owner of what it did."""
+    """Delete an account: all it had open ends, and its record forgets the person but for their names."""
     if _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
-    deleted = end_all_of_user(user, Why.USER_DELETED, now, enabled=False, deleted_at=now)
+    deleted = end_all_of_user(
+        user,
+        Why.USER_DELETED,
+        now,
+        enabled=False,
+        deleted_at=now,
+        password_hash=None,
+        phone=None,
+        avatar_url=None,
+        locale=None,
+        timezone=None,
+        text_codes_asked_at=(),
+    )
     return Decision(
         Done(),
         (

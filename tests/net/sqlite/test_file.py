@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,14 @@ from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Consent, Epochs, Role, Table, TextCode
-from ostiary_core.model.reply import CodeIssued, LoginIssued, SecretIssued, TextCodeDrawn, TokensIssued
+from ostiary_core.model.reply import (
+    CodeIssued,
+    LoginIssued,
+    SecretIssued,
+    TextCodeDrawn,
+    TokensIssued,
+    UserKnown,
+)
 from ostiary_core.model.secret import digest_of
 from ostiary_net.sql.columns import TABLES, row_codec
 from ostiary_net.sql.migrations import Migration
@@ -235,6 +242,21 @@ def test_access_tokens_of_before_are_found_by_their_sessions(path: Path) -> None
             for record in store.records(Table.REFRESH_TOKEN)
         }
         assert kept == {(digest_of("first"), 0), (digest_of("second"), 1)}
+
+
+def test_users_who_were_deleted_before_are_known_by_their_names_alone(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        [made] = store.turn([asks.user(phone="+8613800000000")], START)
+        assert isinstance(made.reply, UserKnown)
+        kept = made.reply.user
+        store.write([Update(kept, replace(kept, deleted_at=START, revision=2))])
+    connection = apsw.Connection(str(path))
+    connection.execute("DELETE FROM schema_migrations WHERE version >= 15")
+    connection.close()
+    with SQLiteStore(path) as store:
+        [found] = store.records(Table.USER)
+        gone = replace(kept, deleted_at=START, revision=2, password_hash=None, phone=None)
+        assert found == gone
 
 
 def test_a_code_by_text_message_of_before_is_nobodys(path: Path) -> None:

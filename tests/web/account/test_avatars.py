@@ -10,9 +10,10 @@ import trio
 from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
+from ostiary_core.model.records import Table
 from tests.net.rooms import PlainStore
 from tests.rows import row
-from tests.web.account.people import signed_in, with_phone
+from tests.web.account.people import NEW_PHONE, code_sent_to, signed_in, with_phone
 from tests.web.account.pictures import gif, jpeg, png, webp_lossless, webp_lossy
 from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
@@ -137,6 +138,26 @@ async def test_the_picture_of_a_deleted_account_is_gone_and_a_disabled_ones_is_n
     succeeded(await admin.call("DELETE", f"/api/iam/users/{user_id}"))
     assert stored(served) == []
     refused(await served.api().get(address), 404, "A0404")
+
+
+async def test_of_a_deleted_account_its_names_stay_for_the_trail_and_nothing_else_of_the_person(
+    served: Served, anna: Api
+) -> None:
+    me = succeeded(await anna.call("GET", "/api/auth/me"))
+    address = await uploaded(anna, png())
+    for name, value in (("locale", "zh-CN"), ("timezone", "Asia/Tokyo")):
+        succeeded(await anna.call("PUT", f"/api/auth/{name}", {name: value}))
+    await code_sent_to(served, me["phone"], "reset-password")
+    await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    succeeded(await (await served.administrator()).call("DELETE", f"/api/iam/users/{me['id']}"))
+    [deleted] = [one for one in served.store.records(Table.USER) if one.user_id == me["id"]]
+    assert (deleted.username, deleted.name) == (me["username"], me["name"])
+    kept = (deleted.password_hash, deleted.phone, deleted.avatar_url, deleted.locale, deleted.timezone)
+    assert kept == (None,) * 5
+    assert deleted.text_codes_asked_at == ()
+    everything = f"{served.records()[Table.USER]} {served.records()[Table.IDENTIFIER]} {served.audit()}"
+    assert me["phone"] not in everything
+    assert address not in str(served.records())
 
 
 class Unwritable(PlainStore):
