@@ -6,10 +6,11 @@ What the gateway does with each request is a script.
 import json
 import os
 import re
+import ssl
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,9 @@ async def gateway_at(
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
         secret = None if token is None else Secret(token)
-        gateway = Gateway(client, URL, secret, SeededEntropy(), attempt_seconds=attempt_seconds, pause=pause)
+        gateway = Gateway(
+            client, URL, lambda: secret, SeededEntropy(), attempt_seconds=attempt_seconds, pause=pause
+        )
         yield Room(gateway, asked, pauses)
 
 
@@ -179,8 +182,36 @@ async def test_no_code_number_token_or_address_is_in_the_error_or_the_log(script
     assert chained is None
 
 
+async def test_a_token_that_is_changed_goes_with_the_next_message() -> None:
+    tokens = [Secret("first"), None, Secret("second")]
+    async with gateway_at(202) as room:
+        gateway = replace(room.gateway, read_token=lambda: tokens.pop(0))
+        for _ in range(3):
+            await gateway.deliver(MESSAGE)
+    assert [sent.headers.get("Authorization") for sent in room.asked] == [
+        "Bearer first",
+        None,
+        "Bearer second",
+    ]
+
+
+async def test_a_certificate_that_no_known_authority_made_is_told_with_what_to_do() -> None:
+    fault = ssl.SSLCertVerificationError()
+    fault.verify_message = "unable to get local issuer certificate"
+
+    async def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError(f"cannot reach {request.url}") from fault
+
+    async with gateway_at(202) as room, httpx.AsyncClient(transport=httpx.MockTransport(refuse)) as client:
+        with pytest.raises(NotDelivered) as failed:
+            await replace(room.gateway, client=client).deliver(MESSAGE)
+    assert "certificate not trusted: unable to get local issuer certificate" in str(failed.value)
+    assert "SSL_CERT_FILE" in str(failed.value)
+    assert "url-key" not in str(failed.value)
+
+
 async def test_a_gateway_of_its_own_needs_no_more_than_its_address() -> None:
-    async with open_gateway("http://127.0.0.1:9/", None, SeededEntropy()) as gateway:
+    async with open_gateway("http://127.0.0.1:9/", lambda: None, SeededEntropy()) as gateway:
         assert not gateway.is_local
 
 

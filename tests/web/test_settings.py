@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostiary_core.model.records import Table, User
+from ostiary_core.model.secret import Secret
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_net.runtime.text_messages import Gateway, Outbox
 from ostiary_web.app.asgi_app import first_administrator_text, settings_or_exit
-from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.wiring import open_delivery
@@ -191,7 +192,9 @@ def test_a_secret_is_the_line_in_its_file(tmp_path: Path, given_by: str) -> None
         environment = {**GATEWAY, given_by: str(tmp_path)}
     settings = Settings.from_environment(environment)
     assert settings == replace(
-        Settings.from_environment({**GATEWAY, **secrets}), secret_files=settings.secret_files
+        Settings.from_environment({**GATEWAY, **secrets}),
+        secret_files=settings.secret_files,
+        sms_gateway_token_file=tmp_path / "SMS_GATEWAY_TOKEN",
     )
     assert set(settings.secret_files) == {tmp_path / name for name in secrets}
 
@@ -242,6 +245,26 @@ def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: P
     path.unlink()
     os.mkfifo(path)
     assert line(by_file).startswith(f"ostiary: {name}_FILE: '{path}' is no file; allowed: ")
+
+
+def test_a_secret_in_a_file_is_read_anew_and_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+    address, token = tmp_path / "address", tmp_path / "token"
+    address.write_text("postgresql://ostiary:first@db/ostiary\n")
+    token.write_text("first\n")
+    files = {"DATABASE_URL_FILE": str(address), "SMS_GATEWAY_TOKEN_FILE": str(token)}
+    settings = Settings.from_environment({**GATEWAY, **files})
+    database = settings.database
+    assert isinstance(database, PostgreSQLDatabase)
+    for content in ("first", "second"):
+        address.write_text(f"postgresql://ostiary:{content}@db/ostiary\n")
+        token.write_text(f"{content}\n")
+        assert database.read_password() == content
+        assert settings.read_gateway_token() == Secret(content)
+    for unusable in (b"", b"two\nlines", b"\xff"):
+        address.write_bytes(unusable)
+        token.write_bytes(unusable)
+        assert database.read_password() is None, "the one of the start"
+        assert settings.read_gateway_token() == Secret("first")
 
 
 # --- processors

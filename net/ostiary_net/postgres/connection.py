@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
@@ -120,6 +120,12 @@ class CommitDoubtful(psycopg.OperationalError):
     """The database committed, and warned: what it was asked to keep may be lost with this machine."""
 
 
+def password_of(read_password: Callable[[], str | None]) -> dict[str, str]:
+    """Return the password to connect with, where it is not the one in the address."""
+    password = read_password()
+    return {} if password is None else {"password": password}
+
+
 class BoundedConnection(Connection[Any]):
     """A connection that waits until a deadline at most, and logs why it cannot be made."""
 
@@ -163,6 +169,7 @@ class BoundedConnection(Connection[Any]):
         hosts: Hosts = named.pop("hosts")
         prepares: bool | None = named.pop("prepares")
         demand: Demand = named.pop("demand")
+        named |= password_of(named.pop("read_password"))
         # Of several hosts it is usual that some let nobody in, as they are standbys.
         reasons_of_one = reasons if len(hosts) == 1 else None
         connect_to_one = partial(cls._connect_to_one, conninfo, named, timelines, prepares, reasons_of_one)

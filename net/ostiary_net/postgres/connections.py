@@ -19,6 +19,7 @@ from ostiary_net.postgres.connection import (
     Demand,
     ReasonLog,
     Timelines,
+    password_of,
 )
 from ostiary_net.postgres.hosts import Hosts
 
@@ -43,12 +44,23 @@ these decides itself."""
 class Connections:
     """As many connections as there are callers at a time, up to a bound; any thread may borrow one."""
 
-    def __init__(self, conninfo: str, *, most: int, wait_seconds: float, prepares: bool | None) -> None:
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        most: int,
+        wait_seconds: float,
+        prepares: bool | None,
+        read_password: Callable[[], str | None] = lambda: None,
+    ) -> None:
         """`wait_seconds` bounds how long a caller waits for a connection while the database is away.
+
+        `read_password` is asked before each connection is made; None for the password in `conninfo`.
 
         `prepares` says whether statements are prepared; None for wherever no pooler is seen.
         """
         self._conninfo = conninfo
+        self._read_password = read_password
         named = conninfo_to_dict(conninfo)
         self._noticing: dict[str, Any] = {
             name: value for name, value in _NOTICING.items() if name not in named
@@ -69,6 +81,7 @@ class Connections:
                 "timelines": self._timelines,
                 "hosts": Hosts(named),
                 "prepares": prepares,
+                "read_password": read_password,
                 "demand": self._demand,
                 **self._noticing,
             },
@@ -91,7 +104,8 @@ class Connections:
         pause = first_pause = 0.05
         while True:
             try:
-                psycopg.connect(self._conninfo, connect_timeout=CONNECT_SECONDS, **self._noticing).close()
+                named = {**self._noticing, **password_of(self._read_password)}
+                psycopg.connect(self._conninfo, connect_timeout=CONNECT_SECONDS, **named).close()
                 break
             except psycopg.OperationalError as error:
                 if time.monotonic() + pause > until:

@@ -110,6 +110,7 @@ class PostgreSQLStore(SQLStore):
         start_seconds: float = 30.0,
         turn_seconds: float = 5.0,
         prepares: bool | None = None,
+        read_password: Callable[[], str | None] = lambda: None,
         opening: Opening = Opening.MAKES,
         tell_waiting: Callable[[str], None] = lambda reason: None,
     ) -> None:
@@ -124,6 +125,8 @@ class PostgreSQLStore(SQLStore):
         `prepares` says whether statements are prepared: by default wherever no pooler is seen. One that lends
         a connection for a transaction has to keep track of them, or they must not be.
 
+        `read_password` is asked before each connection is made; None for the password in `url`.
+
         With `keeps_time` the instants that callers hand in give way to the database's own; a simulation
         turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, one whose
         encoding has no room for every name, or where `opening` forbids what is missing.
@@ -135,7 +138,11 @@ class PostgreSQLStore(SQLStore):
         self._latest_lock = threading.Lock()
         self._memory = ServerMemory()
         self._connections = Connections(
-            url, most=most_connections, wait_seconds=wait_seconds, prepares=prepares
+            url,
+            most=most_connections,
+            wait_seconds=wait_seconds,
+            prepares=prepares,
+            read_password=read_password,
         )
         try:
             self._connections.open(start_seconds, tell_waiting)

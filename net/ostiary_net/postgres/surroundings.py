@@ -49,9 +49,9 @@ class Surroundings:
     """Whether something in front lends one connection of the database to several of ours, turn by turn."""
 
 
-def look_around(url: str) -> Surroundings:
+def look_around(url: str, password: str | None = None) -> Surroundings:
     """What stands around the database. Raises `psycopg.Error`."""
-    with _connect(url) as connection:
+    with _connect(url, password) as connection:
         with _transaction(connection) as process:
             rows = connection.execute(_STANDBYS).fetchall()
             seen = [
@@ -64,7 +64,7 @@ def look_around(url: str) -> Surroundings:
             ).fetchall()
             failing = connection.execute(_ARCHIVE).fetchall()
         # A pooler for each transaction lends what was given back last; one for each session keeps it.
-        with _connect(url) as second, _transaction(second) as other:
+        with _connect(url, password) as second, _transaction(second) as other:
             shares_connections = process == other
         return Surroundings(
             standbys=len(rows),
@@ -76,8 +76,10 @@ def look_around(url: str) -> Surroundings:
         )
 
 
-def _connect(url: str) -> Connection[Any]:
+def _connect(url: str, password: str | None) -> Connection[Any]:
     named: dict[str, Any] = {"connect_timeout": _CONNECT_SECONDS, "autocommit": True}
+    if password is not None:
+        named["password"] = password
     return psycopg.connect(url, prepare_threshold=None, **named)
 
 

@@ -14,6 +14,7 @@ No code, token or number is ever logged: a message that could not be sent is tol
 
 import json
 import os
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -80,7 +81,8 @@ class Gateway:
 
     client: httpx.AsyncClient
     url: str
-    token: Secret | None
+    read_token: Callable[[], Secret | None]
+    """Asked for each message, as it may be changed while the server runs."""
     entropy_source: EntropySource
     attempt_seconds: float = _ATTEMPT_SECONDS
     pause: Callable[[float], Awaitable[None]] = trio.sleep
@@ -88,8 +90,8 @@ class Gateway:
     async def deliver(self, message: TextMessage) -> None:
         """Post a message until it is accepted, refused for good, or tried often enough."""
         headers = {"Idempotency-Key": self.entropy_source.draw()[:16].hex()}
-        if self.token is not None:
-            headers["Authorization"] = f"Bearer {self.token.reveal()}"
+        if (token := await trio.to_thread.run_sync(self.read_token)) is not None:
+            headers["Authorization"] = f"Bearer {token.reveal()}"
         content = {"phone": message.phone, "purpose": message.purpose.value, "text": message.text}
         cause, pause_seconds = "", _FIRST_PAUSE_SECONDS
         for attempt in range(_ATTEMPTS):
@@ -104,7 +106,7 @@ class Gateway:
                 cause = "no answer in time"
                 continue
             except httpx.TransportError as error:
-                cause = type(error).__name__
+                cause = _certificate_fault(error) or type(error).__name__
                 continue
             if 200 <= status < 300:
                 return
@@ -125,16 +127,25 @@ class Gateway:
             return response.status_code, min(seconds, _LONGEST_PAUSE_SECONDS)
 
 
+def _certificate_fault(error: BaseException | None) -> str:
+    """Return what OpenSSL says is wrong with the gateway's certificate; empty for other errors."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"certificate not trusted: {error.verify_message} (SSL_CERT_FILE names authorities)"
+        error = error.__cause__ or error.__context__
+    return ""
+
+
 @asynccontextmanager
 async def open_gateway(
-    url: str, token: Secret | None, entropy_source: EntropySource
+    url: str, read_token: Callable[[], Secret | None], entropy_source: EntropySource
 ) -> AsyncIterator[Gateway]:
     """Open the gateway at `url`, with connections of its own.
 
     Redirects are not followed: a token goes to nobody else.
     """
     async with httpx.AsyncClient(timeout=_ATTEMPT_SECONDS, follow_redirects=False) as client:
-        yield Gateway(client, url, token, entropy_source)
+        yield Gateway(client, url, read_token, entropy_source)
 
 
 # --- the outbox

@@ -47,6 +47,15 @@ def persistent(store: PostgreSQLStore, events: Sequence[Event]) -> list[Decision
             continue
 
 
+def test_each_connection_is_made_with_the_password_of_its_time(address: str) -> None:
+    password = "first"
+    with PostgreSQLStore(address, read_password=lambda: password) as store:
+        for password in ("first", "second"):
+            with store._connections.lend() as connection:
+                assert connection.info.password == password
+                store._connections.distrust(connection)
+
+
 # --- who was first
 
 

@@ -19,7 +19,7 @@ def findings_around(database: PostgreSQLDatabase, prepares: bool | None) -> Iter
     from ostiary_net.postgres.surroundings import look_around
 
     try:
-        seen = look_around(database.url.reveal())
+        seen = look_around(database.url.reveal(), database.read_password())
     except Exception as error:
         values = {"error": type(error).__name__, "place": where_raised(error)[0]}
         yield Finding(Level.WARNING, "replication", "check.replication.unseen", values)

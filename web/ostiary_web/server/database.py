@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ostiary_core.model.secret import Secret
+from ostiary_web.server.secret_files import read_secret_file
 
 ALLOWED: Final = "sqlite:///PATH or postgresql://USER@HOST/DATABASE"
 
@@ -31,6 +32,24 @@ class PostgreSQLDatabase:
     url: Secret = field(repr=False)
     place: str
     """Host, port and name, for an operator."""
+    path: Path | None = None
+    """The file that the address was read from."""
+
+    def read_password(self) -> str | None:
+        """Read the password in the file anew; None for the one that the address had.
+
+        Whoever changes it need not start the server anew: connections are made with what the file has then.
+        """
+        if self.path is None:
+            return None
+        from psycopg import Error
+        from psycopg.conninfo import conninfo_to_dict
+
+        try:
+            password = conninfo_to_dict(read_secret_file(self.path).strip()).get("password")
+        except (Error, ValueError):  # it is gone, or just being written
+            return None
+        return None if password is None else str(password)
 
     def __str__(self) -> str:
         return f"postgresql://{self.place}"

@@ -4,7 +4,8 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, TypeVar
@@ -21,7 +22,7 @@ from ostiary_web.server import secret_files
 from ostiary_web.server.brand import LINKS_ALLOWED, NAMES_ALLOWED, Brand, load_logo, read_links, read_name
 from ostiary_web.server.brand_color import COLORS_ALLOWED, read_colors
 from ostiary_web.server.brand_logo import LOGOS_ALLOWED
-from ostiary_web.server.database import ALLOWED, Database, read_database
+from ostiary_web.server.database import ALLOWED, Database, PostgreSQLDatabase, read_database
 from ostiary_web.texts import LANGUAGES
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class Settings:
     revoke_on_code_replay: bool
     sms_gateway_url: str | None
     sms_gateway_token: Secret | None
+    sms_gateway_token_file: Path | None
     sms_outbox: Path
     log_level: str
     log_format: str
@@ -78,6 +80,14 @@ class Settings:
     """Where secrets were read from that were not given as text."""
     languages: Languages = LANGUAGES
     """Which the server speaks. No variable names them: by default all there are."""
+
+    def read_gateway_token(self) -> Secret | None:
+        """Read the gateway's token anew where a file has it; the one of the start where it has none now."""
+        if self.sms_gateway_token_file is not None:
+            with suppress(ValueError, SettingError):
+                text = secret_files.read_secret_file(self.sms_gateway_token_file).strip()
+                return _header_token("SMS_GATEWAY_TOKEN_FILE", text) or self.sms_gateway_token
+        return self.sms_gateway_token
 
     def __repr__(self) -> str:
         return f"Settings(bind={self.bind!r}, database={str(self.database)!r})"
@@ -114,7 +124,7 @@ class Settings:
                 token.setting, "is set without SMS_GATEWAY_URL", "only together with SMS_GATEWAY_URL"
             )
         return cls(
-            database=_database(database.setting, database.text.strip() or "sqlite:///data/ostiary.db"),
+            database=_database(database),
             database_prepared_statements={"auto": None, "on": True, "off": False}[
                 read("DATABASE_PREPARED_STATEMENTS", "auto", _one_of(("auto", "on", "off")))
             ],
@@ -142,6 +152,7 @@ class Settings:
             revoke_on_code_replay=read("REVOKE_ON_CODE_REPLAY", "false", _boolean),
             sms_gateway_url=None if gateway is None else read("SMS_GATEWAY_URL", "", _gateway_url),
             sms_gateway_token=_header_token(token.setting, token.text.strip()),
+            sms_gateway_token_file=token.path,
             sms_outbox=Path(text("SMS_OUTBOX") or data_dir / "sms-outbox.jsonl"),
             log_level=read("LOG_LEVEL", "info", _one_of(_LOG_LEVELS)),
             log_format=read("LOG_FORMAT", "console", _one_of(_LOG_FORMATS)),
@@ -190,12 +201,13 @@ def given_secret(environment: Mapping[str, str], name: str) -> GivenSecret:
     return GivenSecret(name, text)
 
 
-def _database(name: str, value: str) -> Database:
+def _database(given: GivenSecret) -> Database:
     """Of PostgreSQL it may hold a password, so a fault does not quote it."""
     try:
-        return read_database(value)
+        database = read_database(given.text.strip() or "sqlite:///data/ostiary.db")
     except ValueError as fault:
-        raise SettingError(name, str(fault), ALLOWED) from None
+        raise SettingError(given.setting, str(fault), ALLOWED) from None
+    return replace(database, path=given.path) if isinstance(database, PostgreSQLDatabase) else database
 
 
 def _bind(name: str, value: str) -> str:

@@ -143,6 +143,7 @@ def _opened(
                     opening=opening,
                     start_seconds=start_seconds,
                     prepares=settings.database_prepared_statements,
+                    read_password=settings.database.read_password,
                     tell_waiting=tell_waiting,
                 )
             except (OSError, psycopg.Error, SchemaError) as error:

@@ -89,7 +89,7 @@ async def open_delivery(
     if settings.sms_gateway_url is None:
         yield Outbox(settings.sms_outbox, run_sync)
         return
-    async with open_gateway(settings.sms_gateway_url, settings.sms_gateway_token, entropy_source) as gateway:
+    async with open_gateway(settings.sms_gateway_url, settings.read_gateway_token, entropy_source) as gateway:
         yield gateway
 
 
