@@ -58,7 +58,8 @@ def _array(kind: type, values: Iterable[SQLValue]) -> str:
     """Write values of one column as an array.
 
     As text, and not as a list for the driver: the type that it gives a list depends on what is in it, and a
-    statement is prepared anew for other types.
+    statement is prepared anew for other types. The driver would also write bytes as the setting
+    `standard_conforming_strings` has it, which a pooler changes from one transaction to the next.
     """
     write_element = _ELEMENTS[kind]
     return "{" + ",".join(["NULL" if value is None else write_element(value) for value in values]) + "}"
@@ -195,14 +196,15 @@ def fetch(ask: Ask, table: Table, identifiers: Collection[Any]) -> list[Record]:
     By access tokens in two, as one would look into two tables that may be distributed over machines.
     """
     if table is Table.ACCESS_TOKEN:
-        rows = ask(_SESSIONS_OF_ACCESS_TOKENS, [list(identifiers)])
+        rows = ask(_SESSIONS_OF_ACCESS_TOKENS, [_array(bytes, identifiers)])
         return fetch(ask, Table.SESSION, [session_id for (session_id,) in rows])
     layout = _LAYOUTS[table]
     # What cannot be in the database is not in it.
     possible = [identifier for identifier in identifiers if can_hold(identifier)]
     if not possible:
         return []
-    keys = [possible] if len(layout.key) == 1 else [list(parts) for parts in zip(*possible, strict=True)]
+    columns = [possible] if len(layout.key) == 1 else zip(*possible, strict=True)
+    keys = [_array(kind, column) for kind, column in zip(layout.key_kinds, columns, strict=True)]
     from_row = layout.codec.from_row
     return [from_row(row) for row in ask(layout.select, keys)]
 
@@ -213,7 +215,7 @@ def fetch_with_all(ask: Ask, table: Table, identifiers: Collection[Any]) -> list
     statement = _WITH_ALL.get(table)
     if statement is None:
         return fetch(ask, table, identifiers)
-    return JOINED[table].records(ask(statement, [list(identifiers)]))
+    return JOINED[table].records(ask(statement, [_array(bytes, identifiers)]))
 
 
 def write(connection: Connection[Any], changes: Iterable[Change], entries: Sequence[AuditEntry]) -> None:

@@ -224,12 +224,29 @@ class BoundedConnection(Connection[Any]):
             self._warnings = (*self._warnings, notice.message_primary or "a warning")
 
 
+_RELIED_ON: Final = {
+    "array_nulls": "on",  # rows come as arrays, with NULL in them
+    "standard_conforming_strings": "on",
+    "bytea_output": "hex",
+    "client_min_messages": "warning",  # a commit that may be lost is told of by one (`commit_surely`)
+    "lock_timeout": "0",  # whoever waits has a deadline of its own
+}
+"""What an administrator may have set otherwise for a role or a database, in the interest of other programs.
+The rest of what can be set is said in each statement, or makes no difference."""
+
+
 def _set_bounds(is_for_transaction: bool) -> str:
+    # Not for the encoding, which is said when a connection is made: no text could be exchanged before.
+    relied_on = ", ".join(
+        f"(SELECT set_config('{name}', '{value}', {is_for_transaction})"
+        f" WHERE current_setting('{name}', true) <> '{value}')"
+        for name, value in _RELIED_ON.items()
+    )
     return (
         f"SELECT set_config('statement_timeout', '{_STATEMENT_TIMEOUT_MS}', {is_for_transaction}),"
         f" set_config('idle_in_transaction_session_timeout', '{_IDLE_TIMEOUT_MS}', {is_for_transaction}),"
         f" (SELECT set_config('synchronous_commit', 'on', {is_for_transaction})"
-        " WHERE current_setting('synchronous_commit') = 'off')"
+        f" WHERE current_setting('synchronous_commit') = 'off'), {relied_on}"
     )
 
 

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
+from urllib.parse import quote
 
 import psycopg
 import pytest
 
+from ostiary_core import MemoryStore
 from ostiary_core.conformance import check_store
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.postgres import PostgreSQLStore
@@ -22,6 +25,7 @@ from tests.core.story import START
 from tests.localhost import free_port
 from tests.net.postgres.cluster import Cluster
 from tests.net.rooms import registered
+from tests.net.store.lives import live
 from tests.net.store.stores import OpenStore
 from tests.net.store.test_conformance import Bench
 
@@ -119,3 +123,45 @@ def test_turns_of_several_instances_share_connections_and_leave_them_as_they_wer
     with psycopg.connect(address, autocommit=True) as stranger:
         assert stranger.execute(settings).fetchall() == []
         assert stranger.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
+
+
+OTHERS: Final = {
+    "array_nulls": "off",
+    "backslash_quote": "off",
+    "bytea_output": "escape",
+    "client_min_messages": "error",
+    "datestyle": "SQL,DMY",
+    "default_transaction_deferrable": "on",
+    "default_transaction_isolation": "serializable",
+    "extra_float_digits": "-15",
+    "intervalstyle": "sql_standard",
+    "lock_timeout": "1",
+    "standard_conforming_strings": "off",
+    "synchronous_commit": "off",
+    "timezone": "Asia/Shanghai",
+    "transform_null_equals": "on",
+}
+"""What an administrator may set for a role or a database, in the interest of other programs."""
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_setting_of_an_address_changes_what_becomes_of_anybody(name: str, address: str) -> None:
+    require_same_life(f"{address}{quote(f' -c {name}={OTHERS[name]}')}")
+
+
+def test_no_settings_of_a_role_change_what_becomes_of_anybody_behind_a_pooler(pooler: Pooler) -> None:
+    for name, value in OTHERS.items():
+        pooler.cluster.execute(f"ALTER ROLE ostiary SET {name} = '{value}'")
+    try:
+        require_same_life(pooler.made_database())
+    finally:
+        pooler.cluster.execute("ALTER ROLE ostiary RESET ALL")
+
+
+def require_same_life(address: str) -> None:
+    expected = [decision for _, decision in live(MemoryStore())]
+    with PostgreSQLStore(address, keeps_time=False) as store:
+        assert [decision for _, decision in live(store)] == expected
+        # So that a warning of a commit is seen, and nobody gives up a lock that is about to be free.
+        asked = "SELECT current_setting('client_min_messages'), current_setting('lock_timeout')"
+        assert store._find(lambda reading: reading.execute(asked, ())) == [("warning", "0")]

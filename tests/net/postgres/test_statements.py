@@ -45,7 +45,7 @@ OF_A_CONNECTION: Final = "SELECT set_config('statement_timeout'"
 FUNCTIONS: Final = {
     *("coalesce", "count", "extract", "cast", "sum", "min", "max", "lower", "position", "unnest"),
     *("clock_timestamp", "current_setting", "pg_is_in_recovery", "set_config"),
-    *("concat", "current_database", "inet_server_addr", "inet_server_port"),
+    *("concat", "current_database", "has_table_privilege", "inet_server_addr", "inet_server_port"),
 }
 MISSING_SOMEWHERE: Final = (
     *(
