@@ -19,7 +19,7 @@ from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT, read_c
 from ostiary_core.events.event import ClientEvent
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import FieldChange, changes_between
+from ostiary_core.model.changes import FieldChange, asked_of_row, changes_between, values_of
 from ostiary_core.model.decision import Decision, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, merge_edits
@@ -93,8 +93,10 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
     client_id = event.fields.get("clientId")
     stored = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and stored is not None and stored.deleted_at is None:
-        if read_client_fields(event.fields, stored) != read_client_fields({}, stored):
-            changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=event.fields)
+        own = {"clientId": stored.client_id, "id": stored.client_id, "builtIn": stored.built_in}
+        asked = asked_of_row(CLIENT_FIELDS, stored, event.fields, own)
+        if asked and read_client_fields(asked, stored) != stored:
+            changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=asked)
             return change(changed, snapshot, now)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
         who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
@@ -115,7 +117,8 @@ def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapsho
 def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
     stored already change nothing."""
-    asked = merge_edits(event.fields, event.shown, lambda given: read_client_fields(given, client))
+    stored = values_of(CLIENT_FIELDS, client)
+    asked = merge_edits(event.fields, event.shown, stored, lambda given: read_client_fields(given, client))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
     read = read_client_fields(asked, client)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from ostiary_core.model.fields import differing_fields
+from ostiary_core.model.fields import Fields, differing_fields
 
 R = TypeVar("R")
 
@@ -50,6 +50,18 @@ class RecordField(Generic[R]):
 def values_of(declared: Iterable[RecordField[R]], record: R | None) -> dict[str, Value]:
     """The values of the declared fields, unmasked; all of them None where there is no record."""
     return {field.name: None if record is None else field.read(record) for field in declared}
+
+
+def asked_of_row(
+    declared: Iterable[RecordField[R]], stored: R, fields: Fields, own: Fields
+) -> dict[str, object]:
+    """The fields of a row that say something else than what stands in `stored`.
+
+    `own` has what is said of the record beside its declared fields, and cannot be changed. Values are
+    compared, not what the rules make of them: of two that the rules refuse they make the same.
+    """
+    stands = {**values_of(declared, stored), **own}
+    return {name: fields[name] for name in differing_fields(stands, fields)}
 
 
 def changes_between(

@@ -188,24 +188,31 @@ def _are_same(one: object, other: object, *, in_any_order: bool) -> bool:
 
 
 def merge_edits(
-    fields: Fields, shown: Fields | None, read: Callable[[Fields], object]
+    fields: Fields, shown: Fields | None, stored: Fields, read: Callable[[Fields], object]
 ) -> Fields | tuple[FieldFault, ...]:
     """Return the fields to change; where others changed the same ones meanwhile, the conflicts instead.
 
     A form sends every field it has, also those that nobody touched: one that is sent as it was shown is left
     as it stands, and so a change undoes nothing that others changed since its author saw the record.
 
-    `shown` is what the caller saw of them, None where nothing is said of it: then all are asked for. `read`
-    says what the record would be with some fields replaced, by which a value that is shown is compared with
-    what stands: however it is spelled, and whether or not it still may be.
+    `shown` is what the caller saw of them, None where nothing is said of it: then all are asked for. `stored`
+    is what stands. `read` says what the record would be with some fields replaced, by which a value is
+    compared with what stands however it is spelled; of a record that breaks the rules of today it gives
+    faults, which are the same whatever the value is.
     """
     if shown is None:
         return fields
     asked = {name: fields[name] for name in differing_fields(shown, fields)}
-    stored = read({})
+    as_it_is = read({})
+
+    def stands(name: str, value: object) -> bool:
+        if not differing_fields(stored, {name: value}):
+            return True
+        return not isinstance(as_it_is, tuple) and read({name: value}) == as_it_is
+
     faults = tuple(
         FieldFault(name, Why.CHANGED_MEANWHILE)
         for name, value in asked.items()
-        if name in shown and stored not in (read({name: shown[name]}), read({name: value}))
+        if name in shown and not stands(name, shown[name]) and not stands(name, value)
     )
     return faults or asked

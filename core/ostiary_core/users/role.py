@@ -17,7 +17,7 @@ from typing import Final
 from ostiary_core import events as e
 from ostiary_core.events.event import RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import RecordField, changes_between
+from ostiary_core.model.changes import RecordField, asked_of_row, changes_between, values_of
 from ostiary_core.model.decision import Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule, merge_edits
@@ -92,7 +92,8 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
 @require_permission(Permission.ROLE_UPDATE, _find_changeable)
 def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Change a role's name or permissions; its holders have them from their next request on."""
-    asked = merge_edits(event.fields, event.shown, lambda given: _read(given, role))
+    stored = values_of(ROLE_FIELDS, role)
+    asked = merge_edits(event.fields, event.shown, stored, lambda given: _read(given, role))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
     read = _read(asked, role)
@@ -114,8 +115,10 @@ def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decis
     stored = snapshot.role(code) if isinstance(code, str) else None
     if event.replace and stored is not None:
         as_shown = replace(stored, permissions=permissions_in(stored))
-        if _read(event.fields, as_shown) != _read({}, as_shown):
-            changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=event.fields)
+        own = {"code": stored.role_id, "id": stored.role_id, "builtIn": stored.built_in}
+        asked = asked_of_row(ROLE_FIELDS, as_shown, event.fields, own)
+        if asked and _read(asked, as_shown) != as_shown:
+            changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=asked)
             return change(changed, snapshot, now)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
         who = check_permission(event.caller, Permission.ROLE_UPDATE, snapshot, now)

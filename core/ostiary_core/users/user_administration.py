@@ -19,7 +19,7 @@ from typing import Final
 from ostiary_core import events as e
 from ostiary_core.events.event import AccountEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import changes_between
+from ostiary_core.model.changes import asked_of_row, changes_between, values_of
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule, merge_edits
@@ -107,7 +107,10 @@ def change(
 ) -> Decision:
     """Change the fields of an account. Another telephone number ends what the user has open; values that are
     stored already change nothing."""
-    asked = merge_edits(event.fields, event.shown, lambda given: read_user_fields(given, user, policy))
+    stored = values_of(USER_FIELDS, user)
+    asked = merge_edits(
+        event.fields, event.shown, stored, lambda given: read_user_fields(given, user, policy)
+    )
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
     faults = tuple(fault for fault in event.faults if fault.path in asked)
@@ -145,24 +148,23 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: 
         who = check_permission(event.caller, Permission.USER_UPDATE, snapshot, now)
         if isinstance(who, Why):
             return refused(who)
-        given = {"password": event.password_hash, "passwordHash": event.foreign_hash}
-        unfit = (
-            *(
-                FieldFault(path, FieldRule.IMMUTABLE)
-                for path in given
-                if given[path] not in (None, user.password_hash)
-            ),
-            *(fault for fault in event.faults if fault.path in given),
+        # A password is not changed here. A hash, which only an import sets, is left as it is: so a file can
+        # come once more when some people have signed in, and been given one of our own (READINGS 50).
+        unfit = tuple(
+            fault
+            for fault in event.faults
+            if fault.path == "password" or fault.rule is FieldRule.PASSWORD_TWICE
         )
+        if event.password_hash not in (None, user.password_hash):
+            unfit = (FieldFault("password", FieldRule.IMMUTABLE),)
         if unfit:
             return Decision(Refused(Why.FIELDS_INVALID, unfit))
-        as_it_is = read_user_fields({}, user, policy)
-        if read_user_fields(event.fields, user, policy, event.faults) == as_it_is:
+        asked = asked_of_row(USER_FIELDS, user, event.fields, {"id": user.user_id})
+        faults = tuple(fault for fault in event.faults if fault.path in asked)
+        if not asked or read_user_fields(asked, user, policy, faults) == user:
             # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
             return Decision(Done())
-        changed = e.UserChanged(
-            caller=event.caller, user_id=user.user_id, fields=event.fields, faults=event.faults
-        )
+        changed = e.UserChanged(caller=event.caller, user_id=user.user_id, fields=asked, faults=faults)
         return change(changed, snapshot, now, policy)
     # Whoever brings their password need not choose another one.
     brought = {} if event.foreign_hash is None else {"mustChangePassword": False}

@@ -89,7 +89,7 @@ def read_user_fields(
     if timezone is not None and not is_timezone_name(timezone):
         reader.fault("timezone", FieldRule.TIMEZONE)
     for fault in outside:
-        reader.fault(fault.path, fault.rule)
+        reader.fault(fault.path, fault.rule, fault.choices)
     return reader.faults or replace(
         stored,
         username=username,

@@ -153,7 +153,7 @@ def test_a_sheet_goes_out_and_comes_in_again(visit: Visit, tmp_path: Path) -> No
     visitor.press("Import")
     visitor.page.set_input_files("#file", sheet)
     visitor.press("Import")
-    assert "rows.2" in visitor.text, "what is there already is a mistake where only adding was asked for"
+    assert "Row 2" in visitor.text, "what is there already is a mistake where only adding was asked for"
     visitor.page.set_input_files("#file", sheet)
     visitor.page.check("input[value=upsert]")
     visitor.press("Import")

@@ -34,6 +34,7 @@ _VARIABLE: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
 _VARIABLES: Final = {
     "client_id": "The client.",
     "record_id": "The record.",
+    "run_id": "The import.",
     "session_id": "The session.",
     "user_id": "The user.",
 }
@@ -104,6 +105,8 @@ class Operation:
     data: Any = None
     """The type of what a success has in the envelope."""
     status: int = 200
+    begun: Any = None
+    """The type of what an answer has in the envelope where the work goes on after it (202)."""
     refusals: tuple[Why, ...] = ()
     """Those that do not follow from anything above, nor from the route."""
     replies: Mapping[int, Reply] | None = None
@@ -182,21 +185,29 @@ def describe_parameters(path: str, others: Iterable[Json], schemas: Schemas) -> 
 def _responses(operation: Operation, whys: Iterable[Why], schemas: Schemas) -> dict[str, Json]:
     replies: dict[int, Json] = {}
     if operation.replies is None:
-        envelope = {
-            "type": "object",
-            "properties": {"code": {"const": 0}, "msg": {"const": "ok"}, "data": schemas.of(operation.data)},
-            "required": ["code", "msg", "data"],
-            "additionalProperties": False,
-        }
-        replies[operation.status] = _reply(Reply(_outcome(operation.data), envelope), schemas)
+        succeeded = Reply(_outcome(operation.data), _envelope(operation.data, schemas))
+        replies[operation.status] = _reply(succeeded, schemas)
     else:
         replies |= {status: _reply(reply, schemas) for status, reply in operation.replies.items()}
+    if operation.begun is not None:
+        where = {"Location": "Where to ask how far it is."}
+        goes_on = Reply(_outcome(operation.begun), _envelope(operation.begun, schemas), headers=where)
+        replies[202] = _reply(goes_on, schemas)
     by_status: dict[int, list[Why]] = {}
     for why in dict.fromkeys((*whys, Why.REQUEST_MALFORMED, Why.INTERNAL_ERROR)):
         by_status.setdefault(MEANINGS[why].status, []).append(why)
     for status, several in by_status.items():
         replies.setdefault(status, _refusal(status, several, schemas))
     return {str(status): replies[status] for status in sorted(replies)}
+
+
+def _envelope(data: Any, schemas: Schemas) -> Json:
+    return {
+        "type": "object",
+        "properties": {"code": {"const": 0}, "msg": {"const": "ok"}, "data": schemas.of(data)},
+        "required": ["code", "msg", "data"],
+        "additionalProperties": False,
+    }
 
 
 def _outcome(data: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from ostiary_core.model.why import Why
-from ostiary_web.api.resources.imports import Imported
+from ostiary_web.api.resources.imports import Imported, ImportRun
 from ostiary_web.api.resources.records import MOST_AT_ONCE
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.routes import MOST_OPTIONS, Deleted, Option
@@ -80,6 +80,7 @@ def convention(
             f"`{resource.permissions.update.value}` as well.",
             body=Body({"file": FILE, "mode": Literal["insert", "upsert"]}, MULTIPART),
             data=Imported,
+            begun=None if resource.takes_hash is None else ImportRun,
             refusals=(*_CHANGING, Why.TOO_MANY_REQUESTS),
         ),
         f"POST {path}/batch-delete": Operation(
@@ -101,6 +102,15 @@ def convention(
             f"delete{one}", "Delete a record", refusals=(*_CHANGING, Why.MEDIA_TYPE_UNSUPPORTED)
         ),
     }
+    if resource.takes_hash is not None:
+        operations[f"GET {path}/import/{{run_id}}"] = Operation(
+            f"show{one}sImport",
+            "How far an import of one's own is that goes on after its request",
+            description="One that was refused is answered as its request would have been. It is forgotten "
+            "after an hour.",
+            data=ImportRun,
+            refusals=(*_CHANGING, Why.FIELDS_INVALID),
+        )
     if resource.switch is not None:
         operations[f"PUT {path}/{{record_id}}/enabled"] = Operation(
             f"enable{one}",

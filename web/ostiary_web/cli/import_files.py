@@ -17,8 +17,9 @@ import msgspec
 
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_web.api.resources.fields import ListView
-from ostiary_web.api.resources.imports import LONGEST_IMPORT, SheetRows, read_objects, read_rows
+from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.api.resources.resource import Fields
+from ostiary_web.api.resources.sheet_rows import SheetRows, read_objects, read_rows
 from ostiary_web.sheets.cells import MOST_COLUMNS, MOST_ROWS, BadCell, Cell, Row, Sheet
 from ostiary_web.sheets.reading import read_sheet
 from ostiary_web.texts import LANGUAGES
@@ -111,7 +112,7 @@ def _read_json_lines(path: Path, content: bytes) -> SheetRows:
     if 0 < len(rows) <= MOST_ROWS:
         return read_objects(rows)
     rule = FieldRule.SHEET_TOO_LARGE if rows else FieldRule.SHEET_EMPTY
-    return SheetRows(by_number={}, faults=(FieldFault("file", rule),))
+    return SheetRows(by_number={}, faults=(FieldFault("file", rule),), headings={})
 
 
 def _json_objects(path: Path, text: str) -> Iterator[tuple[int, Fields]]:

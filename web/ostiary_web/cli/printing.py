@@ -99,8 +99,9 @@ class Printer:
             padded = (_padded(cell, width) for cell, width in zip(row, widths, strict=True))
             print_text(_GAP.join(padded).rstrip())
 
-    def refused(self, reply: Refused) -> NoReturn:
-        """The words of the envelope on standard error, and the end of the process."""
+    def refused(self, reply: Refused, place: Callable[[str], str] = str) -> NoReturn:
+        """The words of the envelope on standard error, and the end of the process. A person is told of each
+        fault its `place`, by what its path is."""
         code, text = MEANINGS[reply.why].code, text_of(reply.why, self.language)
         errors = [{"path": fault.path, "msg": field_text(fault, self.language)} for fault in reply.faults]
         if self.for_scripts:
@@ -108,7 +109,7 @@ class Printer:
         else:
             tell(f"ostiary: {code} {text}")
             for error in errors:
-                tell(escape_controls(f"  {error['path']} {error['msg']}"))
+                tell(escape_controls(f"  {place(error['path'])} {error['msg']}"))
         sys.exit(REFUSED)
 
     def _cell(self, value: object) -> str:

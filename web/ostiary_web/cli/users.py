@@ -1,6 +1,7 @@
 """`ostiary user …`: the accounts of the backend."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,12 +23,20 @@ from ostiary_core.texts import Language
 from ostiary_core.users.user_fields import new_password_faults
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_web.api.resources.fields import as_json
-from ostiary_web.api.resources.imports import REPLACES, import_rows
+from ostiary_web.api.resources.imports import (
+    MOST_HASHED_IN_A_REQUEST,
+    REPLACES,
+    Imported,
+    count_hashes,
+    import_rows,
+)
+from ostiary_web.api.resources.sheet_rows import SheetRows, place_in_sheet
 from ostiary_web.api.resources.users import RESOURCE
 from ostiary_web.cli.arguments import LanguageTag
 from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
 from ostiary_web.cli.import_files import read_import_file
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
+from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.first_administrator import reset_password_command
 from ostiary_web.server.secret_files import UNSEEN_MARK, has_unseen_mark
 
@@ -50,6 +59,7 @@ _IMPORTED: Final[Labels] = {
     "created": "command.import.created",
     "updated": "command.import.updated",
     "unchanged": "command.import.unchanged",
+    "hashesLeft": "command.import.hashes_left",
 }
 
 
@@ -124,10 +134,31 @@ def import_users(printer: Printer, file: Path, mode: str) -> None:
     2000 rows are imported at a time.
     """
     rows = read_import_file(file, RESOURCE.list_view)
-    if rows.faults:
-        raise invalid(*rows.faults)
-    done = run(lambda context: import_rows(context, RESOURCE, rows.by_number, replace=REPLACES[mode]))
+    try:
+        if rows.faults:
+            raise invalid(*rows.faults)
+        done = _import(printer, rows, replace=REPLACES[mode])
+    except RequestRefused as refusal:
+        place = partial(
+            place_in_sheet, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
+        )
+        printer.refused(refusal.reply, place)
     printer.record(msgspec.to_builtins(done), _IMPORTED)
+
+
+def _import(printer: Printer, rows: SheetRows, *, replace: bool) -> Imported:
+    """Import rows, with a bar that says how far their passwords are where these take a while."""
+    with click.progressbar(
+        length=len(rows.by_number),
+        label=printer.text("command.import.preparing"),
+        file=sys.stderr,
+        hidden=count_hashes(RESOURCE, rows) <= MOST_HASHED_IN_A_REQUEST or printer.for_scripts,
+    ) as bar:
+        return run(
+            lambda context: import_rows(
+                context, RESOURCE, rows.by_number, replace=replace, prepared=partial(bar.update, 1)
+            )
+        )
 
 
 @user.command("list")

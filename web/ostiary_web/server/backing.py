@@ -11,6 +11,7 @@ from ostiary_net.runtime.text_messages import TextMessages
 from ostiary_net.turns.service import Service
 from ostiary_web.server.checks import SelfCheck
 from ostiary_web.server.first_administrator import NewAdministrator, UnusedAdministrator
+from ostiary_web.server.import_runs import ImportRuns
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.submissions import Submissions
@@ -30,6 +31,7 @@ class Backing:
     files: Files
     read_sheet: ReadSheet
     submissions: Submissions
+    import_runs: ImportRuns
     readiness: Readiness
     self_check: SelfCheck
     started_at: Instant

@@ -38,6 +38,7 @@ from ostiary_net.upkeep.sweeping import Purge, sweep
 from ostiary_web.server.backing import Backing
 from ostiary_web.server.checks import SelfCheck, find_all
 from ostiary_web.server.first_administrator import ensure_administrator
+from ostiary_web.server.import_runs import ImportRuns
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.restored import MarkedStore, keep_mark, refuse_restored
 from ostiary_web.server.settings import SettingError, Settings
@@ -179,6 +180,13 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
             files=Files(settings.data_dir / "files", entropy_source=entropy_source, run_sync=around.run_sync),
             read_sheet=around.read_sheet,
             submissions=Submissions(clock),
+            import_runs=ImportRuns(
+                settings.data_dir / "imports",
+                clock=clock,
+                entropy_source=entropy_source,
+                nursery=nursery,
+                run_sync=around.run_sync,
+            ),
             readiness=Readiness(check_ready),
             self_check=SelfCheck(partial(find_all, settings, store, clock), around.run_sync),
             started_at=clock.now(),

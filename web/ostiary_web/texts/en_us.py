@@ -199,6 +199,15 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.import_upsert": "are changed to what the sheet says",
         "page.import_template": "Template",
         "page.import_done": "{created} added, {updated} changed, {unchanged} unchanged.",
+        "page.import_hashes_left": "Password hashes of people there are were left as they were: {number}.",
+        "page.import_running": (
+            "{prepared} of {rows} rows are prepared. Nothing is added before all of them are; this page "
+            "looks again by itself, and the import goes on without it."
+        ),
+        "page.import_lost": (
+            "The server that this import ran on is gone, after {prepared} of {rows} rows. Either nothing was "
+            "imported or everything: look at the list, and import the sheet again if it is not there."
+        ),
         "page.people_left_out": (
             "{count} people fit, and the list is of the first {most} of them. Type more of the name or the "
             "number."
@@ -581,6 +590,11 @@ LANGUAGE: Final = ENGLISH.extended(
         "sheet.column": "Column",
         "sheet.name": "Name in the interface",
         "sheet.note": "What it takes",
+        "sheet.fault": "{place}: {fault}",
+        "sheet.place.row": "Row {row}",
+        "sheet.place.cell": "Row {row}, {heading}",
+        "sheet.place.column": "Column {letters}",
+        "sheet.place.file": "The file",
         "kind.login": "Sign-in",
         "kind.oauth": "Authorization",
         # --- what a role can allow
@@ -714,6 +728,8 @@ LANGUAGE: Final = ENGLISH.extended(
         "command.import.created": "Registered",
         "command.import.updated": "Changed",
         "command.import.unchanged": "Left as they were",
+        "command.import.hashes_left": "Password hashes left as they were",
+        "command.import.preparing": "Preparing",
         "command.backup.file": "file",
         "command.backup.bytes": "bytes",
         "command.restore.ended": "clients whose sessions ended",

@@ -168,6 +168,14 @@ LANGUAGE: Final = CHINESE.extended(
         "page.import_upsert": "按表格内容更新",
         "page.import_template": "下载模板",
         "page.import_done": "新增 {created} 条，更新 {updated} 条，未变 {unchanged} 条。",
+        "page.import_hashes_left": "已有用户的密码哈希保持不变：{number} 个。",
+        "page.import_running": (
+            "已准备 {prepared} / {rows} 行。全部准备好后一次性导入；本页会自动刷新，关闭页面不影响导入。"
+        ),
+        "page.import_lost": (
+            "执行此次导入的服务器已停止，当时已准备 {prepared} / {rows} 行。数据要么全部导入，要么完全没有："
+            "请查看列表，若不存在请重新导入。"
+        ),
         "page.people_left_out": "有 {count} 人符合，列表只包含其中前 {most} 人。请输入更完整的姓名或号码。",
         "page.working": "处理中…",
         "page.stands_now": "当前值：{value}。再次保存将覆盖它。",
@@ -419,6 +427,11 @@ LANGUAGE: Final = CHINESE.extended(
         "sheet.column": "列",
         "sheet.name": "接口字段",
         "sheet.note": "说明",
+        "sheet.fault": "{place}：{fault}",
+        "sheet.place.row": "第 {row} 行",
+        "sheet.place.cell": "第 {row} 行“{heading}”",
+        "sheet.place.column": "{letters} 列",
+        "sheet.place.file": "文件",
         "kind.login": "登录",
         "kind.oauth": "授权",
         # --- what a role can allow
@@ -541,6 +554,8 @@ LANGUAGE: Final = CHINESE.extended(
         "command.import.created": "新建",
         "command.import.updated": "更新",
         "command.import.unchanged": "未变",
+        "command.import.hashes_left": "保持不变的密码哈希",
+        "command.import.preparing": "准备中",
         "command.backup.file": "文件",
         "command.backup.bytes": "字节",
         "command.restore.ended": "已结束会话的客户端数",

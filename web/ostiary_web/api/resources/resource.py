@@ -75,6 +75,8 @@ class Resource(Generic[T, V]):
     delete: Callable[[SignedIn, str], AdministrationEvent]
     import_row: Callable[[ImportContext, Fields, bool], Awaitable[AdministrationEvent]]
     """A row of a sheet; the last argument says whether it may replace what stands."""
+    takes_hash: Callable[[Fields], bool] | None = None
+    """Whether a row of a sheet has a password that is hashed; None where no record has one."""
     is_own: Callable[[str, Fields], bool] = lambda username, fields: False
     """Whether a row of a sheet is the account of the caller, whose user name is given."""
     switch: Switch | None = None

@@ -6,6 +6,7 @@ GET    /x/export           a sheet of the list         list
 GET    /x/import-template  an empty sheet to fill in   create
 POST   /x                  a new record                create
 POST   /x/import           a sheet of records          create (and update, for rows that are there)
+GET    /x/import/:id       how far an import is        create; where records have passwords
 POST   /x/batch-delete     several records             delete
 GET    /x/:id              one record                  list
 PUT    /x/:id              some of its fields          update
@@ -25,7 +26,7 @@ from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.resources.exports import answer_export, answer_template
-from ostiary_web.api.resources.imports import take_sheet
+from ostiary_web.api.resources.imports import answer_import, read_run, take_sheet
 from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_narrowing
 from ostiary_web.api.resources.records import (
@@ -115,7 +116,14 @@ def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
 
     @routes.post(f"{resource.path}/import", gate=require_permission(may.create))
     async def import_sheet(context: RequestContext) -> Response:
-        return context.success(await take_sheet(context, resource))
+        return answer_import(context, resource, await take_sheet(context, resource))
+
+    if resource.takes_hash is None:
+        return
+
+    @routes.get(f"{resource.path}/import/<run_id>", gate=require_permission(may.create))
+    async def import_run(context: RequestContext, run_id: str) -> Response:
+        return context.success(await read_run(context, resource, run_id))
 
 
 def _add_switch(routes: GatedRoutes, resource: Resource[T, V]) -> None:

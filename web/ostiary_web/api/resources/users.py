@@ -197,6 +197,7 @@ RESOURCE: Final = Resource(
         disable=lambda who, user_id: UserDisabled(caller=who, user_id=user_id),
     ),
     import_row=_imported,
+    takes_hash=lambda fields: bool(fields.get(_PASSWORD)),
     is_own=_is_own,
     known=_known,
     revision=lambda user: user.revision,

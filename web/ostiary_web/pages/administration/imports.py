@@ -1,19 +1,27 @@
-"""Importing a sheet of records as a page: all of it or nothing, with every bad row named."""
+"""Importing a sheet of records as a page: all or nothing, and what is wrong is named as the sheet does."""
 
-from typing import Any
+from typing import Any, Final
 
 from quart import Response
 
 from ostiary_core.http.envelope import field_text
-from ostiary_core.model.reply import Refused
 from ostiary_web.api.resources.exports import answer_template
-from ostiary_web.api.resources.imports import Imported, take_sheet
+from ostiary_web.api.resources.imports import (
+    Imported,
+    ImportRun,
+    SheetRefused,
+    read_run,
+    take_sheet,
+)
 from ostiary_web.api.resources.resource import Resource
+from ostiary_web.api.resources.sheet_rows import place_in_sheet
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.way_back import HOME
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
+
+_LOOKS_AGAIN_SECONDS: Final = "2"
 
 
 def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> None:
@@ -31,10 +39,29 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
     @routes.post(f"{place}/import", gate=gate)
     async def take_import(page: PageContext) -> Response:
         try:
-            done = await take_sheet(page.request, resource)
+            made = await take_sheet(page.request, resource)
         except RequestRefused as refusal:
-            return await _form(page, resource, place, refused=refusal.reply)
-        return await _form(page, resource, place, done=done)
+            return await _form(page, resource, place, refusal=refusal)
+        if isinstance(made, ImportRun):
+            return page.redirect(f"{place}/import/{made.id}")
+        return await _form(page, resource, place, done=made)
+
+    if resource.takes_hash is None:
+        return
+
+    @routes.get(f"{place}/import/<run_id>", gate=gate)
+    async def show_run(page: PageContext, run_id: str) -> Response:
+        try:
+            run = await read_run(page.request, resource, run_id)
+        except SheetRefused as refusal:
+            return await _form(page, resource, place, refusal=refusal)
+        if isinstance(run.imported, Imported):
+            return await _form(page, resource, place, done=run.imported)
+        response = await _form(page, resource, place, run=run)
+        if run.state == "running":
+            # The browser looks again by itself, with or without scripts.
+            response.headers["Refresh"] = _LOOKS_AGAIN_SECONDS
+        return response
 
 
 async def _form(
@@ -42,20 +69,31 @@ async def _form(
     resource: Resource[Any, Any],
     place: str,
     *,
-    refused: Refused | None = None,
+    refusal: RequestRefused | None = None,
     done: Imported | None = None,
+    run: ImportRun | None = None,
 ) -> Response:
+    refused = None if refusal is None else refusal.reply
+    headings = refusal.headings if isinstance(refusal, SheetRefused) else {}
     faults = () if refused is None else refused.faults
     return await render(
         page,
         "administration/import.html",
         place=place,
         refused=refused,
-        faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
+        faults=[
+            page.text(
+                "sheet.fault",
+                place=place_in_sheet(fault.path, headings, resource.list_view, page.language),
+                fault=field_text(fault, page.language),
+            )
+            for fault in faults
+        ],
         heading=page.text(
             "page.of", action=page.text("page.import"), name=resource.list_view.title(page.language)
         ),
         back=place if page.may(resource.permissions.list) else HOME,
         template_address=f"{place}/import-template",
         done=done,
+        run=run,
     )

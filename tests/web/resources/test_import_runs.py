@@ -1,0 +1,173 @@
+"""An import of more passwords than a request has time for goes on after it; all of it is done, or nothing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+from ostiary_core.model.permissions import Permission
+from ostiary_web.api.resources.imports import MOST_HASHED_IN_A_REQUEST
+from tests.web.callers import Api, forms_in
+from tests.web.conftest import Serve
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.holders import holder_of
+from tests.web.resources.sheets import SHEET, sheet_of
+from tests.web.served import Served
+
+USERS = "/api/iam/users"
+MANY = MOST_HASHED_IN_A_REQUEST + 10
+
+
+class Hashing:
+    """Passwords of one server, which are hashed only as far as a test lets them."""
+
+    def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._hash = served.backing.passwords.hash
+        self._allowed = trio.Semaphore(0)
+        self.served = served
+        monkeypatch.setattr(served.backing.passwords, "hash", self._wait_and_hash)
+
+    def let(self, number: int) -> None:
+        for _ in range(number):
+            self._allowed.release()
+
+    async def _wait_and_hash(self, password: str) -> str:
+        await self._allowed.acquire()
+        return await self._hash(password)
+
+
+@pytest.fixture
+async def hashing(
+    served: Served, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> Hashing:
+    return Hashing(served, monkeypatch)
+
+
+def people(number: int = MANY, **last: Any) -> list[Sequence[Any]]:
+    """A sheet of so many, the last of them with other fields."""
+    rows = [{"username": f"u{each}", "name": f"U {each}", "phone": None} for each in range(number)]
+    rows[-1] |= last
+    headings = ["username", "Name", "Telephone", "password"]
+    return [headings, *([*row.values(), "a good password"] for row in rows)]
+
+
+async def imported(api: Api, sheet: list[Sequence[Any]], mode: str = "insert") -> httpx.Response:
+    file = ("PEOPLE.XLSX", sheet_of(sheet), SHEET)
+    return await api.call("POST", f"{USERS}/import", files={"file": file}, data={"mode": mode})
+
+
+async def ended(api: Api, address: str) -> httpx.Response:
+    """What is answered in the end."""
+    while True:
+        answer = await api.call("GET", address)
+        if answer.status_code != 200 or answer.json()["data"]["state"] != "running":
+            return answer
+        await trio.sleep(1)
+
+
+async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) -> None:
+    api = await hashing.served.administrator()
+    answer = await imported(api, people())
+    begun = succeeded(answer, 202)
+    assert begun == {"id": begun["id"], "state": "running", "prepared": 0, "rows": MANY}
+    address = answer.headers["Location"]
+    assert address == f"{USERS}/import/{begun['id']}"
+    hashing.let(17)
+    await trio.sleep(1.5)
+    assert succeeded(await api.call("GET", address))["prepared"] == 17
+    assert succeeded(await api.call("GET", USERS))["total"] == 1, "all of it or nothing"
+    hashing.let(MANY)
+    done = succeeded(await ended(api, address))
+    assert (done["state"], done["prepared"], done["rows"]) == ("done", MANY, MANY)
+    assert done["imported"] == {"created": MANY, "updated": 0, "unchanged": 0, "hashesLeft": 0}
+    await hashing.served.api().sign_in("u0", "a good password")
+
+
+async def test_a_run_that_is_refused_is_answered_as_its_request_would_have_been(hashing: Hashing) -> None:
+    api = await hashing.served.administrator()
+    address = (await imported(api, people(phone="no number"))).headers["Location"]
+    hashing.let(MANY)
+    failure = refused(await ended(api, address), 400, "A0401")
+    assert fields_of(failure) == [f"rows.{MANY + 1}.phone"]
+    assert succeeded(await api.call("GET", USERS))["total"] == 1
+
+
+async def test_whoever_may_no_longer_import_when_it_comes_to_that_is_refused(hashing: Hashing) -> None:
+    api = await hashing.served.administrator()
+    address = (await imported(api, people())).headers["Location"]
+    succeeded(await api.call("POST", "/api/auth/logout"))
+    hashing.let(MANY)
+    again = await hashing.served.administrator()
+    refused(await ended(again, address), 401, "A1001")
+    assert succeeded(await again.call("GET", USERS))["total"] == 1
+
+
+async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) -> None:
+    api = await hashing.served.administrator()
+    address = (await imported(api, people())).headers["Location"]
+    other = await holder_of(hashing.served, Permission.USER_CREATE)
+    for asked in (address, f"{USERS}/import/{'0' * 32}", f"{USERS}/import/x"):
+        refused(await other.call("GET", asked), 404, "A0404")
+    nobody = await holder_of(hashing.served, Permission.ROLE_LIST)
+    refused(await nobody.call("GET", address), 403, "A0403")
+
+
+async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(hashing: Hashing) -> None:
+    api = await hashing.served.administrator()
+    addresses = [(await imported(api, people())).headers["Location"] for _ in range(2)]
+    third = await imported(api, people())
+    refused(third, 429, "A0429")
+    assert third.headers["Retry-After"] == "30"
+    hashing.let(2 * MANY)
+    # One of them makes the people, and to the other they are there.
+    assert sorted([(await ended(api, each)).status_code for each in addresses]) == [200, 409]
+    assert (await imported(api, people(MOST_HASHED_IN_A_REQUEST))).status_code == 409
+    assert (await imported(api, people())).status_code == 202
+    hashing.let(MANY)
+
+
+async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with serve() as served:
+        Hashing(served, monkeypatch)
+        api = await served.administrator()
+        address = (await imported(api, people())).headers["Location"]
+    async with serve() as served:
+        api = await served.administrator()
+        assert succeeded(await api.call("GET", address))["state"] == "running"
+        served.clock.wait(61)
+        assert succeeded(await api.call("GET", address))["state"] == "lost"
+        served.clock.wait(60 * 60)
+        api = await served.administrator()
+        succeeded(await imported(api, people()), 202)
+        refused(await api.call("GET", address), 404, "A0404")
+
+
+async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(
+    hashing: Hashing,
+) -> None:
+    browser = hashing.served.browser()
+    await browser.sign_in()
+    for sheet, shown in (
+        (people(phone="no number"), f"Row {MANY + 1}, Telephone: must be"),
+        (people(), f"{MANY} added"),
+    ):
+        file = {"file": ("people.xlsx", sheet_of(sheet), SHEET)}
+        page = await browser.get("/admin/people/import")
+        [form] = [each for each in forms_in(page) if each.action == "/admin/people/import"]
+        headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+        answer = await browser.post(
+            form.action, data={**form.fields, "mode": "insert"}, files=file, headers=headers
+        )
+        assert answer.status_code == 303
+        running = await browser.get(answer.headers["Location"])
+        assert f"0 of {MANY} rows are prepared" in running.text
+        assert running.headers["Refresh"] == "2"
+        hashing.let(MANY)
+        await trio.sleep(2)
+        done = await browser.get(answer.headers["Location"])
+        assert shown in done.text
+        assert "Refresh" not in done.headers

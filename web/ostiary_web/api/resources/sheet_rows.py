@@ -1,0 +1,242 @@
+"""What the cells of a file say, as the JSON objects that say the same; or what is wrong with them.
+
+Rules, all in this file ("Generic list/record convention"):
+
+- Columns go by their headings, in any language of the server, or by the names of the fields; their order is
+  free. Yes and no may be said in each of them too.
+- A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, booleans,
+  passwords and their hashes it says nothing. A cell with an error, or with a formula that has no result, is
+  not empty: it is refused, in whatever column.
+- A number in a column of text is what its cell shows, and refused where that cannot be known: programs keep
+  15 digits of it.
+- A fault is at `rows.<number>.<field>`, the number being the one beside the row in the sheet; a person is
+  told it by the heading.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.texts import Language, Languages
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
+from ostiary_web.api.resources.resource import Fields
+from ostiary_web.sheets.cells import BadCell, Cell, Number, Row, Sheet, is_empty, is_error
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+_BOOLEANS: Final = {**dict.fromkeys(("true", "y", "1"), True), **dict.fromkeys(("false", "n", "0"), False)}
+"""What programs and hasty people write; besides these, yes and no in each language."""
+_BETWEEN_CODES: Final = re.compile(r"[\s,;，；、]+")
+_DIGITS_KEPT: Final = 15
+"""Of a number, by spreadsheet programs."""
+_MOST_FAULTS: Final = 1_000
+"""That are told of one file."""
+_IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+"""The zone in the heading of a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetRows:
+    """What the rows of a file say, or what is wrong with them."""
+
+    by_number: Mapping[int, Fields]
+    """The rows below the headings as JSON objects that say the same, by the numbers that a person sees."""
+    faults: tuple[FieldFault, ...]
+    """With any of them nothing of the file is imported."""
+    headings: Mapping[str, str]
+    """What the file calls the fields."""
+
+
+def read_rows(list_view: ListView[T, V], sheet: Sheet, languages: Languages) -> SheetRows:
+    """The rows of a sheet, and every fault that is seen before the rules look at them."""
+    if isinstance(sheet, FieldRule):
+        return _unfit(FieldFault("file", sheet))
+    columns, unknown = _columns(_known_headings(list_view, languages), sheet[0])
+    if unknown:
+        return _unfit(*unknown)
+    if len(sheet) == 1:
+        return _unfit(FieldFault("file", FieldRule.SHEET_EMPTY))
+    booleans = _booleans(languages)
+    return SheetRows(
+        by_number={row.number: _fields(columns, row, booleans) for row in sheet[1:]},
+        faults=tuple(
+            islice((fault for row in sheet[1:] for fault in _bad_cells(columns, row)), _MOST_FAULTS)
+        ),
+        headings={
+            known.name: _text(cell).strip()
+            for known, cell in zip(columns, sheet[0].cells, strict=False)
+            if known is not None
+        },
+    )
+
+
+def read_objects(objects: Mapping[int, Fields]) -> SheetRows:
+    """Rows that came as JSON objects: of a sheet that somebody turned into them, they may have errors too."""
+    faults = (
+        FieldFault(f"rows.{number}.{name}", FieldRule.CELL_ERROR, (text.strip(),))
+        for number, fields in objects.items()
+        for name, value in fields.items()
+        for text in (value if isinstance(value, list) else [value])
+        if isinstance(text, str) and is_error(text)
+    )
+    return SheetRows(by_number=objects, faults=tuple(islice(faults, _MOST_FAULTS)), headings={})
+
+
+def place_in_sheet(
+    path: str, headings: Mapping[str, str], list_view: ListView[Any, Any], language: Language
+) -> str:
+    """Where in the file a fault is, in the words of whoever made it."""
+    match path.split("."):
+        case ["rows", number]:
+            return language.text("sheet.place.row", row=number)
+        case ["rows", number, name, *_]:
+            own = {each.name: list_view.heading(each, language) for each in list_view.fields}
+            heading = headings.get(name) or own.get(name, name)
+            return language.text("sheet.place.cell", row=number, heading=heading)
+        case ["columns", letters]:
+            return language.text("sheet.place.column", letters=letters)
+        case ["file"]:
+            return language.text("sheet.place.file")
+        case _:
+            return path
+
+
+def _unfit(*faults: FieldFault) -> SheetRows:
+    return SheetRows(by_number={}, faults=faults, headings={})
+
+
+def _columns(known: Mapping[str, Field[V]], headings: Row) -> tuple[list[Field[V] | None], list[FieldFault]]:
+    """Which field each column of the sheet is; every heading that is none, or is there twice."""
+    found: list[Field[V] | None] = []
+    faults = []
+    for place, heading in enumerate(headings.cells):
+        text = _heading(heading)
+        field = known.get(text) or known.get(_heading(_IN_BRACKETS.sub("", text)))
+        if text and (field is None or field in found):
+            faults.append(FieldFault(f"columns.{_letters(place)}", FieldRule.COLUMN))
+        found.append(field)
+    return found, faults
+
+
+def _known_headings(list_view: ListView[Any, V], languages: Languages) -> Mapping[str, Field[V]]:
+    return {
+        _heading(name): field
+        for field in list_view.fields
+        if field.column is not Column.NONE
+        for name in (field.name, *(list_view.heading(field, language) for language in languages))
+    }
+
+
+def _booleans(languages: Languages) -> Mapping[str, bool]:
+    said = {
+        language.text(key).casefold(): value
+        for language in languages
+        for key, value in (("page.yes", True), ("page.no", False))
+    }
+    return {**said, **_BOOLEANS}
+
+
+def _heading(cell: Cell) -> str:
+    return " ".join(_text(cell).casefold().split())
+
+
+def _letters(place: int) -> str:
+    """What a sheet calls its columns.
+
+    >>> _letters(0), _letters(25), _letters(26)
+    ('A', 'Z', 'AA')
+    """
+    first, second = divmod(place, 26)
+    return (chr(64 + first) if first else "") + chr(65 + second)
+
+
+def _bad_cells(columns: Sequence[Field[Any] | None], row: Row) -> Iterator[FieldFault]:
+    """The cells of a row that hold nothing that could be meant."""
+    for place, cell in enumerate(row.cells):
+        field = columns[place] if place < len(columns) else None
+        rule = _cell_rule(field, cell)
+        if rule is None:
+            continue
+        holds = (cell.holds if isinstance(cell, BadCell) else str(cell).strip(),)
+        named = _letters(place) if field is None else field.name
+        choices = holds if rule is FieldRule.CELL_ERROR else ()
+        yield FieldFault(f"rows.{row.number}.{named}", rule, choices)
+
+
+def _cell_rule(field: Field[Any] | None, cell: Cell) -> FieldRule | None:
+    """What is wrong with a cell, whatever the rules for its field. Beside the table anybody may note
+    anything."""
+    match cell:
+        case BadCell(rule=FieldRule.CELL_WITHOUT_HEADING as rule):
+            return rule
+        case _ if field is None:
+            return None
+        case BadCell(rule=FieldRule.CELL_ERROR | FieldRule.CELL_FORMULA as rule):
+            return rule
+        case str() if is_error(cell):
+            return FieldRule.CELL_ERROR
+        case _ if field.column is Column.EXPORT_ONLY:
+            return None
+        case BadCell(rule=rule):
+            return rule
+        case Number(value=value, shown=shown) if field.kind not in (Kind.INTEGER, Kind.BOOLEAN):
+            if len(value.removeprefix("-").partition(".")[0]) > _DIGITS_KEPT:
+                return FieldRule.CELL_NUMBER
+            return FieldRule.CELL_FORMAT if shown is None else None
+        case _:
+            return None
+
+
+def _fields(
+    columns: Sequence[Field[Any] | None], row: Row, booleans: Mapping[str, bool]
+) -> dict[str, object]:
+    """A row as the JSON object that says the same."""
+    fields: dict[str, object] = {}
+    for field, cell in zip(columns, row.cells, strict=False):
+        if field is None or field.column is Column.EXPORT_ONLY:
+            continue
+        match field.kind:
+            case Kind.BOOLEAN | Kind.INTEGER if is_empty(cell):
+                pass
+            case Kind.BOOLEAN:
+                fields[field.name] = _boolean(cell, booleans)
+            case Kind.INTEGER:
+                fields[field.name] = _whole_number(cell)
+            case Kind.TEXTS:
+                fields[field.name] = _text(cell).split()
+            case Kind.CODES:
+                fields[field.name] = [code for code in _BETWEEN_CODES.split(_text(cell)) if code]
+            case _ if field.column is Column.IMPORT_ONLY and is_empty(cell):
+                pass
+            case _:
+                fields[field.name] = None if is_empty(cell) else _text(cell)
+    return fields
+
+
+def _text(cell: Cell) -> str:
+    """What a person sees in a cell: programs make numbers of what looks like one."""
+    match cell:
+        case str():
+            return cell
+        case bool():
+            return str(cell).lower()
+        case Number(value=value, shown=shown):
+            return value if shown is None else shown
+        case BadCell(holds=holds):
+            return holds
+
+
+def _boolean(cell: Cell, booleans: Mapping[str, bool]) -> object:
+    """True or false; anything else as it is, for the rules to refuse."""
+    text = cell.value if isinstance(cell, Number) else _text(cell)
+    return booleans.get(text.strip().casefold(), text)
+
+
+def _whole_number(cell: Cell) -> object:
+    """A whole number; anything else as it is, for the rules to refuse."""
+    text = cell.value if isinstance(cell, Number) else _text(cell).strip()
+    return int(text) if re.fullmatch("[0-9]{1,18}", text, re.ASCII) else text

@@ -1,0 +1,180 @@
+"""Imports that take longer than a request may: they go on after it, and tell how far they are.
+
+- Of a run all rows are one turn at its end, as of any import; what takes long is hashing passwords before.
+- How far it is stands in a file in `DATA_DIR/imports`, which all workers and machines share (README), so that
+  whichever is asked knows. It has counts, the headings of the sheet, and what is wrong by row and field: no
+  row, no password, no hash.
+- A run whose file was not written for a while is lost: the process has ended. Nothing of it is there, or all.
+- A process has few runs at a time, each with the rows of one sheet. What it has told is kept for an hour.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+import trio
+
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.reply import Refused
+from ostiary_core.model.why import Why
+from ostiary_net.runtime.system import Clock, EntropySource, RunSync
+
+_log = structlog.get_logger("ostiary")
+
+_AT_A_TIME: Final = 2
+_TELLS_EVERY_SECONDS: Final = 1.0
+_LOST_AFTER_MS: Final = 60 * SECOND_MS
+"""Clocks of machines may differ by some of it."""
+
+_KEPT_MS: Final = 60 * 60 * SECOND_MS
+_NAME: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
+
+
+class NoPlace(Exception):
+    """As many runs go on as may in one process."""
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended: what it counted, or why it was refused."""
+
+    counts: tuple[int, int, int, int] | None = None
+    why: str | None = None
+    faults: list[tuple[str, str, bool, list[str]]] = []
+    """Path, rule or reason, whether it is a reason, choices."""
+
+    @classmethod
+    def of_refusal(cls, reply: Refused) -> "Ending":
+        """The ending of a run that was refused."""
+        faults = [
+            (fault.path, fault.rule.value, isinstance(fault.rule, Why), [*fault.choices])
+            for fault in reply.faults
+        ]
+        return cls(why=reply.why.value, faults=faults)
+
+    def read_faults(self) -> tuple[FieldFault, ...]:
+        """What was wrong with the sheet."""
+        return tuple(
+            FieldFault(path, Why(rule) if is_reason else FieldRule(rule), tuple(choices))
+            for path, rule, is_reason, choices in self.faults
+        )
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a run is."""
+
+    owner: str
+    kind: str
+    """What is imported."""
+    rows: int
+    headings: dict[str, str]
+    prepared: int = 0
+    told_at: int = 0
+    ending: Ending | None = None
+
+
+Work = Callable[[Callable[[], None]], Awaitable[Ending]]
+"""Does what a run is for, and calls its argument for each row that is prepared."""
+
+
+class ImportRuns:
+    """The runs of this process, and what those of all processes tell."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clock: Clock,
+        entropy_source: EntropySource,
+        nursery: trio.Nursery,
+        run_sync: RunSync,
+    ) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._entropy_source = entropy_source
+        self._nursery = nursery
+        self._run_sync = run_sync
+        self._limiter = trio.CapacityLimiter(_AT_A_TIME)
+        self._running = 0
+
+    async def start(self, run: Run, work: Work) -> str:
+        """Begin a run; return its name. Raises `NoPlace`, `OSError`."""
+        if self._running == _AT_A_TIME:
+            raise NoPlace
+        self._running += 1
+        try:
+            name = self._entropy_source.draw()[:16].hex()
+            await self._touch(partial(_forget_old, self._folder, self._clock.now() - _KEPT_MS))
+            await self._tell(name, run)
+        except BaseException:
+            self._running -= 1
+            raise
+        self._nursery.start_soon(self._go_on, name, run, work)
+        return name
+
+    async def read(self, name: str) -> Run | None:
+        """What a run last told; None where there is none of that name."""
+        if _NAME.fullmatch(name) is None:
+            return None
+        return await self._touch(partial(_read, self._folder / f"{name}.json"))
+
+    def is_lost(self, run: Run) -> bool:
+        """Whether nobody knows what became of a run."""
+        return run.ending is None and self._clock.now() - run.told_at > _LOST_AFTER_MS
+
+    async def _go_on(self, name: str, run: Run, work: Work) -> None:
+        prepared = 0
+
+        def count() -> None:
+            nonlocal prepared
+            prepared += 1
+
+        async def tell() -> None:
+            while True:
+                await trio.sleep(_TELLS_EVERY_SECONDS)
+                await self._tell(name, msgspec.structs.replace(run, prepared=prepared))
+
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(tell)
+                ending = await work(count)
+                with trio.CancelScope(shield=True):
+                    await self._tell(name, msgspec.structs.replace(run, prepared=prepared, ending=ending))
+                nursery.cancel_scope.cancel()
+        except Exception as error:
+            # What is said of it is what is known: that it is lost.
+            _log.error("an import went wrong after its request", cause=type(error).__name__)
+        finally:
+            self._running -= 1
+
+    async def _tell(self, name: str, run: Run) -> None:
+        content = msgspec.json.encode(msgspec.structs.replace(run, told_at=self._clock.now()))
+        await self._touch(partial(_write, self._folder, name, content))
+
+    async def _touch(self, work: Callable[[], "Run | None"]) -> Run | None:
+        return await self._run_sync(work, limiter=self._limiter)
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{name}"
+    unfinished.write_bytes(content)
+    unfinished.replace(folder / f"{name}.json")
+
+
+def _read(path: Path) -> Run | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Run)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def _forget_old(folder: Path, before: Instant | int) -> None:
+    for path in folder.glob("*.json"):
+        run = _read(path)
+        if run is None or run.told_at < before:
+            path.unlink(missing_ok=True)
