@@ -10,6 +10,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from ostiary_core.model.records import Table
 from tests.net.rooms import BreakingStore
 from tests.rows import row
 from tests.web.callers import ADMIN_PASSWORD, Api, Browser, exchange_of
@@ -110,6 +111,38 @@ async def test_the_user_agent_reaches_the_rules_byte_for_byte(served: Served) ->
     again = await api.post("/api/oauth2/token", headers=same, **sent)
     assert first.json() == again.json()
     raw(await api.post("/api/oauth2/token", headers=other, **sent), 400, "invalid_grant")
+
+
+async def test_of_a_long_user_agent_a_bounded_part_is_kept_and_every_byte_is_compared(served: Served) -> None:
+    client, admin = await served.client(), await served.administrator()
+    agent = "x" * 5_000
+
+    async def kept_of(agent: str) -> str:
+        """Start a session and refresh it twice with this User-Agent; return what is kept of it."""
+        headers = {"User-Agent": agent}
+        api = served.api(**headers)
+        await api.sign_in()
+        code = exchange_of(await served.code(api))
+        issued = (await api.service("token", client, **code)).json()
+        first, again = [await api.refresh(client, issued["refresh_token"]) for _ in range(2)]
+        assert first.json() == again.json()
+        [kept] = {
+            getattr(record, name)
+            for record in served.store.records(Table.SESSION)
+            for name in ("user_agent", "rotated_user_agent")
+            if str(getattr(record, name)).startswith(agent[:9])
+        } - seen
+        seen.add(kept)
+        other = served.api(**{"User-Agent": f"{agent[:-1]}y"})
+        raw(await other.refresh(client, issued["refresh_token"]), 400, "invalid_grant")
+        return str(kept)
+
+    seen: set[str] = set()
+    kept = await kept_of(agent)
+    assert len(kept) < 600
+    assert await kept_of(kept) != kept, "what was cut cannot be sent in its place"
+    trail = succeeded(await admin.call("GET", "/api/audit/events", params={"pageSize": "200"}))["items"]
+    assert max(len(entry["userAgent"] or "") for entry in trail) < 600
 
 
 async def test_a_browsers_login_is_no_client(served: Served, browser: Browser) -> None:

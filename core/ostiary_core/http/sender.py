@@ -3,8 +3,10 @@
 A backend sends the same fields with every request, so whoever reads requests may keep what they meant.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
@@ -12,6 +14,9 @@ from ostiary_core.http.form import header_values, says_form
 from ostiary_core.model.why import Why
 from ostiary_core.texts import LANGUAGES
 from ostiary_core.texts.language import Language, Languages
+
+LONGEST_USER_AGENT: Final = 512
+"""Bytes of a User-Agent that are kept; those of browsers have 100 to 300."""
 
 Fields = Sequence[tuple[bytes, bytes]]
 """Header fields of a request: names in lower case, in order."""
@@ -46,9 +51,19 @@ def sender_of(headers: Fields, languages: Languages = LANGUAGES) -> Sender:
 
 
 def user_agent_of(headers: Fields) -> str | None:
-    """Read the User-Agent as text that keeps every byte; None where there is none (READINGS 2)."""
+    """Read the User-Agent as text that tells every byte from another; None where there is none (READINGS 2).
+
+    A long one is cut, and followed by the digest of all of it: whoever sends it, of its text no more is kept.
+    """
     values = header_values(headers, b"user-agent")
-    return b", ".join(values).decode("latin-1") if values else None
+    if not values:
+        return None
+    whole = b", ".join(values)
+    if len(whole) <= LONGEST_USER_AGENT:
+        return whole.decode("latin-1")
+    # Longer than any that is kept whole, so nobody can send the text that another's was cut to.
+    beginning = whole[:LONGEST_USER_AGENT].decode("latin-1")
+    return f"{beginning}... (sha256 {hashlib.sha256(whole).hexdigest()})"
 
 
 def language_of(headers: Fields, languages: Languages) -> Language:
