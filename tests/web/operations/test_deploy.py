@@ -1,11 +1,16 @@
 """The files under docs/deploy are what the program understands, and name no setting that there is not."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+import time
 import tomllib
+from collections.abc import Iterator
 from configparser import RawConfigParser
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -26,6 +31,7 @@ from ostiary_web.server.readiness import _PATIENCE_SECONDS
 from ostiary_web.server.settings import Settings
 from ostiary_web.sheets.child import MOST_MEMORY_BYTES
 from ostiary_web.sheets.reader import _AT_A_TIME
+from tests.localhost import free_port
 from tests.web.command_line.machine import Machine
 
 ROOT = Path(__file__).parents[3]
@@ -34,6 +40,7 @@ OF_OTHERS = {
     "PATH",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONUNBUFFERED",
+    "TMPDIR",
     "POSTGRES_USER",
     "POSTGRES_DB",
     "POSTGRES_PASSWORD_FILE",
@@ -150,12 +157,100 @@ def test_the_proxy_that_is_trusted_is_the_one_in_front() -> None:
     assert "TRUST_PROXY=127.0.0.1" in (DEPLOY / "nginx.conf").read_text()
 
 
+@pytest.fixture
+def dead_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy for what goes out, which nobody is behind."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+
+@pytest.mark.usefixtures("dead_proxy")
+def test_the_health_check_of_the_container_asks_the_server_itself_at_its_own_port(tmp_path: Path) -> None:
+    container = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
+    [check] = re.findall(r"^HEALTHCHECK .* CMD +(\[.*\])$", container, re.MULTILINE)
+    program, *arguments = json.loads(check)
+    assert program == "python"
+    bind = f"127.0.0.1:{free_port()}"
+    machine = Machine(tmp_path, BIND=bind)
+
+    def is_healthy() -> bool:
+        environment = {**os.environ, "BIND": bind}
+        command = [sys.executable, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
+
+    assert not is_healthy()
+    with machine.serving():
+        assert is_healthy()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are seen in /proc alone")
+def test_what_is_written_for_a_moment_is_written_in_the_data_directory(tmp_path: Path) -> None:
+    """As nothing else need be writable in a container: an upload, which is kept in a file while it comes."""
+    (tmp_path / "data").mkdir()
+    machine = Machine(tmp_path, DATA_DIR=str(tmp_path / "data"), BIND=f"127.0.0.1:{free_port()}", TMPDIR="")
+    folder = str(tmp_path / "data" / "tmp")
+    with machine.started() as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().split()[-1]
+            content = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
+            login = httpx.post(f"{address}/api/auth/login", json=content).json()["data"]
+            seen: list[str] = []
+
+            def sheet() -> Iterator[bytes]:
+                yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.xlsx"\r\n\r\n'
+                for _ in range(100):
+                    yield b"0" * 20_000
+                    seen.extend(open_files(process.pid))
+                    if any(name.startswith(folder) for name in seen):
+                        break
+                    time.sleep(0.02)
+                yield b"\r\n--x--\r\n"
+
+            headers = {"Authorization": f"Bearer {login['accessToken']}"}
+            headers |= {"Content-Type": "multipart/form-data; boundary=x"}
+            httpx.post(f"{address}/api/iam/users/import", content=sheet(), headers=headers)
+        finally:
+            process.terminate()
+    assert any(name.startswith(folder) for name in seen), sorted(set(seen))
+
+
+def open_files(pid: int) -> Iterator[str]:
+    """The files that a process has open, those without a name too."""
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            yield os.readlink(descriptor)
+
+
+def test_the_head_of_compose_says_what_makes_its_files_work(tmp_path: Path) -> None:
+    lines = (DEPLOY / "compose.yaml").read_text().splitlines()
+    said = [line.removeprefix("#   ") for line in lines if line.startswith("#   ")]
+    assert said[0] == "cd docs/deploy"
+    made = [line for line in said[1:] if not line.startswith("podman")]
+    assert said[len(made) + 1 :] == ["podman compose up --detach", "podman compose logs ostiary-1"]
+    subprocess.run(["sh", "-ec", "\n".join(made)], cwd=tmp_path, check=True)
+    content = compose()
+    for service in ("ostiary-1", "ostiary-2"):
+        given = (tmp_path / content["services"][service]["env_file"]).read_text()
+        [(name, value)] = [line.split("=", 1) for line in given.splitlines()]
+        database = Settings.from_environment({name: value}).database
+        assert isinstance(database, PostgreSQLDatabase)
+        password = (tmp_path / content["secrets"]["postgres-password"]["file"]).read_text().strip()
+        assert f":{password}@postgres/" in database.url.reveal()
+    assert not (tmp_path / "secrets" / "ostiary.env").stat().st_mode & 0o077
+    assert "/docs/deploy/secrets/" in (ROOT / ".gitignore").read_text().splitlines()
+    waits = {name: set(each.get("depends_on", ())) for name, each in content["services"].items()}
+    assert "ostiary-1" in waits["ostiary-2"], "so the first one makes the administrator, and says so"
+    assert waits["ostiary-1"] == {"postgres"}
+
+
 def test_containers_run_without_root_and_write_nowhere_but_to_their_volumes() -> None:
     container = (DEPLOY / "Containerfile").read_text()
     assert re.search(r"^USER [1-9][0-9]*:[1-9][0-9]*$", container, re.MULTILINE)
     for name, service in compose()["services"].items():
         if name.startswith("ostiary"):
             assert service["read_only"] is True
+            assert "tmpfs" not in service
             assert service["cap_drop"] == ["ALL"]
             assert service["security_opt"] == ["no-new-privileges:true"]
 
@@ -255,6 +350,15 @@ def test_what_kubernetes_selects_is_the_pods_that_serve() -> None:
     assert {each["targetPort"] for each in service["ports"]} == {"http"}
     assert {port["port"] for rule in policy["ingress"] for port in rule["ports"]} == ports
     assert 0 < budget["minAvailable"] < kubernetes("Deployment")["spec"]["replicas"]
+
+
+def test_nginx_takes_as_long_a_head_as_the_server_and_waits_for_a_long_list() -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    [kibibytes] = re.findall(r"^ *large_client_header_buffers \d+ (\d+)k;", text, re.MULTILINE)
+    [head_bytes] = [each.default for each in fields(DoorRules) if each.name == "head_bytes"]
+    assert int(kibibytes) * 1024 == head_bytes
+    [seconds] = re.findall(r"proxy_read_timeout (\d+)s", text)
+    assert int(seconds) >= 300, "an export of 400,000 entries takes 75"
 
 
 def test_proxies_close_idle_connections_before_ostiary_does() -> None:

@@ -208,6 +208,20 @@ def test_a_live_request_finds_whether_trust_proxy_is_right(
     assert not [name for name in clients if name.startswith("ostiary-check")], "it leaves no client"
 
 
+@pytest.mark.parametrize("open_proxy", PROXIES)
+def test_a_long_request_for_consent_is_led_to_the_sign_in_page(
+    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
+) -> None:
+    """The address that it is led to is longer than the head of an answer usually is."""
+    with behind(open_proxy, tmp_path, certificate, TRUST_PROXY=PROXY) as (_, address):
+        known = ssl.create_default_context(cafile=str(certificate.certificate))
+        for size in (1_000, 7_000, 14_000):
+            state = "%C3%A4" * (size // 6)
+            asked = httpx.get(f"{address}/sso?response_type=code&client_id=app&state={state}", verify=known)
+            assert asked.status_code == 303, (size, asked.text)
+            assert len(asked.headers["location"]) > size
+
+
 @contextmanager
 def under_a_path(
     open_proxy: OpenProxy, folder: Path, certificate: Certificate

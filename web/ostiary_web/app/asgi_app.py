@@ -33,6 +33,7 @@ from ostiary_web.server.first_administrator import (
 )
 from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.temporary_files import keep_in_data_dir
 from ostiary_web.server.wiring import Surroundings
 from ostiary_web.streams import OutputFailed, print_text
 
@@ -122,6 +123,7 @@ def asgi_app_from_environment() -> Guard:
     """The application for a server that was not started by `ostiary serve`."""
     settings = settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
+    keep_in_data_dir(settings)
     install_seam()
     return asgi_app(settings, _tell_first_administrator)
 

@@ -43,6 +43,7 @@ from ostiary_web.server.first_administrator import NewAdministrator, UnusedAdmin
 from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import open_store, unwritable
+from ostiary_web.server.temporary_files import keep_in_data_dir
 from ostiary_web.server.wiring import Surroundings, open_backing
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ def serve(plain: bool) -> None:
 
 
 def _serve(settings: Settings, *, plain: bool) -> None:
+    keep_in_data_dir(settings)
     for name, path in unwritable(settings):
         structlog.get_logger("ostiary").warning("cannot be written", setting=name, path=str(path))
     if settings.workers == 1:
@@ -102,8 +104,10 @@ def work(bind: str, plain: bool) -> None:
     """One worker of `ostiary serve`, on the sockets it inherits."""
     # The supervisor has made the database: one that is gone is not made anew beneath the other workers.
     around = Surroundings(open_store=partial(open_store, opening=Opening.UPDATES))
+    settings = _prepared()
+    keep_in_data_dir(settings)
     with LINES.written_by_thread():
-        _serve_here(_prepared(), bind, lambda administrator, addresses: None, around, plain=plain)
+        _serve_here(settings, bind, lambda administrator, addresses: None, around, plain=plain)
 
 
 @main.command()

@@ -1,0 +1,38 @@
+"""Where temporary files lie: beside what is kept, as nothing else need be writable.
+
+A sheet is written there before it is sent, an upload as it comes, and SQLite sorts there what is large. Each
+has no name, so nothing is left behind by a process that was killed.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Final
+
+from ostiary_web.server.settings import Settings
+
+_VARIABLE: Final = "TMPDIR"
+"""As POSIX has it; whoever sets it has chosen a place."""
+
+
+def temporary_folder(settings: Settings, environment: Mapping[str, str]) -> Path:
+    """Return the folder of temporary files, whether it is there or not."""
+    chosen = environment.get(_VARIABLE)
+    return Path(chosen) if chosen else settings.data_dir.absolute() / "tmp"
+
+
+def keep_in_data_dir(settings: Settings, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Have this process and its children write temporary files in `DATA_DIR`, unless `TMPDIR` is set.
+
+    What cannot be made is left to `ostiary check`: a server without it does all but export and import.
+    """
+    if environment.get(_VARIABLE):
+        return
+    folder = temporary_folder(settings, environment)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return
+    environment[_VARIABLE] = str(folder)
+    tempfile.tempdir = None
