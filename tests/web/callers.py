@@ -33,17 +33,21 @@ class Registered:
         return {"client_id": self.client_id, "client_secret": self.secret}
 
 
-class Api(httpx.AsyncClient):
-    """A program that calls the interface from one address."""
-
-    token: str | None = None
+class Caller(httpx.AsyncClient):
+    """Somebody who asks over HTTP."""
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Every answer is as the API document has it."""
+        """Every answer, and every request that is taken, is as the API document has it."""
         response = await super().send(request, **options)
         if not options.get("stream"):
             hold_to_document(response)
         return response
+
+
+class Api(Caller):
+    """A program that calls the interface from one address."""
+
+    token: str | None = None
 
     async def service(self, operation: str, client: Registered, /, **form: str) -> httpx.Response:
         """`token`, `introspect` or `revoke`, authenticated by Basic."""
@@ -117,7 +121,7 @@ def form_token_in(page: httpx.Response) -> str:
     return token
 
 
-class Browser(httpx.AsyncClient):
+class Browser(Caller):
     """A browser without JavaScript. Our pages send no referrer, so it names its origin `null`."""
 
     async def submit(

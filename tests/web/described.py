@@ -3,6 +3,7 @@
 So are valid sheets and uploads, which no schema can make up for Schemathesis.
 """
 
+import json
 import re
 from functools import cache
 from importlib.metadata import version
@@ -32,6 +33,8 @@ def hold_to_document(response: httpx.Response) -> None:
     if operation is None or response.status_code in _OF_EVERY_ADDRESS:
         return
     assert status in operation["responses"], (operation["operationId"], status, response.text)
+    if response.is_success:
+        _hold_request(operation, response.request)
     content = operation["responses"][status].get("content")
     media_type = response.headers.get("content-type", "").partition(";")[0]
     if content is None:
@@ -40,6 +43,18 @@ def hold_to_document(response: httpx.Response) -> None:
     assert media_type in content, (operation["operationId"], status, media_type)
     if media_type == "application/json":
         _validator(operation["operationId"], status).validate(response.json())
+
+
+def _hold_request(operation: dict[str, Any], request: httpx.Request) -> None:
+    """Fail where a request was taken that the document forbids, so that what is generated from it would not
+    send it."""
+    body = operation.get("requestBody", {"required": False, "content": {}})
+    media_type = request.headers.get("content-type", "").partition(";")[0]
+    if not request.headers.get("content-length", "0").strip("0"):
+        assert not body["required"], operation["operationId"]
+    elif media_type == "application/json" and media_type in body["content"]:
+        content = json.loads(request.content)
+        _validator(operation["operationId"], None).validate(content)
 
 
 @cache
@@ -62,12 +77,14 @@ def _operation(method: str, path: str) -> dict[str, Any] | None:
 
 
 @cache
-def _validator(name: str, status: str) -> jsonschema_rs.Validator:
+def _validator(name: str, status: str | None) -> jsonschema_rs.Validator:
+    """Of an answer with this status; of what is sent, without one."""
     [operation] = (
         operation
         for methods in DOCUMENT["paths"].values()
         for operation in methods.values()
         if operation["operationId"] == name
     )
-    schema = operation["responses"][status]["content"]["application/json"]["schema"]
+    said = operation["requestBody"] if status is None else operation["responses"][status]
+    schema = said["content"]["application/json"]["schema"]
     return jsonschema_rs.Draft202012Validator({"components": DOCUMENT["components"], "allOf": [schema]})

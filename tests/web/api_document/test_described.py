@@ -13,7 +13,8 @@ PICTURE = {**DONE, "data": {"avatarUrl": "/files/a.png"}}
 
 
 def answer(status: int, content: Any, method: str = "PUT", path: str = "/api/auth/avatar") -> httpx.Response:
-    return httpx.Response(status, json=content, request=httpx.Request(method, f"https://id.example{path}"))
+    request = httpx.Request(method, f"https://id.example{path}", content=b"a picture")
+    return httpx.Response(status, json=content, request=request)
 
 
 def test_what_is_described_passes_and_so_does_what_is_no_operation() -> None:
@@ -21,6 +22,19 @@ def test_what_is_described_passes_and_so_does_what_is_no_operation() -> None:
     hold_to_document(answer(200, DONE, "DELETE"))
     hold_to_document(answer(204, None, "PATCH"))
     hold_to_document(answer(204, None, path="/api/nothing"))
+
+
+@pytest.mark.parametrize(
+    "sent, is_described", [({"locale": "en-US"}, True), ({"locale": "tlh"}, False), (None, False)]
+)
+def test_a_request_that_is_taken_has_to_be_described(sent: object, is_described: bool) -> None:
+    request = httpx.Request("PUT", "https://id.example/api/auth/locale", json=sent)
+    response = httpx.Response(200, json=DONE, request=request)
+    if is_described:
+        hold_to_document(response)
+    else:
+        with pytest.raises((AssertionError, jsonschema_rs.ValidationError)):
+            hold_to_document(response)
 
 
 def test_another_status_content_or_media_type_does_not() -> None:

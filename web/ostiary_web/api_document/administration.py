@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, Range
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR, OVERLAP_SECONDS
@@ -11,7 +11,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import SCOPES
-from ostiary_web.api.answer_data import LOCALE_SCHEMA, PHONE_PATTERN
+from ostiary_web.api.answer_data import LOCALE_SCHEMA, WRITTEN_PHONE_PATTERN
 from ostiary_web.api.grants import Grant
 from ostiary_web.api.history_record import SessionHistoryRecord
 from ostiary_web.api.overview import OverviewRecord
@@ -44,9 +44,13 @@ _NAME: Final = Annotated[
 _ENABLED: Final = (bool, True)
 
 
-def _all_optional(members: Mapping[str, Any]) -> Body:
-    """What is sent to change a record."""
-    return Body({name: optional(of[0] if isinstance(of, tuple) else of) for name, of in members.items()})
+_AS_SHOWN: Final = optional(as_sent({"readOnly": True, "description": "May be sent back as it is shown."}))
+
+
+def _change(members: Mapping[str, Any], record: type[Struct]) -> Body:
+    """What is sent to change a record: some of its members, and whatever else it is shown with."""
+    changed = {name: optional(of[0] if isinstance(of, tuple) else of) for name, of in members.items()}
+    return Body({**dict.fromkeys(record.__struct_fields__, _AS_SHOWN), **changed})
 
 
 # --- clients
@@ -115,7 +119,7 @@ CLIENTS: Final[Mapping[str, Operation]] = {
         clients.RESOURCE,
         _CLIENT,
         new=_NEW_CLIENT,
-        change=_all_optional(_CLIENT_FIELDS),
+        change=_change(_CLIENT_FIELDS, _CLIENT),
         made=record_type("ClientWithSecret", clients.RESOURCE.list_view, secret=ClientSecret),
     ),
     f"POST {_CLIENT_PATH}/secret": Operation(
@@ -152,7 +156,7 @@ _USER_FIELDS: Final[Mapping[str, Any]] = {
         Meta(min_length=1, max_length=64, pattern="^[^\\s\\u0000-\\u0020\\u007f-\\u00a0<>\"'\\\\/:]+$"),
     ],
     "name": _NAME,
-    "phone": optional(Annotated[str, Meta(pattern=f"^(?:{PHONE_PATTERN})?$")] | None),
+    "phone": optional(Annotated[str, Meta(pattern=f"^(?:{WRITTEN_PHONE_PATTERN})?$")] | None),
     "mustChangePassword": optional(bool),
     "roleIds": optional(set_of(str, most=100)),
     "locale": optional(as_sent({"anyOf": [LOCALE_SCHEMA, {"type": "null"}, {"const": ""}]})),
@@ -160,14 +164,15 @@ _USER_FIELDS: Final[Mapping[str, Any]] = {
         as_sent({"anyOf": [{"$ref": "#/components/schemas/TimeZone"}, {"type": "null"}, {"const": ""}]})
     ),
 }
+_USER: Final = record_type("User", users.RESOURCE.list_view)
 _USER_PATH: Final = f"{users.RESOURCE.path}/{{user_id}}"
 
 USERS: Final[Mapping[str, Operation]] = {
     **convention(
         users.RESOURCE,
-        record_type("User", users.RESOURCE.list_view),
+        _USER,
         new=Body({**_USER_FIELDS, "password": NEW_PASSWORD, "enabled": _ENABLED}),
-        change=_all_optional(_USER_FIELDS),
+        change=_change(_USER_FIELDS, _USER),
     ),
     f"PUT {_USER_PATH}/password": Operation(
         "resetUserPassword",
@@ -192,14 +197,15 @@ USERS: Final[Mapping[str, Operation]] = {
 }
 
 _ROLE_FIELDS: Final = {"name": _NAME, "permissions": optional(set_of(Permission))}
+_ROLE: Final = record_type("Role", roles.RESOURCE.list_view)
 _ROLE_CODE: Final = Annotated[str, Meta(pattern="^[a-z][a-z0-9._-]{0,63}$")]
 
 ROLES: Final[Mapping[str, Operation]] = {
     **convention(
         roles.RESOURCE,
-        record_type("Role", roles.RESOURCE.list_view),
+        _ROLE,
         new=Body({"code": _ROLE_CODE, **_ROLE_FIELDS}),
-        change=_all_optional(_ROLE_FIELDS),
+        change=_change(_ROLE_FIELDS, _ROLE),
     ),
     "GET /api/iam/permissions": Operation(
         "listPermissions", "What a role can allow", data=list[DescribedPermission]

@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.why import Why
-from ostiary_web.api.answer_data import Locale, Phone
+from ostiary_web.api.answer_data import Locale, WrittenPhone
 from ostiary_web.api.auth import LONGEST_USERNAME, Account, Login
 from ostiary_web.api.avatars import Picture
 from ostiary_web.api.grants import Grant
@@ -42,7 +42,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "POST /api/auth/refresh": Operation(
         "renewLogin",
         "The next pair of a login session",
-        body=Body({"refreshToken": text(1, 1_024)}),
+        description="A browser may leave it to its cookie, and proves its origin by `X-Form-Token`.",
+        body=Body({"refreshToken": text(1, 1_024)}, is_required=False),
         data=Login,
         refusals=(Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN),
     ),
@@ -61,7 +62,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "PUT /api/auth/phone": Operation(
         "changePhone",
         "Take another telephone number; ends every other session",
-        body=Body({"phone": Phone, "code": _CODE, "password": CURRENT_PASSWORD}),
+        body=Body({"phone": WrittenPhone, "code": _CODE, "password": CURRENT_PASSWORD}),
         refusals=(*_PASSWORD_REFUSALS, Why.TEXT_CODE_WRONG, Why.ALREADY_TAKEN),
     ),
     "PUT /api/auth/locale": Operation(
@@ -76,13 +77,13 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         description="The answer is the same whether the number is known or not. To change a number an "
         f"account asks at most {SPECIFICATION.text_codes_asked_a_day} times a day.",
         security=[{"login": []}, {}],
-        body=Body({"phone": Phone, "purpose": TextCodePurpose}),
+        body=Body({"phone": WrittenPhone, "purpose": TextCodePurpose}),
         refusals=(*SIGNED_IN.refusals, Why.TEXT_CODES_TOO_FREQUENT),
     ),
     "POST /api/auth/reset-password": Operation(
         "recoverPassword",
         "Another password for whoever holds the telephone; ends everything",
-        body=Body({"phone": Phone, "code": _CODE, "newPassword": NEW_PASSWORD}),
+        body=Body({"phone": WrittenPhone, "code": _CODE, "newPassword": NEW_PASSWORD}),
         refusals=(Why.TEXT_CODE_WRONG,),
     ),
     "PUT /api/auth/avatar": Operation(
