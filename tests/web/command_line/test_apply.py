@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import click
 import httpx
 import pytest
 
@@ -147,6 +148,28 @@ def test_what_is_exported_declares_what_stands_here_and_elsewhere(declared: Decl
     other.apply(exported)
     assert other.stands() == exported
     assert "sha256" not in exported
+
+
+def test_what_somebody_else_changed_since_the_plan_is_not_written_over(
+    declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def text_of(name: str) -> str:
+        return (SHOP + AUDITOR).replace('"Shop"', f'"{name}"').replace('"Auditor 审计"', f'"{name}"')
+
+    def change_meanwhile(*asked: object, **more: object) -> bool:
+        theirs = tmp_path / "theirs.toml"
+        theirs.write_text(text_of("Theirs"))
+        assert len(declared.machine.script("apply", str(theirs))["changes"]) == 2
+        return True
+
+    monkeypatch.setattr(click, "confirm", change_meanwhile)
+    declared.apply(text_of("Before") + SHOP.replace("shop]", "spare]"))
+    declared.file.write_text(text_of("Ours"))
+    ran = declared.machine.run("apply", str(declared.file), "--prune=delete", "--json")
+    paths = [error["path"] for error in ran.refused("A0409")["errors"]]
+    assert paths == ["roles.auditor.name", "clients.shop.name"]
+    assert declared.stands().count('name = "Theirs"') == 2
+    assert "[clients.spare]" in declared.stands()
 
 
 def test_a_person_reads_the_plan(declared: Declared) -> None:

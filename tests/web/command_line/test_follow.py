@@ -13,6 +13,8 @@ import pytest
 
 from ostiary_core import Instant
 from ostiary_net.sqlite import SQLiteStore
+from tests.core import asks
+from tests.core.story import START
 from tests.net.postgres.cluster import Cluster, running_cluster
 from tests.web.command_line.machine import Machine
 
@@ -72,6 +74,19 @@ def test_it_goes_on_where_it_was_killed_and_a_signal_or_a_closed_pipe_ends_it(
         follower.process.stdout.close()
         machine.script("client", "disable", "app")
         assert (follower.process.wait(30), follower.said()) == (0, "")
+
+
+def test_what_nobody_has_taken_is_not_noted_as_written(machine: Machine, tmp_path: Path) -> None:
+    """More lines than a pipe holds, killed while the reader takes its time."""
+    machine.client()
+    cursor = tmp_path / "cursor"
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        store.turn([asks.user(f"user{number}") for number in range(400)], START)
+    with following(machine, cursor) as follower:
+        [first] = follower.ids(1)
+        assert json.loads(cursor.read_text()) == {"number": 0}
+    with following(machine, cursor) as follower:
+        assert follower.ids(1) == [first]
 
 
 def test_what_was_erased_is_said_and_a_bad_cursor_is_refused(machine: Machine, tmp_path: Path) -> None:

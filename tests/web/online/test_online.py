@@ -1,6 +1,7 @@
 """`/api/monitor`: which sessions run, who may see them, and the end of one, of a client's, of all."""
 
 import re
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
@@ -61,6 +62,16 @@ async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_whe
         *("signedInAt", "lastSeenAt", "expiresAt"),
     }
     assert by_kind["login"]["clientId"] == "console"
+
+
+async def test_a_session_was_last_seen_when_its_pair_was_last_rotated(served: Served, api: Api) -> None:
+    app = await served.client()
+    issued = await served.tokens(app)
+    served.clock.wait(60)
+    await served.api().refresh(app, issued["refresh_token"])
+    [oauth] = await listed(api, kind="oauth")
+    signed_in, last_seen = (datetime.fromisoformat(oauth[name]) for name in ("signedInAt", "lastSeenAt"))
+    assert last_seen - signed_in == timedelta(seconds=60)
 
 
 # --- the end of one session

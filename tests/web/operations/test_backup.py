@@ -4,10 +4,12 @@ import os
 import re
 import resource
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,6 +171,21 @@ def test_nothing_is_written_over_and_nothing_that_is_not_whole_is_restored(
         ran = elsewhere.run("restore", str(file))
         assert (ran.exit_code, len(ran.err.splitlines())) == (1, 1)
         assert [path for path in (tmp_path / "there").iterdir() if path.suffix == ".db"] == []
+
+
+def test_a_database_that_can_be_read_and_is_not_whole_is_neither_copied_nor_restored(
+    machine: Machine, tmp_path: Path
+) -> None:
+    """Pages that nobody refers to are in nobody's way, and the integrity check alone tells of them."""
+    file, elsewhere = tmp_path / "backup.db", Machine(tmp_path / "there")
+    with closing(sqlite3.connect(tmp_path / "here" / "ostiary.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("DELETE FROM sqlite_master WHERE name = 'audit_by_time'")
+    ran = machine.run("backup", str(file))
+    assert (ran.exit_code, "the copy is not whole" in ran.err, file.exists()) == (1, True, False)
+    file.write_bytes((tmp_path / "here" / "ostiary.db").read_bytes())
+    ran = elsewhere.run("restore", str(file))
+    assert (ran.exit_code, "the copy is not whole" in ran.err) == (1, True)
 
 
 class FullDisk(Disk):

@@ -108,6 +108,7 @@ async def test_an_export_is_what_the_filters_match_in_the_order_asked_for(served
         {"clientId": "Client ID", "username": "User name", "code": "Code"}[kind.key]
     )
     assert [row[column] for row in rows_of(content)[1:]][:2] == ["two", "three"]
+    assert [row[column] for row in rows_of(await exported(api, kind, q="three"))[1:]] == ["three"]
     response = await api.call("GET", f"{kind.path}/export", params={"page": 1, "name": "x", "sort": "x"})
     assert fields_of(refused(response, 400, "A0401")) == ["sort", "page"]
 
@@ -124,6 +125,22 @@ async def test_an_export_has_what_was_made_since_its_list_was_counted(
         assert succeeded(await api.call("GET", USERS.path))["total"] == 13
     found = [row[1] for row in rows_of(await exported(api, USERS))[1:]]
     assert found == ["admin", *names]
+
+
+async def test_an_export_keeps_to_a_range_of_times(served: Served) -> None:
+    api = await with_three(served, USERS)
+    served.clock.wait(60)
+    succeeded(await api.call("POST", USERS.path, USERS.new("later")), 201)
+    [later] = succeeded(await api.call("GET", USERS.path, params={"username": "later"}))["items"]
+    for path in (USERS.path, "/api/audit/events"):
+        name = "createdAt" if path == USERS.path else "at"
+        for end in ("From", "To"):
+            query = {f"{name}{end}": later["createdAt"]}
+            total = succeeded(await api.call("GET", path, params=query))["total"]
+            everything = succeeded(await api.call("GET", path))["total"]
+            response = await api.call("GET", f"{path}/export", params=query)
+            assert len(rows_of(response.content)) - 1 == total
+            assert end == "To" or total < everything
 
 
 @dataclass
