@@ -186,5 +186,6 @@ def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def end_old_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
-    client.old_secret = client.old_used_at = None
+    if now < client.old_until:
+        client.old_secret = client.old_used_at = None
     return Verdict(shown(client), "the old secret ends before its time")

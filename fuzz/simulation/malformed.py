@@ -123,7 +123,7 @@ _OTHERS_LOGIN: Final = {(401, "A1001"), (403, "A1004")}
 _IN_ANY_FORM: Final = (
     *_list_mistakes(
         _MALFORMED,
-        a_field_twice=_append(b"&more=1&more=1"),
+        a_field_twice=_append(b"&client_id=app&client_id=app"),
         an_array=_append(b"&code[]=1"),
         an_escape_that_is_none=_append(b"&more=%zz"),
         an_escape_of_no_character=_append(b"&more=%ff"),

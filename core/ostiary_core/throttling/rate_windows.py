@@ -37,7 +37,7 @@ LIMITS: Final[Mapping[Operation, int]] = MappingProxyType(
 )
 """Requests a minute from one source. The last three are this project's own, the rest the specification's."""
 
-_LONGEST_WAIT_SECONDS: Final = {Operation.TOKEN: 15}
+_LONGEST_WAIT_SECONDS: Final = MappingProxyType({Operation.TOKEN: 15})
 """Of what a source is told to wait. Whoever lost the answer to a refresh has 30 s for the same again: told to
 wait for longer, they would lose their session by being obedient."""
 
