@@ -39,8 +39,8 @@ def is_too_long_to_return_to() -> bool:
     their own address; whoever is not signed in comes back with cookies besides."""
     if _parameters_and_next()[1]:
         return False
-    target = len(request.scope["raw_path"]) + len(request.query_string)
-    fields = sum(len(name) + len(value) for name, value in request.scope["headers"])
+    target = len("POST  HTTP/1.1\r\n") + len(request.scope["raw_path"]) + len(request.query_string)
+    fields = sum(len(name) + len(value) + len(": \r\n") for name, value in request.scope["headers"])
     is_signed_in = cookie_caller() is not None or refresh_cookie() is not None
     return target + fields + (_ROOM_FOR_A_FORM if is_signed_in else _ROOM_FOR_A_SIGN_IN) > LONGEST_HEAD
 
