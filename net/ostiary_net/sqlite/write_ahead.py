@@ -12,9 +12,12 @@ from contextlib import AbstractContextManager, suppress
 from typing import Final
 
 import apsw
+import structlog
 
 from ostiary_net.sqlite.connections import connect_writer
-from ostiary_net.sqlite.file import DatabaseFile
+from ostiary_net.sqlite.file import DatabaseFile, measure_log
+
+_log = structlog.get_logger("ostiary")
 
 _LONG: Final = 15_000
 """Pages, 60 MB: when it is time for a checkpoint."""
@@ -22,6 +25,8 @@ _LONGEST: Final = 20_000
 """When a commit makes the checkpoint, as nobody does it beside the turns."""
 _LOOK_AFTER: Final = 1_000
 """So many written pages, it is asked how long it is: other processes write to it too."""
+_KEPT: Final = 40_000
+"""160 MB: when the log is told of that stays because somebody reads; then whenever it has doubled."""
 _FEW: Final = 200
 """Pages that may be left for when no turn goes on."""
 _MOST_PASSES: Final = 6
@@ -39,6 +44,7 @@ class WriteAheadLog:
         self._written = 0
         self._pages = 0
         self._due_at = _LONG
+        self._told_at = _KEPT
 
     @property
     def is_long(self) -> bool:
@@ -53,7 +59,7 @@ class WriteAheadLog:
         self._written = written
         self._pages = _length(writer)
         if self._pages < _LONG:
-            self._due_at = _LONG
+            self._due_at, self._told_at = _LONG, _KEPT
         if self._pages >= _LONGEST:
             with suppress(apsw.BusyError):  # somebody else makes one
                 _checkpoint(writer)
@@ -77,11 +83,20 @@ class WriteAheadLog:
                     if _length(connection) - moved <= _FEW:
                         break
                 with alone():
-                    _checkpoint(connection)
+                    moved = _checkpoint(connection)
+                self._tell_if_kept(_length(connection), moved)
         finally:
             # The next commit begins it anew, unless somebody still reads what was in it.
             self._due_at = self._pages + _LOOK_AFTER
             self._one_at_a_time.release()
+
+    def _tell_if_kept(self, pages: int, moved: int) -> None:
+        """Log that somebody's open read keeps the log, which fills the disk in the end."""
+        if pages >= self._told_at and pages - moved > _FEW:
+            self._told_at = 2 * pages
+            _log.warning(
+                "somebody reads the database for long, and its log grows", bytes=measure_log(self._file.path)
+            )
 
     def close(self) -> None:
         """Close the connection for checkpoints, once none is running."""

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 from ostiary_net.sqlite import SQLiteStore, write_ahead
 from ostiary_net.turns.turns import open_turns
@@ -27,6 +28,7 @@ def short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_ahead, "_LONGEST", LONGEST)
     monkeypatch.setattr(write_ahead, "_LOOK_AFTER", 1)
     monkeypatch.setattr(write_ahead, "_FEW", 3)
+    monkeypatch.setattr(write_ahead, "_KEPT", 2 * LONG)
 
 
 @pytest.fixture
@@ -140,6 +142,28 @@ def test_what_somebody_still_reads_stays_in_the_log_until_later(store: SQLiteSto
     store.checkpoint()
     store.turn([asks.user("last")], START)
     assert pages_in_log(store) < LONG // 2
+
+
+def test_a_log_that_somebody_keeps_by_reading_is_told_of_whenever_it_has_doubled(
+    store: SQLiteStore,
+) -> None:
+    with capture_logs() as log:
+        write_until(store, lambda: is_due(store))
+        store.checkpoint()
+        assert log == [], "nobody reads"
+        reading = apsw.Connection(str(store.path))
+        reading.execute("BEGIN; SELECT 1 FROM users").fetchall()
+        for pages in (2 * LONG, 5 * LONG, 12 * LONG):
+            while pages_in_log(store) <= pages:
+                store.turn([asks.user(f"user{len(usernames(store))}")], START)
+            for _ in range(3):
+                store.checkpoint()
+    reading.close()
+    assert {entry["event"] for entry in log} == {"somebody reads the database for long, and its log grows"}
+    told = [entry["bytes"] for entry in log]
+    assert len(told) == 3
+    assert told == sorted(told)
+    assert told[0] > 2 * LONG * 4_096
 
 
 def test_one_process_folds_at_a_time(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:

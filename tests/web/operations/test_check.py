@@ -5,12 +5,14 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import apsw
 import pytest
 
 from ostiary_core.model.decision import Update
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Table, revised
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_web.server import checks
 from tests.web.command_line.machine import Machine
 from tests.web.operations.test_storage import of_nobody
 
@@ -93,6 +95,20 @@ def test_a_database_that_others_can_read_is_at_fault(tmp_path: Path) -> None:
     machine = prepared(tmp_path)
     (tmp_path / "ostiary.db").chmod(0o644)
     assert levels(machine) == {"files": "fault"}
+
+
+def test_a_log_that_somebody_keeps_by_reading_the_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "_LONG_LOG_BYTES", 200_000)
+    machine = prepared(tmp_path)
+    reading = apsw.Connection(str(tmp_path / "ostiary.db"))
+    reading.execute("BEGIN; SELECT 1 FROM users").fetchall()
+    assert levels(machine) == {}
+    for number in range(10):
+        machine.script("client", "create", f"app{number}", "--redirect-uri", "https://app.example/callback")
+    assert levels(machine) == {"log": "warning"}
+    reading.close()
 
 
 def test_a_secret_that_everybody_can_read_is_named(tmp_path: Path) -> None:

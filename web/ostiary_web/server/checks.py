@@ -24,11 +24,13 @@ from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.findings import Finding, Level
 from ostiary_web.server.secret_files import everybody_may_read
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import ServerStore, unwritable
+from ostiary_web.server.storage import LoggingStore, ServerStore, unwritable
 from ostiary_web.server.temporary_files import temporary_folder
 
 _MOST_APART_MS: Final = 2_000
 _HOLDS_SECONDS: Final = 60.0
+_LONG_LOG_BYTES: Final = 160 * 2**20
+"""By itself SQLite's log is half as long at most."""
 
 
 def find_all(settings: Settings, store: ServerStore, clock: Clock) -> list[Finding]:
@@ -167,6 +169,9 @@ def _of_the_store(store: ServerStore, clock: Clock) -> list[Finding]:
     except Exception as error:
         values = {"error": type(error).__name__, "place": where_raised(error)[0]}
         findings.append(Finding(Level.FAULT, "database", "check.database.fault", values))
+    if isinstance(store, LoggingStore) and store.log_bytes() > _LONG_LOG_BYTES:
+        size = {"size": f"{store.log_bytes() / 2**20:.0f}"}
+        findings.append(Finding(Level.WARNING, "log", "check.database.log", size))
     findings.append(_of_the_clock(store, clock))
     for client in store.records(Table.CLIENT):
         # A disabled client can do nothing, whatever it is.

@@ -793,6 +793,7 @@ LANGUAGE: Final = ENGLISH.extended(
             "of {path} was built without --enable-optimizations: every request takes more of the processor"
         ),
         "check.database.fine": "takes changes, and has the schema of this release",
+        "check.database.log": "the log has {size} MiB, and grows until whoever reads the file has ended",
         "check.database.fault": "takes no change: {error} at {place}",
         "check.clock.apart": "this machine's is {seconds} s from the database's, which counts",
         "check.clock.set_back": Plural(
