@@ -95,7 +95,7 @@ OF_USERS: Final = {
     **_NAME,
     **_missing("username"),
     **_odd("username", None, 7, "", "a b", "a/b", "a\u200bb", "u" * 65, "new\nline", *_UNSEEN),
-    **_odd("phone", 7, "1234", "1" * 21, "+49 30 1234", "+"),
+    **_odd("phone", 7, "1234", "1" * 21, "+49 30 x1234", "+"),
     **_odd("enabled", "yes", 1, None),
     **_odd("mustChangePassword", "no", 0, None),
     **_odd("roleIds", "clerk", None, [7], ["clerk"] * 2, [f"role{each}" for each in range(101)]),

@@ -71,7 +71,7 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
         ({"phone": "", "purpose": ""}, ["phone", "purpose"]),
         ({"phone": "a telephone", "purpose": "sign-in"}, ["phone", "purpose"]),
         ({"phone": 13800000000, "purpose": ["reset-password"]}, ["phone", "purpose"]),
-        ({"phone": "+86 138", "purpose": "reset-password"}, ["phone"]),
+        ({"phone": "+86 1", "purpose": "reset-password"}, ["phone"]),
         ({"phone": "1" * 21, "purpose": "reset-password"}, ["phone"]),
     ],
     "POST /api/auth/reset-password": [

@@ -62,6 +62,7 @@ WRONG = [
     ("BIND", "unix:/run/\x07"),
     ("BIND", "unix:/" + "x" * 107),
     ("ADMIN_USERNAME", "two words"),
+    ("PHONE_REGION", "cn"),
     ("ADMIN_USERNAME", "x" * 65),
     ("ADMIN_PASSWORD", "hunter2" * 37),
     ("PUBLIC_URL", "https://two words"),

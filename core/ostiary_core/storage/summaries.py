@@ -89,6 +89,8 @@ class Milestone(StrEnum):
 
     SWEPT = "swept"
     BACKED_UP = "backed-up"
+    NUMBERS_REWRITTEN = "numbers-rewritten"
+    """When stored telephone numbers were given one form, which is done once."""
 
 
 class StoreState(NamedTuple):

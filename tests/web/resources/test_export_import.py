@@ -325,7 +325,7 @@ async def test_cells_are_read_as_people_and_programs_write_them(api: Api) -> Non
     shown = ("name", "phone", "enabled", "mustChangePassword", "roleIds")
     items = succeeded(await api.call("GET", USERS.path))["items"]
     found = {item["username"]: tuple(item[each] for each in shown) for item in items}
-    assert found["anna"] == ("Anna", "13800000000", True, False, ["super_admin"])
+    assert found["anna"] == ("Anna", "+8613800000000", True, False, ["super_admin"])
     assert found["4711"] == ("12.5", "+49301234567", False, True, [])
     assert found["carl"] == ("Carl", None, True, True, ["super_admin"])
 

@@ -24,6 +24,9 @@ LOCALE_SCHEMA: Final = {"$ref": "#/components/schemas/Locale"}
 """Which languages there are, the document says that is made for a server."""
 Locale = Annotated[str, Meta(extra_json_schema=LOCALE_SCHEMA)]
 Phone = Annotated[str, Meta(pattern=f"^{PHONE_PATTERN}$")]
+WRITTEN_PHONE_PATTERN: Final = r"\+?[ (]?[0-9](?:[ ()./-]{0,2}[0-9]){4,19}"
+"""A number as people write it; it is taken and shown as `Phone` has it."""
+WrittenPhone = Annotated[str, Meta(pattern=f"^{WRITTEN_PHONE_PATTERN}$")]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """ISO-8601 in UTC."""
 Token = Annotated[str, Meta(pattern=f"^[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}$")]

@@ -24,8 +24,8 @@ async def read_texts(context: RequestContext, **checks: Check) -> dict[str, str]
         elif not isinstance(value, str) or "\x00" in value:
             rule = FieldRule.STRING
         else:
-            rule = check(value)
-            found[name] = value
+            found[name] = context.phone_number(value) if check is phone else value
+            rule = check(found[name])
         if rule is not None:
             faults.append(FieldFault(name, rule))
     return context.refuse(Why.FIELDS_INVALID, faults) if faults else found
@@ -37,7 +37,7 @@ def longest(characters: int) -> Check:
 
 
 def phone(text: str) -> FieldRule | None:
-    """A telephone number."""
+    """A telephone number, which is taken in its one form."""
     return None if is_phone(text) else FieldRule.PHONE
 
 

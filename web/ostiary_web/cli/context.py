@@ -35,6 +35,7 @@ from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import ServerStore, open_store, policy_of
+from ostiary_web.server.telephones import phone_number
 
 T = TypeVar("T")
 
@@ -107,6 +108,10 @@ class CommandContext:
             return as_json(resource.fields, shown)
 
         return await self.look(look)
+
+    def phone_number(self, text: str) -> str:
+        """A telephone number in its one form, however it is written."""
+        return phone_number(text, self.settings.phone_region)
 
     def entropy(self) -> Entropy:
         """32 bytes for one event."""

@@ -31,7 +31,7 @@ from ostiary_web.api.resources.imports import (
     import_rows,
 )
 from ostiary_web.api.resources.sheet_rows import SheetRows, place_in_sheet
-from ostiary_web.api.resources.users import RESOURCE
+from ostiary_web.api.resources.users import RESOURCE, with_phone_number
 from ostiary_web.cli.arguments import LanguageTag
 from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
 from ostiary_web.cli.import_files import read_import_file
@@ -105,7 +105,7 @@ def create(
         return await context.decide(
             UserRegistered(
                 caller=OPERATOR,
-                fields=fields,
+                fields=with_phone_number(context, fields),
                 password_hash=None if faults else await context.passwords.hash(password),
                 faults=faults,
                 entropy=context.entropy(),

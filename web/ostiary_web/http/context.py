@@ -30,6 +30,7 @@ from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Question
 from ostiary_web.pictures.uploads import orphaned_files
 from ostiary_web.server.backing import Backing, backing
+from ostiary_web.server.telephones import phone_number
 
 T = TypeVar("T")
 
@@ -110,6 +111,10 @@ class RequestContext:
     def is_super_administrator(self) -> bool:
         """Who sees sessions that represent no user ("Session (grant)")."""
         return self.account.is_super_administrator
+
+    def phone_number(self, text: str) -> str:
+        """A telephone number in its one form, however it is written."""
+        return phone_number(text, self.backing.settings.phone_region)
 
     # --- what is asked of the rules
 

@@ -29,7 +29,8 @@ async def show_recovery(page: PageContext) -> Response:
 @recovery_pages.post("/recover", gate=OPEN_TO_ALL)
 async def take_phone(page: PageContext) -> Response:
     """Have a code sent, if the number is known; the page that follows is the same if it is not."""
-    phone, return_to = page.form.get("phone", "").strip(), local_path(page.form.get("next", ""))
+    phone = page.request.phone_number(page.form.get("phone", ""))
+    return_to = local_path(page.form.get("next", ""))
     page.address = recovery_page(return_to)
     try:
         page.require_own_form()
@@ -52,7 +53,7 @@ async def take_phone(page: PageContext) -> Response:
 @recovery_pages.post("/recover/password", gate=OPEN_TO_ALL)
 async def take_new_password(page: PageContext) -> Response:
     """The code and the new password; then to the sign-in page."""
-    phone, new = page.form.get("phone", "").strip(), page.form.get("new_password", "")
+    phone, new = page.request.phone_number(page.form.get("phone", "")), page.form.get("new_password", "")
     return_to = local_path(page.form.get("next", ""))
     page.address = _with_code(return_to)
     try:

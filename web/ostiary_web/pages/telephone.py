@@ -29,7 +29,7 @@ async def show_phone(page: PageContext) -> Response:
 @telephone_pages.post(_PHONE, gate=SIGNED_IN)
 async def take_phone(page: PageContext) -> Response:
     """Have a code sent to the new number."""
-    phone = page.form.get("phone", "").strip()
+    phone = page.request.phone_number(page.form.get("phone", ""))
     try:
         page.request.limit(Operation.TEXT_CODE)
         if not is_phone(phone):
@@ -43,7 +43,7 @@ async def take_phone(page: PageContext) -> Response:
 @telephone_pages.post(f"{_PHONE}/code", gate=SIGNED_IN, form_is_on=_PHONE)
 async def take_code(page: PageContext) -> Response:
     """The code that was sent: the number is the account's from now on."""
-    phone, code = page.form.get("phone", "").strip(), page.form.get("code", "").strip()
+    phone, code = page.request.phone_number(page.form.get("phone", "")), page.form.get("code", "").strip()
     try:
         await change_phone(page.request, phone, code, page.form.get("password", ""))
     except RequestRefused as refusal:

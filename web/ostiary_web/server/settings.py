@@ -23,6 +23,7 @@ from ostiary_web.server.brand import LINKS_ALLOWED, NAMES_ALLOWED, Brand, load_l
 from ostiary_web.server.brand_color import COLORS_ALLOWED, read_colors
 from ostiary_web.server.brand_logo import LOGOS_ALLOWED
 from ostiary_web.server.database import ALLOWED, Database, PostgreSQLDatabase, read_database
+from ostiary_web.server.telephones import REGIONS_ALLOWED, read_region
 from ostiary_web.texts import LANGUAGES
 
 T = TypeVar("T")
@@ -70,6 +71,8 @@ class Settings:
     sms_gateway_token: Secret | None
     sms_gateway_token_file: Path | None
     sms_outbox: Path
+    phone_region: str
+    """Whose telephone numbers are written without a country code, as ISO 3166 has it."""
     log_level: str
     log_format: str
     metrics_bind: str | None
@@ -154,6 +157,7 @@ class Settings:
             sms_gateway_token=_header_token(token.setting, token.text.strip()),
             sms_gateway_token_file=token.path,
             sms_outbox=Path(text("SMS_OUTBOX") or data_dir / "sms-outbox.jsonl"),
+            phone_region=read("PHONE_REGION", "CN", _checked_by(read_region, REGIONS_ALLOWED)),
             log_level=read("LOG_LEVEL", "info", _one_of(_LOG_LEVELS)),
             log_format=read("LOG_FORMAT", "console", _one_of(_LOG_FORMATS)),
             metrics_bind=None if text("METRICS_BIND") is None else read("METRICS_BIND", "", _bind),

@@ -1,7 +1,7 @@
 """The store that the settings name, opened; one that cannot be used ends the start with one line."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,10 +12,12 @@ import apsw
 import structlog
 import trio
 
+from ostiary_core.model.decision import Change
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_net.observability.log import first_line
+from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.trail import GrowingTrail
 from ostiary_net.sqlite import SQLiteStore
@@ -23,6 +25,7 @@ from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.upkeep.sweeping import PurgeableStore
 from ostiary_web.server.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.stored_numbers import rewrite_numbers
 
 _log = structlog.get_logger("ostiary")
 
@@ -41,6 +44,10 @@ class ServerStore(ReadingStore, PurgeableStore, GrowingTrail, Protocol):
 
     def records(self, table: Table) -> tuple[Record, ...]:
         """Everything in one table."""
+        ...
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Make all changes, past all rules; raise `LostRace` and make none."""
         ...
 
     def has_password_hash_unlike(self, prefix: str) -> bool:
@@ -115,6 +122,9 @@ async def open_store(
     # In a thread, as a database that is not there yet is waited for.
     store: ServerStore = await trio.to_thread.run_sync(open_here, abandon_on_cancel=True)
     try:
+        if opening is not Opening.KEEPS:
+            now = store.present(SystemClock().now())
+            await trio.to_thread.run_sync(rewrite_numbers, store, settings.phone_region, now)
         yield store
     finally:
         store.close()

@@ -174,8 +174,8 @@ RESOURCE: Final = Resource(
     identify=lambda client: client.client_id,
     show=lambda who, client_id: ClientRequested(caller=who, client_id=client_id),
     register=_registered,
-    change=lambda who, client_id, fields, shown: ClientChanged(
-        caller=who, client_id=client_id, fields=fields, shown=shown
+    change=lambda context, client_id, fields, shown: ClientChanged(
+        caller=context.caller, client_id=client_id, fields=fields, shown=shown
     ),
     delete=lambda who, client_id: ClientDeleted(caller=who, client_id=client_id),
     switch=Switch(

@@ -52,6 +52,10 @@ class ImportContext(Protocol):
         """32 bytes for one event."""
         ...
 
+    def phone_number(self, text: str) -> str:
+        """A telephone number in its one form, however it is written."""
+        ...
+
     async def decide(self, event: Event) -> Reply:
         """What the rules reply to `event`; raises `RequestRefused` where they refuse."""
         ...
@@ -70,7 +74,7 @@ class Resource(Generic[T, V]):
 
     show: Callable[[SignedIn, str], Event]
     register: Callable[[RequestContext, Fields], Awaitable[AdministrationEvent]]
-    change: Callable[[SignedIn, str, Fields, Fields | None], Event]
+    change: Callable[[RequestContext, str, Fields, Fields | None], Event]
     """The last argument is what the caller was shown of the fields, None where that is not known."""
     delete: Callable[[SignedIn, str], AdministrationEvent]
     import_row: Callable[[ImportContext, Fields, bool], Awaitable[AdministrationEvent]]

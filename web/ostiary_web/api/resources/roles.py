@@ -65,8 +65,8 @@ RESOURCE: Final = Resource(
     identify=lambda role: role.role_id,
     show=lambda who, role_id: RoleRequested(caller=who, role_id=role_id),
     register=_registered,
-    change=lambda who, role_id, fields, shown: RoleChanged(
-        caller=who, role_id=role_id, fields=fields, shown=shown
+    change=lambda context, role_id, fields, shown: RoleChanged(
+        caller=context.caller, role_id=role_id, fields=fields, shown=shown
     ),
     delete=lambda who, role_id: RoleDeleted(caller=who, role_id=role_id),
     import_row=_imported,

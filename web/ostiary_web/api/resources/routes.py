@@ -165,7 +165,7 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
     @routes.put(f"{resource.path}/<record:record_id>", gate=require_permission(may.update))
     async def change(context: RequestContext, record_id: str) -> Response:
         content = await context.json_object()
-        reply = await context.decide(resource.change(context.caller, record_id, content, None))
+        reply = await context.decide(resource.change(context, record_id, content, None))
         return await answer_change(context, resource, reply)
 
     @routes.delete(f"{resource.path}/<record:record_id>", gate=require_permission(may.delete))

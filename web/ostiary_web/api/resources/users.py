@@ -11,7 +11,6 @@ from quart import Response
 from ostiary_core.events import (
     ConsentWithdrawnByAdministrator,
     PasswordResetByAdministrator,
-    SignedIn,
     UserChanged,
     UserDeleted,
     UserDisabled,
@@ -95,6 +94,7 @@ _FIELDS: Final[tuple[Field[User], ...]] = (
 
 async def _registered(context: RequestContext, fields: Fields) -> UserRegistered:
     password_hash, faults = await _hashed(context, fields)
+    fields = with_phone_number(context, fields)
     return UserRegistered(
         caller=context.caller,
         fields={name: value for name, value in fields.items() if name != _PASSWORD},
@@ -104,9 +104,14 @@ async def _registered(context: RequestContext, fields: Fields) -> UserRegistered
     )
 
 
-def _changed(who: SignedIn, user_id: str, fields: Fields, shown: Fields | None) -> UserChanged:
-    faults = _zone_faults(fields)
-    return UserChanged(caller=who, user_id=user_id, fields=fields, faults=faults, shown=shown)
+def _changed(context: RequestContext, user_id: str, fields: Fields, shown: Fields | None) -> UserChanged:
+    return UserChanged(
+        caller=context.caller,
+        user_id=user_id,
+        fields=with_phone_number(context, fields),
+        faults=_zone_faults(fields),
+        shown=shown,
+    )
 
 
 async def _imported(context: ImportContext, fields: Fields, replace: bool) -> UserImported:
@@ -114,13 +119,19 @@ async def _imported(context: ImportContext, fields: Fields, replace: bool) -> Us
     password_hash, faults = (None, ()) if hash_faults else await _hashed(context, fields)
     return UserImported(
         caller=context.caller,
-        fields=_without_passwords(fields),
+        fields=with_phone_number(context, _without_passwords(fields)),
         replace=replace,
         password_hash=password_hash,
         foreign_hash=foreign_hash,
         faults=(*faults, *hash_faults, *_zone_faults(fields)),
         entropy=context.entropy(),
     )
+
+
+def with_phone_number(context: ImportContext, fields: Fields) -> Fields:
+    """The fields of an account with its telephone number in its one form."""
+    phone = fields.get("phone")
+    return {**fields, "phone": context.phone_number(phone)} if isinstance(phone, str) else fields
 
 
 def _without_passwords(fields: Fields) -> Fields:

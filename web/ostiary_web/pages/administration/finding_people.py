@@ -42,6 +42,8 @@ async def find_people(context: RequestContext, typed: str) -> FoundPeople:
     found: Page[User] = Page((), 0)
     if not (may_search and is_whole_number(typed)):
         found = await _listed(context, filters={"username": typed})
+    if may_search and is_whole_number(typed):
+        found = await _listed(context, search=context.phone_number(typed))
     if may_search and not found.items:
         found = await _listed(context, search=typed)
     name = canonical_username(typed)

@@ -107,7 +107,7 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
         shown = _shown_before(page.form)
         fields = _ticked_as_before(described, described.fields_of(page.form, False), shown or {})
         try:
-            await page.request.decide(resource.change(page.request.caller, item_id, fields, shown))
+            await page.request.decide(resource.change(page.request, item_id, fields, shown))
         except RequestRefused as refusal:
             item = await _known(page, described, item_id)
             if item is None:
