@@ -81,7 +81,7 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
     above = await holder_of(served, Permission.AUDIT_READ, username="above")
     await holder_of(served, username="small")
     admin = await served.administrator()
-    await served.client()
+    await served.tokens(await served.client(), "above", "the holder's")
     user_id = await id_of(above)
     more = {"roleIds": ["role-of-above", "role-of-holder"]}
     succeeded(await admin.call("PUT", f"{USERS}/{user_id}", more))
