@@ -18,6 +18,8 @@ import pytest
 
 from ostiary_core import MemoryStore
 from ostiary_core.conformance import check_store
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import Role, Table
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.postgres import PostgreSQLStore
 from tests.core.conformance.threads import at_once
@@ -129,6 +131,7 @@ OTHERS: Final = {
     "array_nulls": "off",
     "backslash_quote": "off",
     "bytea_output": "escape",
+    "client_encoding": "latin1",
     "client_min_messages": "error",
     "datestyle": "SQL,DMY",
     "default_transaction_deferrable": "on",
@@ -162,6 +165,9 @@ def require_same_life(address: str) -> None:
     expected = [decision for _, decision in live(MemoryStore())]
     with PostgreSQLStore(address, keeps_time=False) as store:
         assert [decision for _, decision in live(store)] == expected
+        named = Role(role_id="named", name="名字")
+        store.write([Insert(named)])
+        assert list(store.fetch(Table.ROLE, ["named"])) == [named]
         # So that a warning of a commit is seen, and nobody gives up a lock that is about to be free.
         asked = "SELECT current_setting('client_min_messages'), current_setting('lock_timeout')"
         assert store._find(lambda reading: reading.execute(asked, ())) == [("warning", "0")]
