@@ -31,7 +31,7 @@ LISTS = (*SHEETS, online.RUNNING, audit.AUDIT_EVENTS)
 DEFAULT = LANGUAGES.default
 COUNTED = ("running", "refused", "sign_ins", "failed", "started", "ended", "refreshed", "retried")
 RANGES = ("day", "week", "month")
-PROBLEMS = ("not_yours", "too_long", "too_fast", "not_found", "went_wrong")
+PROBLEMS = ("not_yours", "too_large", "too_long", "too_slow", "too_fast", "not_found", "went_wrong")
 TRIES = ("refresh", "retry", "steal", "userinfo", "machine", "revoke")
 NAMES = {"Ostiary", "sub", "Asia/Shanghai"}
 """What no language says otherwise."""

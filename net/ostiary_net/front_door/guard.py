@@ -20,6 +20,7 @@ from ostiary_net.front_door.rules import (
     Application,
     CannotStart,
     DoorRules,
+    Fields,
     Message,
     Receive,
     Scope,
@@ -34,6 +35,10 @@ if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
 _log = structlog.get_logger("ostiary")
 
 _DISCONNECT: Final = "http.disconnect"
+_OF_THE_BODY: Final = frozenset({b"content-length", b"transfer-encoding", b"expect"})
+
+_SECONDS_FOR_A_PAGE: Final = 2.0
+"""For the application to make one that says why a request is refused; else the door says it."""
 
 _SECONDS_TO_SAY_SO: Final = 0.2
 """Before the door gives a request up: a person is told that on a page, and the door has none."""
@@ -184,6 +189,9 @@ class _RequestContext:
         self._whole = trio.Event()
         self._is_answering = False
         self._is_over = False
+        self._refusing = trio.CancelScope(shield=True)  # what is given up is the request, not the answer
+        self._is_patient = False
+        """Whether a person is answered, whose browser shows no answer before it has sent everything."""
         self.limit = trio.CancelScope()
         """Of the time in which the application must begin to answer."""
         scope["ostiary.limit"] = self._limit_of_routes = trio.CancelScope()
@@ -263,11 +271,37 @@ class _RequestContext:
         self._is_over = True
         trace_id = self._scope["ostiary.trace_id"]
         self._guard.count_refusal(status, trace_id, self._scope["ostiary.source"])
-        fields, body = self._rules.refusal(status, self._scope, trace_id)
+        answer = await self._make_page(status) if self._rules.has_page(status, self._scope) else None
+        self._is_patient = answer is not None and status != 408
+        fields, body = answer or self._rules.refusal(status, self._scope, trace_id)
         start = {"type": "http.response.start", "status": status, "headers": fields}
-        with trio.CancelScope(shield=True):  # what is given up here is the request, not the answer
+        with self._refusing:
             await self._send(self._mark_last(start))
             await self._finish_early({"type": "http.response.body", "body": body})
+
+    async def _make_page(self, status: int) -> tuple[Fields, bytes] | None:
+        """Have the application make a page that says why the request is refused; None where it makes none."""
+        fields = [field for field in self._scope["headers"] if field[0] not in _OF_THE_BODY]
+        limit = trio.CancelScope()
+        scope = {**self._scope, "headers": fields, "ostiary.refused": status, "ostiary.limit": limit}
+        unread = [{"type": "http.request", "body": b"", "more_body": False}]
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return unread.pop() if unread else await trio.sleep_forever()
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        with trio.move_on_after(_SECONDS_FOR_A_PAGE, shield=True):
+            try:
+                await self._guard.app(scope, receive, send)
+            except Exception as error:
+                _log.error("unexpected error", cause=type(error).__name__, where=where_raised(error))
+                return None
+        if not sent or sent[-1].get("more_body", False):
+            return None
+        return list(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:])
 
     async def fail(self, error: Exception) -> None:
         """Log an error that no handler of the application met, and answer 500."""
@@ -340,7 +374,9 @@ class _RequestContext:
             nursery.start_soon(self._drain)
             if message.get("body"):
                 await self._send({**message, "more_body": True})
-            with trio.move_on_after(self._rules.linger_seconds):
+            self._refusing.shield = not self._is_patient  # a stop does not wait for so long
+            seconds = self._rules.body_seconds if self._is_patient else self._rules.linger_seconds
+            with trio.move_on_after(seconds):
                 await self._whole.wait()
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
             nursery.cancel_scope.cancel()

@@ -46,6 +46,10 @@ class DoorRules:
 
     refusal: Callable[[int, Scope, str], tuple[Fields, bytes]]
 
+    has_page: Callable[[int, Scope], bool] = lambda status, scope: False
+    """Whether the application is asked for a page that says why a request is refused, as a person sent it. It
+    finds the status in the scope as `ostiary.refused`, and no body."""
+
     public_path: str = ""
     """What every path begins with, as `/auth`; it is taken off where a head is read. What comes without it is
     not found."""

@@ -9,7 +9,7 @@ from quart_trio import QuartTrio
 
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.rules import Receive, Scope, Send
-from tests.net.front_door.conftest import OpenDoor, answering_lifespan
+from tests.net.front_door.conftest import OpenDoor, answering_lifespan, whole_body
 
 GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
 
@@ -259,6 +259,42 @@ def test_a_host_is_a_name_or_an_address_with_an_optional_port() -> None:
         *(b"[::1", b"::1", b"[::g]", b"door:99999", b"door:x"),
     ):
         assert not is_host(value), value
+
+
+@pytest.mark.parametrize("fault", ["", "raises", "never answers", "answers in part"])
+async def test_a_person_is_told_by_a_page_of_the_application_and_by_the_door_where_it_makes_none(
+    open_door: OpenDoor, fault: str
+) -> None:
+    """Too large from the beginning, and too slow while the application reads."""
+
+    @answering_lifespan
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        status = scope.get("ostiary.refused")
+        body = await whole_body(receive)
+        if fault == "raises":
+            raise ZeroDivisionError
+        if fault == "never answers":
+            await trio.sleep_forever()
+        content = b"a page for %d with %d bytes" % (status or 200, len(body))
+        fields = [(b"content-length", b"%d" % len(content))]
+        await send({"type": "http.response.start", "status": 200, "headers": fields})
+        more = fault == "answers in part"
+        await send({"type": "http.response.body", "body": content, "more_body": more})
+
+    def has_page(status: int, scope: Scope) -> bool:
+        return (b"accept", b"text/html") in scope["headers"]
+
+    door = await open_door(app, has_page=has_page)
+    head = b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: %d\r\n"
+    for length, status in ((1_000, 413), (10, 408)):
+        page = await door.call(head % length + b"Accept: text/html\r\n\r\nx")
+        heard = await page.hear_end()
+        assert heard.startswith(b"HTTP/1.1 %d" % status)
+        said = b"refused %d at /small" % status if fault else b"a page for %d with 0 bytes" % status
+        assert heard.endswith(said)
+        assert b"connection: close" in heard
+        data = await (await door.call(head % length + b"\r\nx")).hear_end()
+        assert data.endswith(b"refused %d at /small" % status)
 
 
 async def test_an_application_that_answers_after_a_refusal_is_not_heard(open_door: OpenDoor) -> None:

@@ -11,10 +11,51 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role
 from tests.web.account.people import with_phone
 from tests.web.callers import ADMIN_PASSWORD, Browser, forms_in
+from tests.web.conftest import Serve
+from tests.web.doors import DOORS
 from tests.web.envelopes import succeeded
 from tests.web.served import Served
 
 SECRET = re.compile(r'id="secret-text">([^<]+)<')
+
+# --- what is refused before a route has seen it
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "path, length",
+    [("/account/picture", 8_000_000), ("/admin/people/import", 9 * 2**20), ("/login", 70_000)],
+)
+@pytest.mark.parametrize("language, said", [("en-US", "That is too large"), ("zh-CN", "内容过大")])
+async def test_a_person_who_sends_too_much_is_told_on_a_page(
+    served: Served, path: str, length: int, language: str, said: str
+) -> None:
+    browser = served.browser(**{"Accept-Language": language})
+    await browser.sign_in()
+    before = served.records()
+    response = await browser.post(
+        path, content=bytes(length), headers={"Content-Type": "multipart/form-data"}
+    )
+    assert response.status_code == 413
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert said in response.text
+    assert "C1413" in response.text
+    as_data = {"Accept": "application/json"}
+    assert (await browser.post(path, content=bytes(length), headers=as_data)).json()["code"] == "C1413"
+    assert served.records() == before
+    assert (await browser.get("/account")).status_code == 200
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_person_who_comes_beside_the_public_path_is_told_on_a_page(serve: Serve) -> None:
+    async with serve(PUBLIC_URL="https://www.example.com/auth") as served:
+        browser = served.browser(base="https://www.example.com")
+        response = await browser.get("/login")
+    assert response.status_code == 404
+    assert "There is nothing here" in response.text
+    assert 'href="/auth/"' in response.text
+
 
 # --- signing in, when the first try did not do
 

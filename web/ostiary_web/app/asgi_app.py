@@ -25,6 +25,7 @@ from ostiary_web.api.health import HEALTH_PATHS
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.app.factory import Application
 from ostiary_web.http.security_headers import security_fields
+from ostiary_web.pages.problem import has_page
 from ostiary_web.server.backing import Backing
 from ostiary_web.server.first_administrator import (
     NewAdministrator,
@@ -58,6 +59,7 @@ def door_rules(settings: Settings) -> DoorRules:
     return DoorRules(
         body_limit=_body_limit,
         refusal=partial(_refusal, settings.languages, settings.public_path),
+        has_page=has_page,
         public_path=settings.public_path,
         paths_outside=HEALTH_PATHS,
         trusted_proxies=settings.trust_proxy,

@@ -41,7 +41,7 @@ from ostiary_web.http.public_path import add_public_path
 from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.pages import PAGES
 from ostiary_web.pages.context import opened_page
-from ostiary_web.pages.problem import is_for_a_person, problem_page
+from ostiary_web.pages.problem import is_for_a_person, problem_page, refused_page
 from ostiary_web.server.backing import Backing, put_behind
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import Surroundings, open_backing
@@ -125,6 +125,7 @@ def create_app(settings: Settings) -> QuartTrio:
     described = (docs,) if settings.api_docs_enabled else ()
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
         app.register_blueprint(blueprint)
+    app.before_request(refused_page)
     app.before_request(_in_its_one_spelling)
     app.before_request(_refuse_prefetch)
     app.after_request(add_security_headers)

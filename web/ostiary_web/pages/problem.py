@@ -6,26 +6,52 @@ from quart import Response, request
 
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
+from ostiary_net.front_door.rules import Scope
 from ostiary_web.http.context import request_context
 from ostiary_web.pages.context import PageContext, opened_page, render, visitors_language
 
-_HEADINGS: Final = {403: "page.not_yours", 414: "page.too_long", 429: "page.too_fast"}
+_HEADINGS: Final = {403: "page.not_yours", 413: "page.too_large", 414: "page.too_long", 429: "page.too_fast"}
+_REFUSED_AT_THE_DOOR: Final = {
+    404: Why.ROUTE_UNKNOWN,
+    408: Why.REQUEST_MALFORMED,
+    413: Why.BODY_TOO_LARGE,
+    431: Why.ADDRESS_TOO_LONG,
+}
+"""What a person can mend, or wait for."""
 
 
 def is_for_a_person() -> bool:
     """Whether a browser asks for a page, and not a program for data."""
-    return not request.path.startswith(("/api/", "/files/")) and "text/html" in request.headers.get(
-        "Accept", ""
-    )
+    return _is_page(request.path, request.headers.get("Accept", ""))
 
 
-async def problem_page(why: Why) -> Response:
+def has_page(status: int, scope: Scope) -> bool:
+    """Whether there is a page for a request that the front door refuses."""
+    accepted = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    return status in _REFUSED_AT_THE_DOOR and _is_page(scope["path"], accepted.decode("latin-1"))
+
+
+def _is_page(path: str, accepted: str) -> bool:
+    return not path.startswith(("/api/", "/files/")) and "text/html" in accepted
+
+
+async def refused_page() -> Response | None:
+    """The page for a request that the front door refuses; None for any other, which goes on."""
+    scope: Scope = request.scope  # type: ignore[assignment]
+    status: int | None = scope.get("ostiary.refused")
+    if status is None:
+        return None
+    return await problem_page(_REFUSED_AT_THE_DOOR[status], "page.too_slow" if status == 408 else None)
+
+
+async def problem_page(why: Why, heading: str | None = None) -> Response:
     """A page that says what is the matter. It asks the store for nothing: that may be what is wrong."""
     page = opened_page() or PageContext(request_context(), visitors_language(None))
     if why is Why.ADDRESS_TOO_LONG:
         page.address = "/"
     status = MEANINGS[why].status
-    heading = _HEADINGS.get(status, "page.not_found" if status < 500 else "page.went_wrong")
+    usual = "page.not_found" if status < 500 else "page.went_wrong"
+    heading = heading or _HEADINGS.get(status, usual)
     return await render(
         page, "problem.html", refused=why, heading=page.text(heading), lead=page.text(f"{heading}_lead")
     )

@@ -38,6 +38,13 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.not_yours_lead": (
             "Your account does not have the permission for it. An administrator can give it to you."
         ),
+        "page.too_large": "That is too large",
+        "page.too_large_lead": (
+            "Nothing was changed. A picture may have 2 MiB, a file to import 8 MiB, a form less. "
+            "Go back, and send less."
+        ),
+        "page.too_slow": "That came too slowly",
+        "page.too_slow_lead": "Nothing was changed. Go back, and send it again over a faster connection.",
         "page.too_fast": "Too many requests",
         "page.too_fast_lead": "Wait a moment and try again.",
         "page.too_long": "This address is too long",

@@ -36,6 +36,12 @@ LANGUAGE: Final = CHINESE.extended(
         "page.not_found_lead": "地址可能有误，或内容已被移除。",
         "page.not_yours": "您无权访问此页面",
         "page.not_yours_lead": "您的账号没有相应权限，可联系管理员授予。",
+        "page.too_large": "内容过大",
+        "page.too_large_lead": (
+            "未做任何更改。图片最大 2 MiB，导入文件最大 8 MiB，表单更小。请返回并减小后重新提交。"
+        ),
+        "page.too_slow": "上传过慢",
+        "page.too_slow_lead": "未做任何更改。请返回，换用更快的网络重新提交。",
         "page.too_fast": "请求过于频繁",
         "page.too_fast_lead": "请稍后再试。",
         "page.too_long": "地址过长",
