@@ -2,9 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ostiary_web.api_document import routes
 from ostiary_web.api_document.routes import FILES
 from tests.web.envelopes import refused
 from tests.web.served import serving
@@ -15,6 +17,23 @@ async def test_nothing_is_there_unless_the_setting_says_so(tmp_path: Path, setti
     async with serving(tmp_path, API_DOCS_ENABLED=setting) as served:
         for path in ("/api/docs", "/api/docs-json", *(f"/api/docs/{name}" for name in FILES)):
             refused(await served.api().get(path), 404, "A0404")
+
+
+async def test_the_document_is_built_once_however_often_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may ask, and nobody else is answered while it is built."""
+    built: list[object] = []
+
+    def build(*arguments: Any) -> dict[str, object]:
+        built.append(arguments)
+        return {"openapi": "3.1.0"}
+
+    monkeypatch.setattr(routes, "api_document", build)
+    async with serving(tmp_path, API_DOCS_ENABLED="true") as served:
+        for _ in range(3):
+            assert (await served.api().get("/api/docs-json")).json() == {"openapi": "3.1.0"}
+    assert len(built) == 1
 
 
 async def test_what_is_there_is_given_out_with_its_type_and_asks_this_server_alone(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
-from quart import Response, current_app
+from quart import Quart, Response, current_app
 
 from ostiary_core.model.why import Why
 from ostiary_web.api_document.document import api_document
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
-from ostiary_web.server.backing import backing
+from ostiary_web.server.settings import Settings
 
 docs = GatedRoutes("docs", __name__)
 
@@ -33,6 +33,8 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """What is given out, with its type."""
+
+_DOCUMENT: Final = "ostiary.api_document"
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -56,10 +58,13 @@ async def show_file(context: RequestContext, name: str) -> Response:
 @docs.get("/api/docs-json", gate=OPEN_TO_ALL)
 async def show_document(context: RequestContext) -> Response:
     """The document."""
-    document = api_document(
-        current_app, version("ostiary"), context.languages, backing().settings.public_path
-    )
-    return _answer(msgspec.json.encode(document), "application/json; charset=utf-8")
+    return _answer(current_app.extensions[_DOCUMENT], "application/json; charset=utf-8")
+
+
+def build_document(app: Quart, settings: Settings) -> None:
+    """Build the document once, for all who ask: it takes half a second, in which nobody else is answered."""
+    document = api_document(app, version("ostiary"), settings.languages, settings.public_path)
+    app.extensions[_DOCUMENT] = msgspec.json.encode(document)
 
 
 @cache

@@ -34,7 +34,7 @@ from ostiary_web.api.resources.online import online_users
 from ostiary_web.api.resources.roles import roles
 from ostiary_web.api.resources.routes import RecordId
 from ostiary_web.api.resources.users import users
-from ostiary_web.api_document.routes import docs
+from ostiary_web.api_document.routes import build_document, docs
 from ostiary_web.http.context import RequestRefused, request_context, respond
 from ostiary_web.http.gate import gate_of
 from ostiary_web.http.public_path import add_public_path
@@ -81,6 +81,8 @@ class Application:
                 outbox = str(self.settings.sms_outbox)
                 _log.warning("text messages go to a file, as SMS_GATEWAY_URL is not set", file=outbox)
             put_behind(self.quart, backing)
+            if self.settings.api_docs_enabled:
+                build_document(self.quart, self.settings)
             self._ready(backing)
             yield backing
 
