@@ -192,7 +192,7 @@ def _actor_text(step: Step, language: Language, names: Names) -> str:
     """Name who did a step: an administrator, or the operator; the trail has no identifier of the latter."""
     if step.actor_id is not None:
         return language.text("history.by_administrator", name=names.get(step.actor_id, step.actor_id))
-    return language.text(f"history.by_{'operator' if _is_by_operator(step) else 'an_administrator'}")
+    return language.text("history.by_operator" if _is_by_operator(step) else "history.by_an_administrator")
 
 
 def _is_by_operator(step: Step) -> bool:
