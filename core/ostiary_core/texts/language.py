@@ -79,7 +79,7 @@ class Languages:
             raise ValueError(f"there must be at least one language, and each once: {self.tags}")
         self._by_tag: Final = dict(zip(self.tags, in_order, strict=True))
         self.default: Final = self._by_tag[self.tags[0]]
-        self._by_range: Final = {"*": self.default}
+        self._by_range: Final[dict[str, Language]] = {}
         for language in reversed(in_order):
             subtags = language.tag.lower().split("-")
             for length in range(1, len(subtags) + 1):
@@ -98,19 +98,29 @@ class Languages:
         """The language that an Accept-Language field prefers (RFC 9110 §12.5.4).
 
         Of a range subtags are taken away from its end (RFC 4647 §3.4) until a language is called so or begins
-        so: `zh-TW` and `zh` find zh-CN. What cannot be read counts as nothing said.
+        so: `zh-TW` and `zh` find zh-CN. What cannot be read counts as nothing said. `*` stands for the first
+        language that no other range names, and one that is refused (`q=0`) answers only where all are.
         """
-        best, best_weight = self.default, 0.0
         if not accept_language:
-            return best
-        for part in accept_language.split(",", _MOST_RANGES)[:_MOST_RANGES]:
-            match = _RANGE.fullmatch(part)
-            if match is None:
-                continue
-            language, weight = self._find(match[1].lower()), _weight(match[2])
+            return self.default
+        ranges = [
+            (match[1].lower(), _weight(match[2]))
+            for part in accept_language.split(",", _MOST_RANGES)[:_MOST_RANGES]
+            if (match := _RANGE.fullmatch(part)) is not None
+        ]
+        named = {self._find(range_) for range_, weight in ranges if range_ != "*" and weight}
+        refused = {each for range_, weight in ranges if not weight for each in self._of(range_)} - named
+        unnamed = next((each for each in self if each not in named | refused), None)
+        best, best_weight = unnamed or self.default, 0.0
+        for range_, weight in ranges:
+            language = unnamed if range_ == "*" else self._find(range_)
             if language is not None and weight > best_weight:
                 best, best_weight = language, weight
         return best
+
+    def _of(self, range_: str) -> Iterator[Language]:
+        """Yield the languages that are called so, or whose tag goes on behind it (RFC 4647 §3.3.1)."""
+        return (each for each in self if f"{each.tag.lower()}-".startswith(f"{range_}-"))
 
     def _find(self, range_: str) -> Language | None:
         subtags = range_.split("-", self._most_subtags)[: self._most_subtags]

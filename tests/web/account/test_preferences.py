@@ -15,7 +15,18 @@ from tests.web.served import Served
         (
             "timezone",
             ["Asia/Shanghai", "UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5"],
-            ["Mars/Base", "Asia", "../../etc/passwd", "/etc/localtime", "asia/shanghai", "+08:00", "", 8],
+            [
+                "Mars/Base",
+                "Asia",
+                "../../etc/passwd",
+                "/etc/localtime",
+                "asia/shanghai",
+                "+08:00",
+                "",
+                8,
+                "localtime",
+                "Factory",
+            ],
         ),
     ],
 )

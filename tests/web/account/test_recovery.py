@@ -59,6 +59,8 @@ CHINESE, ENGLISH = "用于重置密码", "reset your password"
         ("en-US", "America/Lima", {"X-Timezone": "Asia/Kolkata"}, "13:40 (Asia/Kolkata)"),
         ("en-US", "America/Lima", {"X-Timezone": "Mars/Base"}, "03:10 (America/Lima)"),
         ("en-US", None, {"X-Timezone": "../etc/passwd"}, "16:10 (Asia/Shanghai)"),
+        ("en-US", "America/Lima", {"X-Timezone": "localtime"}, "03:10 (America/Lima)"),
+        ("en-US", None, {"X-Timezone": "Factory"}, "16:10 (Asia/Shanghai)"),
     ],
 )
 async def test_a_message_is_in_the_language_of_the_user_else_the_request_and_the_zone_of_the_request_first(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from enum import Enum
 from typing import Final
-from zoneinfo import available_timezones
 
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose
@@ -20,9 +19,10 @@ from ostiary_web.api_document.operations import (
 )
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, text
 from ostiary_web.http.gate import SIGNED_IN
+from ostiary_web.http.zones import zones
 from ostiary_web.pictures.formats import MEDIA_TYPES
 
-TimeZone = Enum("TimeZone", {zone: zone for zone in sorted(available_timezones())})  # type: ignore[misc]
+TimeZone = Enum("TimeZone", {zone: zone for zone in sorted(zones())})  # type: ignore[misc]
 
 _CODE: Final = text(1, 64)
 _PASSWORD_REFUSALS: Final = (

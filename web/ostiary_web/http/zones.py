@@ -13,18 +13,23 @@ ZONE_HEADER: Final = "X-Timezone"
 DEFAULT_ZONE: Final = "Asia/Shanghai"
 
 
+_NO_ZONES: Final = frozenset({"Factory", "localtime", "posixrules"})
+"""Files beside those of zones: what nobody has set, and what this machine is set to."""
+
+
 @cache
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
+def zones() -> frozenset[str]:
+    """Return the names of all zones of the tz database."""
+    return frozenset(available_timezones() - _NO_ZONES)
 
 
 def is_zone(name: str) -> bool:
     """Whether there is a zone of that name.
 
-    >>> is_zone("Europe/Berlin"), is_zone("europe/berlin"), is_zone("Berlin"), is_zone("../etc/passwd")
+    >>> is_zone("Europe/Berlin"), is_zone("europe/berlin"), is_zone("localtime"), is_zone("../etc/passwd")
     (True, False, False, False)
     """
-    return name in _zones()
+    return name in zones()
 
 
 def zone_for(header: str | None, user: User | None) -> ZoneInfo:

@@ -3,12 +3,13 @@
 from datetime import UTC, date, datetime, time
 from functools import cache
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.texts import Language
+from ostiary_web.http.zones import zones
 
 _UNITS: Final = (
     ("page.ago_years", 365 * 24 * 60 * MINUTE_MS),
@@ -22,7 +23,7 @@ _UNITS: Final = (
 @cache
 def zone_names() -> tuple[str, ...]:
     """The zones a person can choose, by name; of the nameless ones only UTC."""
-    named = (name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
+    named = (name for name in zones() if "/" in name and not name.startswith("Etc/"))
     return tuple(sorted((*named, "UTC")))
 
 
