@@ -5,7 +5,9 @@ from contextlib import ExitStack
 
 from ostiary_net.observability.log import LINES
 from ostiary_web.app.asgi_app import asgi_app_from_environment
+from ostiary_web.streams import open_standard_streams
 
+open_standard_streams()
 _until_exit = ExitStack()
 _until_exit.enter_context(LINES.written_by_thread())
 atexit.register(_until_exit.close)

@@ -43,7 +43,8 @@ def open_standard_streams() -> None:
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
         if getattr(sys, name) is None:
-            stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 (for ever)
+            # Not on its number, which something else may have by now, as a socket of Hypercorn.
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 (for ever)
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
     for stream in (sys.stdout, sys.stderr):

@@ -24,7 +24,6 @@ P = ParamSpec("P")
 _REFUSALS: Final = (Refused, BatchRefused)
 
 
-_STANDARD_ERROR: Final = 2
 _MOST_WAITING: Final = 1024 * 1024
 """Most characters of lines that wait to be written."""
 _LAST_LINES_SECONDS: Final = 1.0
@@ -48,6 +47,8 @@ class LogLines:
         """Write a line, or several with breaks between them."""
         if (writer := self._writer) is not None:
             writer.add(line)
+            return
+        if sys.stderr is None:
             return
         # What they tell of is kept, whether or not they can be written: a full disk, a reader that has gone.
         with self._lock, suppress(OSError, ValueError):
@@ -82,11 +83,15 @@ class LogLines:
         return lines
 
     @contextmanager
-    def written_by_thread(self, descriptor: int = _STANDARD_ERROR) -> Iterator[None]:
+    def written_by_thread(self, descriptor: int | None = None) -> Iterator[None]:
         """Write in a thread while the block runs, so that nobody who logs waits for whoever reads.
 
         A reader that stands still, as a pager or a terminal does, is waited for with at most `_MOST_WAITING`.
         """
+        if descriptor is None:
+            # Where it was closed at the start, its number may be a database's by now.
+            stream = sys.__stderr__
+            descriptor = os.open(os.devnull, os.O_WRONLY) if stream is None else stream.fileno()
         self._writer = writer = _LineWriter(self, descriptor)
         try:
             yield
