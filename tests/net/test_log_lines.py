@@ -5,6 +5,7 @@ import io
 import logging
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -158,8 +159,11 @@ def test_the_end_does_not_wait_for_a_reader_that_stands_still() -> None:
     assert os.write(write_end, b"x" * 10_000) == 10_000, (
         "what is said later goes nowhere, and waits for nobody"
     )
-    os.close(write_end)
     os.close(read_end)
+    for thread in threading.enumerate():
+        if thread.name == "log":
+            thread.join(PATIENCE_SECONDS)
+    os.close(write_end)
 
 
 def test_a_pipe_that_does_not_wait_is_waited_for() -> None:
