@@ -64,7 +64,7 @@ def _make_copy(
     except FileExistsError as error:
         raise BackupError(f"{target} is there already; name another file, or move it away") from error
     except (OSError, apsw.Error) as error:
-        raise BackupError(f"{source} could not be copied to {target}: {_describe(error)}") from error
+        raise BackupError(f"{source} could not be copied to {target}: {describe(error)}") from error
     finally:
         for end in ("", "-wal", "-shm", "-journal", ".lock"):
             with suppress(FileNotFoundError):
@@ -106,7 +106,7 @@ def note_backup(source: Path, now: Instant) -> None:
             writer.close()
 
 
-def _describe(error: OSError | apsw.Error) -> str:
+def describe(error: OSError | apsw.Error) -> str:
     """Say in words what went wrong. Of a step of a copy, SQLite keeps the kind of error and no text."""
     if isinstance(error, apsw.FullError):
         return "the disk is full"

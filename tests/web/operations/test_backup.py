@@ -271,3 +271,70 @@ def test_a_backup_is_one_file_that_sqlite_itself_reads_in_a_folder_that_is_there
     assert connection.pragma("journal_mode") == "delete"
     assert connection.execute("SELECT count(*) FROM users").fetchall() == [(1,)]
     connection.close()
+
+
+def test_a_backup_goes_to_standard_output_whole_and_leaves_nothing_beside_the_database(
+    machine: Machine, tmp_path: Path
+) -> None:
+    secret = machine.client()
+    with machine.serving() as address:
+        before = token(address, secret)
+        ran = subprocess.run(
+            [sys.executable, "-m", "ostiary_web", "backup", "-"],
+            env=os.environ | machine.environment,
+            capture_output=True,
+            check=True,
+        )
+    assert ran.stderr == b""
+    assert not [path.name for path in (tmp_path / "here").iterdir() if "backup" in path.name]
+    (tmp_path / "piped.db").write_bytes(ran.stdout)
+    elsewhere = Machine(tmp_path / "there")
+    elsewhere.script("restore", str(tmp_path / "piped.db"), "--keep-sessions")
+    with elsewhere.serving() as address:
+        assert is_active(address, secret, before)
+    nowhere = Machine(tmp_path / "nowhere").run("backup", "-")
+    assert (nowhere.exit_code, nowhere.out, "there is no database" in nowhere.err) == (1, "", True)
+
+
+# --- made small
+
+
+def erase_much(path: Path) -> None:
+    """Leave the empty pages that retention does."""
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE much (x)")
+    connection.execute("INSERT INTO much SELECT randomblob(100000) FROM pragma_function_list LIMIT 50")
+    connection.execute("DROP TABLE much")
+    connection.close()
+
+
+def test_a_file_is_made_small_where_nobody_has_it_open_and_keeps_what_is_in_it(
+    machine: Machine, tmp_path: Path
+) -> None:
+    file, secret = tmp_path / "here" / "ostiary.db", machine.client()
+    erase_much(file)
+    before = file.stat().st_size
+    with machine.serving() as address:
+        live = token(address, secret)
+        ran = machine.run("compact")
+        assert (ran.exit_code, ran.out, "is in use: stop the server" in ran.err) == (1, "", True)
+        assert is_active(address, secret, live)
+    made = machine.script("compact")
+    after = file.stat().st_size
+    assert made == {"bytes": after, "gained": made["gained"]}
+    assert made["gained"] > 4_000_000 > before - after - made["gained"]
+    with machine.serving() as address:
+        assert is_active(address, secret, live)
+
+
+@pytest.mark.parametrize("writes", [0, 5, 30])
+def test_a_disk_that_is_full_leaves_the_file_as_it_was(machine: Machine, tmp_path: Path, writes: int) -> None:
+    file = tmp_path / "here" / "ostiary.db"
+    erase_much(file)
+    with FullDisk() as disk:
+        disk.fail_after(writes)
+        ran = machine.run("compact")
+    assert (ran.exit_code, ran.out) == (1, "")
+    assert ran.err.endswith("the disk is full\n")
+    assert machine.run("client", "list").exit_code == 0
+    assert machine.script("compact")["gained"] > 4_000_000

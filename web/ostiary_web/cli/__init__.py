@@ -7,7 +7,7 @@ every process of the machine could read it.
 
 from ostiary_web.cli.apply import apply, export
 from ostiary_web.cli.audit import audit
-from ostiary_web.cli.backup import backup, restore
+from ostiary_web.cli.backup import backup, compact, restore
 from ostiary_web.cli.check import check
 from ostiary_web.cli.clients import client
 from ostiary_web.cli.copy import copy
@@ -24,6 +24,7 @@ __all__ = [
     "backup",
     "check",
     "client",
+    "compact",
     "copy",
     "demo",
     "end_everything_command",

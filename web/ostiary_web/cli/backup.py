@@ -1,10 +1,12 @@
-"""`ostiary backup FILE` and `ostiary restore FILE`: the SQLite file, copied in use, and put back."""
+"""`ostiary backup`, `restore` and `compact`: the SQLite file, copied in use, put back, made small."""
 
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
+from typing import Final, NoReturn
 
 import click
 
@@ -12,35 +14,83 @@ from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sqlite.backup import BackupError, back_up, note_backup
 from ostiary_net.sqlite.backup import restore as put_back
+from ostiary_net.sqlite.compacting import CompactError
+from ostiary_net.sqlite.compacting import compact as make_small
 from ostiary_web.app.asgi_app import settings_or_exit
 from ostiary_web.cli.context import run
 from ostiary_web.cli.ending import end_everything
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
+from ostiary_web.streams import OutputFailed
+
+_STANDARD_OUTPUT: Final = "-"
 
 _BACKED_UP = {"file": "command.backup.file", "bytes": "command.backup.bytes"}
 _RESTORED = {**_BACKED_UP, "ended": "command.restore.ended"}
 
-_FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+_COMPACTED = {"bytes": "command.backup.bytes", "gained": "command.compact.gained"}
+
+_FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 
 
 @click.command()
 @_FILE
 @with_printer
 def backup(printer: Printer, file: Path) -> None:
-    """Copy the database to FILE, which must not be there. The server may go on.
+    """Copy the database to FILE, which must not be there; - for standard output. The server may go on.
 
     The copy is of one moment and is checked before it gets its name. It holds digests, names and telephone
-    numbers: only its owner can read it.
+    numbers: only its owner can read it. On its way to standard output it lies beside the database.
     """
     database = _sqlite_file(settings_or_exit(os.environ))
+    is_streamed = str(file) == _STANDARD_OUTPUT
     try:
-        size = back_up(database, file)
+        size = 0 if is_streamed else back_up(database, file)
+        if is_streamed:
+            _stream_backup(database)
     except (BackupError, SchemaError) as error:
         _exit(str(error))
     note_backup(database, SystemClock().now())
-    printer.record({"file": str(file), "bytes": size}, _BACKED_UP)
+    if not is_streamed:
+        printer.record({"file": str(file), "bytes": size}, _BACKED_UP)
+
+
+def _stream_backup(database: Path) -> None:
+    """Write a copy to standard output, once it is whole. Raises what `back_up` does, and `OutputFailed`."""
+    output = sys.stdout.buffer
+    if output.isatty():
+        raise BackupError("standard output is a terminal: send it to a file or another program")
+    if not database.exists():
+        raise BackupError(f"there is no database at {database}")
+    with TemporaryDirectory(prefix=".ostiary-backup-", dir=database.parent) as folder:
+        back_up(database, Path(folder) / "copy.db")
+        copy = (Path(folder) / "copy.db").open("rb")
+    # From here on it has no name, so that nothing of it is left behind.
+    with copy:
+        try:
+            copyfileobj(copy, output)
+            output.flush()
+        except OSError as error:
+            raise OutputFailed(error) from error
+
+
+@click.command()
+@with_printer
+def compact(printer: Printer) -> None:
+    """Give back to the disk what was erased of the SQLite file. The server must not run.
+
+    It takes as much room again as the file has in the end, and says how many bytes it gained. The file is
+    written anew, or stays as it was.
+    """
+    database = _sqlite_file(settings_or_exit(os.environ))
+    # What SQLite writes beside the file may be too much for /tmp, and is nobody else's.
+    os.environ.setdefault("SQLITE_TMPDIR", str(database.parent.absolute()))
+    try:
+        size, gained = make_small(database)
+    except (CompactError, SchemaError) as error:
+        _exit(str(error))
+    printer.record({"bytes": size, "gained": gained}, _COMPACTED)
 
 
 @click.command()

@@ -28,6 +28,7 @@ from ostiary_web.cli import (
     backup,
     check,
     client,
+    compact,
     copy,
     demo,
     end_everything_command,
@@ -123,7 +124,7 @@ main.add_command(user)
 main.add_command(explain_session)
 main.add_command(audit)
 main.add_command(replay_trail)
-for _command in (apply, export, check, sweep, backup, restore, end_everything_command, copy):
+for _command in (apply, export, check, sweep, backup, restore, compact, end_everything_command, copy):
     main.add_command(_command)
 main.add_command(demo)
 

@@ -739,6 +739,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "command.import.preparing": "Preparing",
         "command.backup.file": "file",
         "command.backup.bytes": "bytes",
+        "command.compact.gained": "bytes given back",
         "command.restore.ended": "clients whose sessions ended",
         "command.sweep.salts": "salts",
         "command.sweep.codes": "codes never redeemed",

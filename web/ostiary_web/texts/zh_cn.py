@@ -564,6 +564,7 @@ LANGUAGE: Final = CHINESE.extended(
         "command.import.preparing": "准备中",
         "command.backup.file": "文件",
         "command.backup.bytes": "字节",
+        "command.compact.gained": "已归还的字节数",
         "command.restore.ended": "已结束会话的客户端数",
         "command.sweep.salts": "盐值",
         "command.sweep.codes": "未兑换的授权码",
