@@ -28,7 +28,10 @@ def _some(kind: type[Any]) -> dict[str, object]:
 
 
 def test_a_type_checker_refuses_to_set_a_field() -> None:
-    """Were it allowed, `mypy --strict` would call the comments unused."""
+    """Were it allowed, `mypy --strict` would call the comments unused.
+
+    That it raises is the tests' own doing (`tests.frozen`): whatever sets a field anywhere fails in them.
+    """
     record = Identifier(kind=IdentifierKind.PHONE, value="1", user_id="u")
     with pytest.raises(FrozenInstanceError):
         record.user_id = "v"  # type: ignore[misc]
@@ -45,14 +48,9 @@ def test_whatever_a_request_makes_is_immutable() -> None:
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_a_value_is_its_fields_and_stays_as_it_was_made(kind: type[Any]) -> None:
+def test_a_value_is_its_fields(kind: type[Any]) -> None:
     given = _some(kind)
     made = kind(**given)
-    for name in given:
-        with pytest.raises(FrozenInstanceError):
-            setattr(made, name, "another")
-        with pytest.raises(FrozenInstanceError):
-            delattr(made, name)
     assert not hasattr(made, "__dict__")
     assert {name: getattr(made, name) for name in given} == given
     assert made == kind(**given)

@@ -319,6 +319,7 @@ def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> 
         assert take("other")
         assert not take("one")
         clock.wait(60)
+        assert take("one")
 
 
 async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: MockClock) -> None:

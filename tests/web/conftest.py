@@ -1,9 +1,10 @@
 """The application that most tests of the web ask, and the door they ask it through."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +12,19 @@ from tests.web.callers import Api, Browser
 from tests.web.doors import Door
 from tests.web.served import Served, in_memory, on_disk, serving
 
+if TYPE_CHECKING:  # most tests need no Playwright
+    from playwright.sync_api import Browser as Chromium
+
 Serve = Callable[..., AbstractAsyncContextManager[Served]]
+
+
+@pytest.fixture(scope="session")
+def chromium_running() -> "Iterator[Chromium]":
+    """One Chromium for all tests that need one, as Playwright runs once in a process."""
+    from tests.web.browser.household import a_browser
+
+    with a_browser() as running:
+        yield running
 
 
 @pytest.fixture

@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.web.browser.household import Household, Visitor, a_browser, a_household, a_visitor
+from tests.web.browser.household import Household, Visitor, a_household, a_visitor
 
 Visit = Callable[..., Visitor]
 
 COLOR = "#b3124f"
 
 
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    with a_browser() as running:
-        yield running
+@pytest.fixture(scope="session")
+def browser(chromium_running: Browser) -> Browser:
+    return chromium_running
 
 
 @pytest.fixture(scope="package")

@@ -23,10 +23,11 @@ from typing import Final
 
 import httpx
 import pytest
+from playwright.sync_api import Browser
 
 from fuzz.processes.server import Server
 from tests.localhost import Certificate, free_port, made_certificate
-from tests.web.browser.household import Household, a_browser, a_visitor
+from tests.web.browser.household import Household, a_visitor
 from tests.web.command_line.machine import Machine
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"
@@ -244,12 +245,12 @@ def under_a_path(
 
 @pytest.mark.parametrize("open_proxy", PROXIES)
 def test_people_and_backends_find_the_server_under_a_path(
-    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
+    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, chromium_running: Browser
 ) -> None:
     with under_a_path(open_proxy, tmp_path, certificate) as (machine, address):
         assert live(machine)["level"] == "fine"
         household = Household(address, "", tmp_path)
-        with a_browser() as browser, a_visitor(browser, household, ignore_https_errors=True) as visitor:
+        with a_visitor(chromium_running, household, ignore_https_errors=True) as visitor:
             visitor.open("/account?x=1")
             visitor.sign_in("admin", machine.environment["ADMIN_PASSWORD"])
             assert visitor.page.url == f"{address}/account?x=1"
