@@ -64,7 +64,11 @@ async def test_an_event_is_counted_by_its_name_and_how_it_went() -> None:
         store.broken = True
         with pytest.raises(TurnFailed):
             await service.decide(registered("bert"), origin())
+        for look in (service.look, service.look_through):
+            with pytest.raises(TurnFailed):
+                await look(lambda store, now: 1 // 0, origin())
     found = samples(metrics)
+    assert found["ostiary_failed_looks_total"] == 2
     for outcome, number in (("ok", 1), ("already_taken", 1), ("failed", 1)):
         assert found[f'ostiary_requests_total{{operation="user_registered",outcome="{outcome}"}}'] == number
     assert found['ostiary_facts_total{fact="user-registered",why=""}'] == 1

@@ -114,11 +114,19 @@ class Service:
 
     async def look(self, question: Question[T], origin: Origin) -> T:
         """Answer a question from the store's lists. Raises `TurnFailed`, after logging it."""
-        return await _log_if_failed(self.turns.look(question), origin, "a list")
+        return await self._note_if_failed(self.turns.look(question), origin, "a list")
 
     async def look_through(self, question: Question[T], origin: Origin) -> T:
         """Answer a question that reads whole lists. Raises `TurnFailed`, after logging it."""
-        return await _log_if_failed(self.turns.look_through(question), origin, "a whole list")
+        return await self._note_if_failed(self.turns.look_through(question), origin, "a whole list")
+
+    async def _note_if_failed(self, answer: Awaitable[T], origin: Origin, asked: str) -> T:
+        try:
+            return await answer
+        except TurnFailed as failure:
+            self.metrics.count_failed_look()
+            _log_failure("looking failed", failure, origin, asked)
+            raise
 
     async def answer(self, request: Request, trace_id: str) -> Answer:
         """Answer a request for one of the four operations, of which the body is complete."""
@@ -168,14 +176,6 @@ class Service:
         """The answer to a request whose turn could not be taken; the log then holds the trace id."""
         self._note_failure(pending.event, pending.origin, failure)
         return pending.failure()
-
-
-async def _log_if_failed(answer: Awaitable[T], origin: Origin, asked: str) -> T:
-    try:
-        return await answer
-    except TurnFailed as failure:
-        _log_failure("looking failed", failure, origin, asked)
-        raise
 
 
 def _log_failure(what: str, failure: TurnFailed, origin: Origin, asked: str) -> None:
