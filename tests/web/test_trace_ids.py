@@ -1,5 +1,6 @@
 """A request has one trace id, whatever becomes of it: its answer, the log and the audit trail all have it."""
 
+import json
 import re
 from collections.abc import MutableMapping
 from typing import Any, Final
@@ -17,9 +18,11 @@ from ostiary_net.turns.service import Service
 from ostiary_web.http import security_headers
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
+from ostiary_web.server.logs import configure_logs
 from tests.net.lane.wires import connected
 from tests.net.rooms import START
-from tests.web.callers import Api
+from tests.web.callers import SOURCE, Api
+from tests.web.conftest import Serve
 from tests.web.doors import DOORS
 from tests.web.served import Served
 
@@ -124,3 +127,35 @@ async def test_what_is_no_http_is_in_the_log_under_what_its_refusal_quotes(serve
             heard = b"".join([data async for data in stream])
     assert heard.startswith(b"HTTP/1.1 400 ")
     assert [entry["trace_id"] for entry in log] == [quoted(heard.decode())]
+
+
+@pytest.mark.parametrize(
+    "trusted, sent, logged",
+    [
+        (SOURCE, ["01J-ab.c/d=e"], "01J-ab.c/d=e"),
+        (SOURCE, ["x" * 128], "x" * 128),
+        (SOURCE, ["x" * 129], None),
+        (SOURCE, [""], None),
+        (SOURCE, ['a" level="error'], None),
+        (SOURCE, ["one", "two"], None),
+        ("10.0.0.0/8", ["one"], None),
+        ("", ["one"], None),
+    ],
+)
+async def test_the_log_has_what_a_trusted_proxy_calls_a_request(
+    serve: Serve, capsys: pytest.CaptureFixture[str], trusted: str, sent: list[str], logged: str | None
+) -> None:
+    """At every door, whatever becomes of the request, and for as long as it is answered."""
+    fields = [("X-Request-ID", value) for value in sent]
+    async with serve(TRUST_PROXY=trusted) as served:
+        configure_logs("info", "json")
+        api = served.api()
+        await api.get("/api/oauth2/userinfo", headers=fields)
+        await api.post("/api/oauth2/introspect", data={"token": "x"}, auth=("app", "wrong"), headers=fields)
+        await api.get("/api/auth/me", headers=fields)
+        await api.post("/api/auth/login", content=bytes(70_000), headers=fields)
+        lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        named = [line.get("request_id") for line in lines if line["event"].startswith("refused")]
+        assert named == [logged] * 4
+        await api.get("/api/oauth2/userinfo")
+        assert "request_id" not in capsys.readouterr().err

@@ -27,6 +27,7 @@ from ostiary_net.front_door.rules import (
     Send,
 )
 from ostiary_net.observability.log import fault_in, log_refusal_at_the_door, where_raised
+from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.system import SystemEntropy
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
@@ -103,6 +104,13 @@ class Guard:
 
     async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = read_head(scope, self.rules)
+        REQUEST_IDS.begin(scope["ostiary.trace_id"], scope["headers"])
+        try:
+            await self._serve_judged(head, scope, receive, send)
+        finally:
+            REQUEST_IDS.end(scope["ostiary.trace_id"])
+
+    async def _serve_judged(self, head: Head, scope: Scope, receive: Receive, send: Send) -> None:
         context = _RequestContext(self, scope, receive, send, head)
         if head.status:
             if head.status == 404 and not self._has_missed_path:

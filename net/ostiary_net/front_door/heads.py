@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from ostiary_net.front_door.rules import DoorRules, Fields, Scope
 from ostiary_net.front_door.source import is_trusted, nearest_entry, source_of
+from ostiary_net.observability.request_ids import FIELD
 
 _LONGEST_HOST: Final = 255
 _LABEL: Final = rb"[A-Za-z0-9_-]{1,63}"
@@ -21,6 +22,7 @@ _HOST: Final = re.compile(
     rb"(?::(?P<port>[0-9]{0,5}))?"
 )
 _ABSOLUTE: Final = re.compile(rb"https?://(?P<authority>[^/?#@]+)(?P<rest>[/?].*)?", re.IGNORECASE)
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:@-]{1,128}")
 _SPOKEN_ON_PLAIN_PORTS: Final = ("1.1", "1.0")
 
 
@@ -36,11 +38,13 @@ def read_head(scope: Scope, rules: DoorRules) -> Head:
     """Judge a head, and put what it means into the scope: path, scheme, host and `ostiary.source`.
 
     Scheme and host are those that the client's user sees; of the path, what is behind `rules.public_path`.
+    `X-Request-ID` stays in the head only where a trusted proxy named the request with it.
     """
     lengths: list[bytes] = []
     codings: list[bytes] = []
     hosts: list[bytes] = []
     forwarded_for: list[bytes] = []
+    request_ids: list[bytes] = []
     size = len(scope["raw_path"]) + len(scope["query_string"])
     fields: Fields = scope["headers"]
     for name, value in fields:
@@ -53,9 +57,13 @@ def read_head(scope: Scope, rules: DoorRules) -> Head:
             codings.append(value)
         elif name == b"x-forwarded-for":
             forwarded_for.append(value)
+        elif name == FIELD:
+            request_ids.append(value)
     client = scope.get("client")
     peer: str | None = client[0] if client else None
     scope["ostiary.source"] = source_of(peer, forwarded_for, rules.trusted_proxies)
+    if request_ids and not (_is_request_id(request_ids) and is_trusted(peer, rules.trusted_proxies)):
+        scope["headers"] = [field for field in fields if field[0] != FIELD]
     version = scope["http_version"]
     declared = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
     has_body = bool(codings) or declared > 0 or version not in _SPOKEN_ON_PLAIN_PORTS
@@ -69,6 +77,11 @@ def read_head(scope: Scope, rules: DoorRules) -> Head:
     if status == 0 and rules.trusted_proxies and is_trusted(peer, rules.trusted_proxies):
         status = _believe_proxy(scope)
     return Head(status, has_body)
+
+
+def _is_request_id(values: list[bytes]) -> bool:
+    """Whether a proxy has named a request once, in characters that do nothing to a log."""
+    return len(values) == 1 and _REQUEST_ID.fullmatch(values[0]) is not None
 
 
 def is_host(value: bytes) -> bool:

@@ -9,6 +9,7 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request
 from ostiary_core.model.decision import Decision
 from ostiary_net.observability.log import observe, where_raised
+from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.arrivals import HasLeft
 from ostiary_net.runtime.system import draw_trace_id
 from ostiary_net.turns.service import Service
@@ -34,6 +35,7 @@ class LaneExchange:
         service, request = self.service, self.request
         now = service.clock.now()
         self._trace_id = trace_id = draw_trace_id(service.entropy_source, now)
+        REQUEST_IDS.begin(trace_id, request.headers)
         if service.tracing is not None:
             service.tracing.begin_request(trace_id, request.method, request.headers)
         try:
@@ -59,6 +61,7 @@ class LaneExchange:
         """Stop waiting for the answer."""
         if self._waiting is not None:
             self._waiting.leave()
+        REQUEST_IDS.end(self._trace_id)
         if self.service.tracing is not None:
             self.service.tracing.end_request(self._trace_id)
 
@@ -79,6 +82,7 @@ class LaneExchange:
         return self.service.endpoint.failure(self.request, self._trace_id)
 
     def _end(self, answer: Answer) -> Answer:
+        REQUEST_IDS.end(self._trace_id)
         tracing = self.service.tracing
         if tracing is not None:
             observe(tracing.note_answer, self._trace_id, answer.status, self.request.path)

@@ -16,13 +16,14 @@ from ostiary_core.texts.language import Languages
 from ostiary_net.front_door.heads import read_head
 from ostiary_net.front_door.rules import DoorRules, Scope
 from ostiary_net.lane.scanner import RequestLines, read_plain_head
+from ostiary_net.observability.request_ids import FIELD
 
 _MOST_KNOWN: Final = 1_024
 _LONGEST_KNOWN: Final = 2_048
 """Bytes; with the number of heads it bounds what they take to about 3 MiB."""
 
-_KEPT_FIELDS: Final = (b"accept-language", b"traceparent")
-"""Beside what `Sender` says: for the 500 of a fault of ours, and for a span."""
+_KEPT_FIELDS: Final = (b"accept-language", b"traceparent", FIELD)
+"""Beside what `Sender` says: for the 500 of a fault of ours, for a span, and for the log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import structlog
 
 from ostiary_net.observability.log import LINES, where_raised
 from ostiary_net.observability.refusal_limit import REFUSAL_LIMIT
+from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_web.streams import escape_json
 
 _LEVELS: Final = {
@@ -72,6 +73,8 @@ class _Line:
     def __call__(self, logger: object, method: str, entry: EventDict) -> str:
         if not REFUSAL_LIMIT.admit(entry):
             raise structlog.DropEvent
+        if (request_id := REQUEST_IDS.find(entry.get("trace_id"))) is not None:
+            entry["request_id"] = request_id
         present, microseconds = divmod(time.time_ns() // 1_000, 1_000_000)
         second, text = self._spelled
         if second != present:
