@@ -17,7 +17,8 @@ def main() -> None:
     open_process = trio.lowlevel.open_process
 
     async def open_planted(command: Sequence[str], **options: Any) -> trio.Process:
-        planted = [MODULE if word == "ostiary_web" else word for word in command]
+        # Without -P, as `fuzz` is not installed and lies in the folder of the start.
+        planted = [MODULE if word == "ostiary_web" else word for word in command if word != "-P"]
         return await open_process(planted, **options)
 
     with plant_named(), patch("trio.lowlevel.open_process", open_planted):
