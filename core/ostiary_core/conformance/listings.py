@@ -37,8 +37,9 @@ _RESOURCES: Final[tuple[Resource[Any], ...]] = (
     ONLINE_SESSIONS,
     AUDIT,
 )
-_WILDCARDS: Final = ("%", "_", "\\")
-"""Signs that mean something else in SQL; a store looks for them as they are."""
+_TEXTS: Final = ("%", "_", "\\", "är", "+1 (555) 00-0", "nothing has this")
+"""What else is looked for: signs that mean something else in SQL and stand for themselves here, a letter that
+is none of ASCII's, so that its case counts, and a telephone number as people write it."""
 
 Asked = tuple[str, Listing[Any]]
 """What a listing asks for, in words that hold no value of a record, and the listing."""
@@ -99,8 +100,8 @@ def _values(name: str, match: Match, items: Sequence[Any]) -> Sequence[FilterVal
     found = {value for value in (_value(item, name, match) for item in items) if isinstance(value, str)}
     values = sorted(found)[:: len(found) // 3 + 1]
     if match is Match.CONTAINS:
-        return (*values, *_WILDCARDS, "nothing has this")
-    return (*values, tuple(values), "nothing has this")
+        return (*values, *_TEXTS)
+    return (*values, tuple(values), *map(str.swapcase, values))
 
 
 def _value(item: Any, name: str, match: Match) -> FilterValue | None:
@@ -134,5 +135,5 @@ def _searched(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
         texts: set[str] = {getattr(item, field) for item in items} - {None, ""}
         for text in sorted(texts)[:: len(texts) // 3 + 1]:
             yield f"{whole.resource.name} searched in {field}", replace(whole, search=_part(text))
-    for text in (*_WILDCARDS, "nothing has this", "+1 (555) 00-0") if searched else ():
+    for text in _TEXTS if searched else ():
         yield f"{whole.resource.name} searched", replace(whole, search=text)

@@ -6,7 +6,16 @@ from typing import TypeVar
 
 from ostiary_core import Expirable, ExpiredBatch, Instant, MemoryStore
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.storage.listing import GRANTS, USES, GrantedAccess, Listing, Match, Page, Range
+from ostiary_core.storage.listing import (
+    GRANTS,
+    USES,
+    GrantedAccess,
+    Listing,
+    Match,
+    Page,
+    Range,
+    contained_text,
+)
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory
 
 T = TypeVar("T")
@@ -140,6 +149,38 @@ class CaseCounts(MemoryStore):
         return Page(tuple(kept), found.total)
 
 
+class AnyAlphabetsCase(MemoryStore):
+    """Letters of every alphabet are compared without their case: `ILIKE`."""
+
+    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
+        if listing.search is None:
+            return super().page(listing, now)
+        everything = super().page(replace(listing, search=None, page=1, page_size=1_000), now).items
+        searched, asked = listing.resource.searched, listing.search
+        kept = [
+            item
+            for item in everything
+            if any(
+                contained_text(name, asked).casefold() in (getattr(item, name) or "").casefold()
+                for name in searched
+            )
+        ]
+        return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
+
+
+class EqualsWithoutCase(Misread):
+    """What is to be equal is compared without the case of letters."""
+
+    def misread(self, listing: Listing[T]) -> Listing[T]:
+        filters = {
+            name: value.lower()
+            if isinstance(value, str) and listing.resource.filters[name] is Match.EQUALS
+            else value
+            for name, value in listing.filters.items()
+        }
+        return replace(listing, filters=filters)
+
+
 class LastAgain(MemoryStore):
     """A list goes on with the item that it left off at: `>=` for `>`."""
 
@@ -236,6 +277,8 @@ LIST_FAULTS: dict[type[MemoryStore], str] = {
     NoPageSize: "holds other items",
     WrongTotal: "are counted",
     CaseCounts: "filtered by",
+    AnyAlphabetsCase: "searched",
+    EqualsWithoutCase: "filtered by",
     LastAgain: "come after",
     ConsentsAlone: "more or fewer grants are counted than there are",
     EndedSessionsOnline: "online",
