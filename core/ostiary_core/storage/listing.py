@@ -61,6 +61,8 @@ class GrantedAccess:
     """Scopes of the remembered consent; empty where none is remembered."""
     granted_at: Instant | None
     """When the consent was given; None where none is remembered."""
+    session_count: int
+    """Running sessions of the client for the user."""
 
 
 USES: Final = (FactKind.SESSION_STARTED, FactKind.CODE_USED, FactKind.PAIR_ROTATED, FactKind.PAIR_REPEATED)

@@ -4,6 +4,7 @@ It looks at everything each time, which is right for embedders, tests and fuzzer
 give the same pages.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
@@ -131,12 +132,12 @@ def _grants(store: Plain, now: Instant) -> Iterable[GrantedAccess]:
     remembered = {
         (consent.user_id, consent.client_id): consent for consent in _all(store, Consent) if consent.scopes
     }
-    running = {
+    running = Counter(
         (session.user_id, session.client_id)
         for session in _online(store, now, of_users_only=True)
         if session.kind is SessionKind.AUTHORIZATION_CODE and session.user_id is not None
-    }
-    for user_id, client_id in remembered.keys() | running:
+    )
+    for user_id, client_id in remembered.keys() | running.keys():
         if client_id in names:
             consent = remembered.get((user_id, client_id))
             yield GrantedAccess(
@@ -145,6 +146,7 @@ def _grants(store: Plain, now: Instant) -> Iterable[GrantedAccess]:
                 client_name=names[client_id],
                 scopes=() if consent is None else consent.scopes,
                 granted_at=None if consent is None else consent.granted_at,
+                session_count=running[user_id, client_id],
             )
 
 

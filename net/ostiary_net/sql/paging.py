@@ -12,7 +12,7 @@ See docs/decisions/0009-totals-and-deep-pages.md.
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -29,6 +29,7 @@ _SURVEYS_KEPT: Final = 64
 
 _COUNTED_BY: Final = re.compile(r"\[\[(\w+)\]\]")
 _SEEN_BY: Final = re.compile(r"\(\((\w+)\)\)")
+_BOUND: Final = re.compile(r"<(\w+)>")
 
 Execute = Callable[[str, Sequence[SQLValue]], list[Any]]
 """Runs a statement, its values bound to `?`, and gives all its rows; in one transaction for one page."""
@@ -64,7 +65,7 @@ class _Question:
     dialect: Dialect
     conditions: tuple[str, ...]
     bindings: tuple[SQLValue, ...]
-    filtered: frozenset[str]
+    filtered: Mapping[str, FilterValue]
     ranged: frozenset[str]
     is_whole: bool
     """Whether nothing that an index of its own is for narrows the list."""
@@ -134,13 +135,12 @@ class _Question:
         if tables == "audit":
             narrowed = self.dialect.narrowed_audit
             return next((narrowed[name] for name in narrowed if name in self.filtered), tables)
-        tables = _COUNTED_BY.sub(hint if counting else "", tables)
+        tables = _COUNTED_BY.sub(hint if counting else "", _BOUND.sub("?", tables))
         return _SEEN_BY.sub("" if reading else hint, tables)
 
     def _where(self, order: _Order, after: Row | None) -> tuple[str, tuple[SQLValue, ...]]:
-        present = (self.now,) if "?" in self.source.standing else ()
-        conditions = (self.source.standing, *self.conditions)
-        bindings = (*present, *self.bindings)
+        conditions = (_BOUND.sub("?", self.source.standing), *self.conditions)
+        bindings = (*self._bindings_of_source(), *self.bindings)
         if after is not None:
             first = order[0]
             bound = "<=" if first.descending else ">="
@@ -149,6 +149,10 @@ class _Question:
             conditions = (*conditions, f"{self.source.expression(first.field)} {bound} ?", beyond)
             bindings = (*bindings, after[0], *beyond_bindings)
         return " AND ".join(conditions), bindings
+
+    def _bindings_of_source(self) -> Iterator[SQLValue]:
+        for name in _BOUND.findall(f"{self.source.tables} {self.source.standing}"):
+            yield self.now if name == "now" else str(self.filtered[name])
 
     def _beyond(self, order: _Order, after: Row) -> tuple[str, tuple[SQLValue, ...]]:
         """The SQL condition that an item comes after the one with these sort values."""
@@ -272,7 +276,7 @@ class Pager:
             dialect=self._dialect,
             conditions=tuple(conditions),
             bindings=tuple(bindings),
-            filtered=frozenset(listing.filters),
+            filtered=listing.filters,
             ranged=frozenset(bounds.field for bounds in listing.ranges),
             is_whole=not listing.ranges and not {"client_id", "session_id"} & listing.filters.keys(),
             order=listing.order,

@@ -29,7 +29,9 @@ class Source:
     """For a database without statistics, `[[name]]` is the index to count by when nothing narrows the list,
     and `((name))` the one to see by whether an item stands."""
     standing: str
-    """What holds of every item; it may bind the present instant, once."""
+    """What holds of every item.
+
+    In it and in the tables, `<now>` is the present instant, and `<name>` the value of the filter `name`."""
     expressions: Mapping[str, str]
     """Of the fields that are not columns of their own name."""
     item: RowCodec
@@ -47,7 +49,7 @@ def _source(resource: Resource[Any], tables: str, standing: str, **expressions: 
 # takes the tables of a CROSS JOIN in this order: from the sessions, in the order of one of their indexes; not
 # of the one by expiry for this condition's sake, as nearly every session meets it: hence the sum.
 _RUNNING: Final = """
-    s.ended_at IS NULL AND s.expires_at + 0 > ?
+    s.ended_at IS NULL AND s.expires_at + 0 > <now>
     AND c.client_id = s.client_id AND c.epoch = s.client_epoch
     AND (s.user_id IS NULL OR (
         u.epoch = s.user_epoch
@@ -60,19 +62,20 @@ _SESSIONS: Final = """
     LEFT JOIN consents k ON k.user_id = s.user_id AND k.client_id = s.client_id
 """
 
-# Pairs of a user and a client are found first, each once, and only then is it asked which of them hold.
-_GRANTS: Final = """
-    (SELECT user_id, client_id FROM consents UNION
-        SELECT user_id, client_id FROM sessions WHERE kind = 'authorization_code' AND ended_at IS NULL) g
+# What is remembered and what runs, by client, in one pass over the sessions of a user. The user stands in the
+# inmost statements, as SQLite takes no condition of the outer one through two of them.
+_GRANTS: Final = f"""
+    (SELECT user_id, client_id, sum(running) AS session_count FROM (
+        SELECT user_id, client_id, 0 AS running FROM consents
+            WHERE user_id = <user_id> AND scopes <> '[]'
+        UNION ALL
+        SELECT s.user_id, s.client_id, 1 FROM sessions s CROSS JOIN clients c
+            LEFT JOIN users u ON u.user_id = s.user_id
+            LEFT JOIN consents k ON k.user_id = s.user_id AND k.client_id = s.client_id
+            WHERE s.user_id = <user_id> AND s.kind = 'authorization_code' AND {_RUNNING}
+    ) AS found GROUP BY user_id, client_id) g
     CROSS JOIN clients c
-    LEFT JOIN users u ON u.user_id = g.user_id
-    LEFT JOIN consents k ON k.user_id = g.user_id AND k.client_id = g.client_id
-"""
-# A user has fewer sessions than a client: the joint keeps a database off the index by client.
-_RUNNING_OF_GRANT: Final = f"""
-    SELECT 1 FROM sessions s
-    WHERE s.user_id = g.user_id AND s.client_id || '' = g.client_id AND s.kind = 'authorization_code'
-    AND {_RUNNING}
+    LEFT JOIN consents k ON k.user_id = g.user_id AND k.client_id = g.client_id AND k.scopes <> '[]'
 """  # noqa: S608 (constants alone)
 
 
@@ -100,13 +103,13 @@ SOURCES: Final[Mapping[str, Source]] = {
     GRANTS.name: _source(
         GRANTS,
         _GRANTS,
-        "c.client_id = g.client_id AND c.deleted_at IS NULL"
-        f" AND (k.scopes <> '[]' OR EXISTS ({_RUNNING_OF_GRANT}))",
+        "c.client_id = g.client_id AND c.deleted_at IS NULL",
         user_id="g.user_id",
         client_id="g.client_id",
         client_name="c.name",
         scopes="COALESCE(k.scopes, '[]')",
-        granted_at="CASE WHEN k.scopes <> '[]' THEN k.granted_at END",
+        granted_at="k.granted_at",
+        session_count="g.session_count",
     ),
 }
 """Every resource, by its name."""

@@ -1,5 +1,6 @@
 """What a user lets other systems do: remembered consents and running sessions by client (READINGS 26)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,7 +13,6 @@ from ostiary_core.storage.listing import (
     Listing,
     ListingStore,
     OnlineSession,
-    Page,
 )
 from ostiary_web.api.answer_data import AnswerData, Time
 from ostiary_web.http.context import RequestContext
@@ -67,21 +67,21 @@ async def grants_of(context: RequestContext, user_id: str, client_id: str | None
                     "client_id": access.client_id,
                     "kind": SessionKind.AUTHORIZATION_CODE.value,
                 }
-                found.append(_grant(access, store.page(replace(sessions, filters=own), now)))
+                found.append(_grant(access, store.items_after(replace(sessions, filters=own), None, now)))
             last = granted[-1]
         return found
 
     return await context.look(question)
 
 
-def _grant(access: GrantedAccess, sessions: Page[OnlineSession]) -> Grant:
+def _grant(access: GrantedAccess, newest: Sequence[OnlineSession]) -> Grant:
     return Grant(
         client_id=access.client_id,
         name=access.client_name,
         scopes=list(access.scopes),
         granted_at=None if access.granted_at is None else iso_time(access.granted_at),
-        session_count=sessions.total,
-        sessions=[_session(session) for session in sessions.items],
+        session_count=access.session_count,
+        sessions=[_session(session) for session in newest],
     )
 
 
