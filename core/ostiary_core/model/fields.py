@@ -170,7 +170,10 @@ class FieldReader:
 def differing_fields(before: Fields, after: Fields, *, in_any_order: bool = False) -> tuple[str, ...]:
     """The fields of `after` that `before` has not, or not with this value.
 
-    True is not 1, whatever Python says. With `in_any_order` lists of the same texts are the same.
+    Neither True nor 1.0 is 1, whatever Python says. With `in_any_order` lists of the same texts are the same.
+
+    >>> differing_fields({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": True, "c": 1.0})
+    ('b', 'c')
     """
     return tuple(
         name
@@ -184,7 +187,7 @@ def _are_same(one: object, other: object, *, in_any_order: bool) -> bool:
         if in_any_order and all(isinstance(item, str) for item in (*one, *other)):
             return sorted(one) == sorted(other)
         return list(one) == list(other)
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
+    return one == other and all(isinstance(one, kind) == isinstance(other, kind) for kind in (bool, float))
 
 
 def merge_edits(
