@@ -32,13 +32,14 @@ from ostiary_core.loading.keys import (
     user_key,
 )
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision
+from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.identifiers import username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.policy import SPECIFICATION, Policy
-from ostiary_core.model.records import Table, TextCodePurpose
+from ostiary_core.model.records import Role, Table, TextCodePurpose
 from ostiary_core.model.reply import BatchDone, BatchRefused, Refused
+from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, token_service
 from ostiary_core.users import first_administrator, role, telephone
 from ostiary_core.users import own_account as account
@@ -125,8 +126,12 @@ def keys(event: e.Event) -> Keys:
 
 
 def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """Decide a batch: all of it is done, or it is refused with every event of it that was refused."""
-    current = snapshot.after(())
+    """Decide a batch: all of it is done, or it is refused with every event of it that was refused.
+
+    Its order decides nothing of who may do what: authority is judged by how it began, and whether somebody is
+    left with every permission by how it ends (READINGS 51).
+    """
+    current = snapshot.begin_batch()
     decisions = []
     for part in event.events:
         decision = decide(part, current, now, policy)
@@ -138,6 +143,8 @@ def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, pol
         for place, decision in enumerate(decisions)
         if isinstance(decision.reply, Refused)
     )
+    if not refusals:
+        refusals = tuple((place, Refused(Why.LAST_ADMINISTRATOR)) for place in _leave_nobody(decisions))
     if refusals:
         return Decision(BatchRefused(refusals))
     return Decision(
@@ -145,6 +152,20 @@ def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, pol
         tuple(change for decision in decisions for change in decision.changes),
         tuple(fact for decision in decisions for fact in decision.facts),
     )
+
+
+def _leave_nobody(decisions: Iterable[Decision]) -> tuple[int, ...]:
+    """The places in a batch that take super administrators away, where none is left at its end."""
+    takers = []
+    left = 1
+    for place, decision in enumerate(decisions):
+        for change in decision.changes:
+            if isinstance(change, Update) and isinstance(change.before, Role):
+                before, after = change.before, change.after
+                if before.role_id == SUPER_ADMINISTRATOR and isinstance(after, Role):
+                    left = after.enabled_holders
+                    takers += [place] if left < before.enabled_holders else []
+    return () if left else tuple(takers)
 
 
 def _keys_of_session(event: e.OwnSessionEnded | e.SessionForcedOut) -> Keys:

@@ -229,6 +229,14 @@ FAULTS: Final = (
         with patch.object(people, "is_out_of_reach", lambda *_: False): decision = decide(""",
         ),
         (
+            *("batch-order", "what a batch does to its caller holds for the rest of it", "begin_batch()"),
+            "after(())",
+        ),
+        (
+            *("batch-leaves-nobody", "a batch takes the last super administrator away", "if not refusals:"),
+            "if False:",
+        ),
+        (
             *("batch-in-part", "of a refused batch some is done", "BatchRefused(refusals)"),
             "BatchRefused(refusals), tuple(each for one in decisions for each in one.changes)",
         ),

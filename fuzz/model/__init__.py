@@ -103,13 +103,21 @@ class Model:
 
     def _judge_batch(self, call: Call, now: int, given: Answer) -> Verdict:
         """Done whole or not at all: each part sees what those before it changed, and a part that is refused
-        changes nothing. What refuses it is found out in a realm that is then forgotten."""
+        changes nothing. What refuses it is found out in a realm that is then forgotten. Who may do what is
+        judged by how it began, and that somebody may do everything by how it ends (READINGS 51)."""
+        began = deepcopy(self.realm)
         rehearsed = deepcopy(self.realm)
-        faults = []
+        rehearsed.before_batch = began
+        faults, takers = [], []
         for place, part in enumerate(call.parts):
+            able = len(administration.able_administrators(rehearsed))
             said = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}")).answer
             if said.kind is AnswerKind.REFUSED:
                 faults.append(f"{place}:{said.error}")
+            if len(administration.able_administrators(rehearsed)) < able:
+                takers.append(f"{place}:B1001")
+        if not administration.able_administrators(rehearsed):
+            faults = faults or takers
         if faults:
             return refused(",".join(faults), "a batch that is refused in part is refused as a whole")
         shown = (
@@ -118,5 +126,7 @@ class Model:
             else (Answer(kind=AnswerKind.DONE),) * len(call.parts)
         )
         told = zip(call.parts, shown, strict=True)
+        self.realm.before_batch = began
         answers = tuple(_apply(self.realm, part, now, one).answer for part, one in told)
+        self.realm.before_batch = None
         return Verdict(Answer(kind=AnswerKind.BATCH, parts=answers), "a batch is done whole")

@@ -27,9 +27,13 @@ def find_user(realm: Realm, call: Call, now: int) -> User:
     return user
 
 
+def able_administrators(realm: Realm) -> list[User]:
+    return [one for one in realm.users.values() if one.super_administrator and one.enabled]
+
+
 def is_last_administrator(realm: Realm, user: User) -> bool:
-    able = [one for one in realm.users.values() if one.super_administrator and one.enabled]
-    return able == [user]
+    """Whether nobody would be left; of a batch that is asked when all of it is done."""
+    return realm.before_batch is None and able_administrators(realm) == [user]
 
 
 def require_roles(realm: Realm, roles: tuple[str, ...]) -> None:

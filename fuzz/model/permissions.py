@@ -41,6 +41,7 @@ def require_permission(realm: Realm, call: Call, now: int, *permissions: str) ->
     the operator, who has no login, may do everything."""
     if call.login is None:
         return
+    realm = realm.before_batch or realm
     user = realm.require_login(call, now)
     enough = permissions or (PERMISSION[call.verb],)
     if not user.super_administrator and allowed_by(realm, user.roles).isdisjoint(enough):
@@ -51,6 +52,7 @@ def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str
     """Raises `Refusal` where any of these is one that the caller does not hold."""
     if is_super(realm, call, now):
         return
+    realm = realm.before_batch or realm
     user = realm.signed_in(call.login, now)
     if user is None or not permissions <= allowed_by(realm, user.roles):
         raise Refusal(refused("A0403", clause))
@@ -60,7 +62,7 @@ def is_super(realm: Realm, call: Call, now: int) -> bool:
     """Whether the caller may do everything, as the operator may."""
     if call.login is None:
         return True
-    user = realm.signed_in(call.login, now)
+    user = (realm.before_batch or realm).signed_in(call.login, now)
     return user is not None and user.super_administrator
 
 

@@ -29,6 +29,8 @@ class Realm:
 
     def __init__(self, *, code_replay_ends_session: bool = False) -> None:
         self.code_replay_ends_session = code_replay_ends_session
+        self.before_batch: Realm | None = None
+        """What stood when the batch began that is being done, by which its caller is judged."""
         self.clients: dict[str, Client] = {}
         self.users: dict[str, User] = {}
         self.roles: dict[str, frozenset[str]] = {}

@@ -85,6 +85,15 @@ def parts_of(step: Step) -> list[Step]:
             verb, more = Verb.DELETE_CLIENT, replace(alone, client=step.other)
         case "delete-roles":
             verb, more = Verb.DELETE_ROLE, replace(alone, role=step.other)
+        case "change-roles":
+            # The first may be the caller's own.
+            taken = replace(step, verb=Verb.CHANGE_ROLE, change="nothing")
+            return [taken, replace(step, verb=Verb.CHANGE_ROLE, role=step.other, change="nothing")]
+        case "another-administrator":
+            taken = replace(step, verb=Verb.CHANGE_USER, change="no-role")
+            # Where the other is not promoted, nobody may be left.
+            change = "promoted" if step.number % 2 else "no-role"
+            return [taken, replace(step, verb=Verb.CHANGE_USER, user=step.other, change=change)]
         case "register-twice":
             verb, more = Verb.REGISTER_CLIENT, alone
         case "role-for-somebody":

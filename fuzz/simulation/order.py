@@ -58,7 +58,7 @@ def follow(
 def apply(model: Model, event: Event) -> Verdict:
     """What must be answered to an event, which happens to the model."""
     operation = event.operation
-    call = _own_last(model, operation.call, event.now)._replace(waited_ms=event.waited_ms, unseen_ms=0)
+    call = operation.call._replace(waited_ms=event.waited_ms, unseen_ms=0)
     if event.is_certain:
         assert operation.answer is not None
         if event.may_be_slowed:
@@ -68,14 +68,6 @@ def apply(model: Model, event: Event) -> Verdict:
     verdict = model.judge(call, event.now, given)
     _forget_texts(model)
     return verdict
-
-
-def _own_last(model: Model, call: Call, now: int) -> Call:
-    """As the interface takes it: of accounts that are deleted together the caller's own is the last."""
-    user = model.realm.signed_in(call.login, now)
-    if call.verb is not Verb.BATCH or user is None:
-        return call
-    return call._replace(parts=tuple(sorted(call.parts, key=lambda part: part.user_id == user.user_id)))
 
 
 def _forget_texts(model: Model) -> None:

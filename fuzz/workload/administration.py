@@ -143,11 +143,14 @@ class Administration:
         if change == "delete-clients":
             client, other = random.sample((*self.picks.clients, "spare"), 2)
             return replace(step, client=client, other=other)
-        if change == "delete-roles":
+        if change in ("delete-roles", "change-roles"):
             role, other = random.sample(ROLES, 2)
             return replace(step, role=role, other=other)
         if change == "register-twice":
             return replace(step, client=self.picks.client(spare=True))
+        if change == "another-administrator":
+            first, other = random.choice((ADMINISTRATOR, self.picks.person())), self.picks.person()
+            return replace(step, user=first, other=other)
         if change == "delete-people":
             others = (ADMINISTRATOR, *PEOPLE, *self.picks.deputies())
             return replace(step, user=self.picks.person(), other=random.choice(others))

@@ -65,11 +65,12 @@ class Snapshot:
     by their digests. `load` makes a snapshot for a turn, and no decision changes it.
     """
 
-    __slots__ = ("_records",)
+    __slots__ = ("_at_start", "_records")
 
-    def __init__(self, records: Mapping[Any, Any]) -> None:
+    def __init__(self, records: Mapping[Any, Any], at_start: "Snapshot | None" = None) -> None:
         """Take records by key, each of the class that its table has."""
         self._records = dict(records)
+        self._at_start = at_start
 
     client = _reader(Client)
     user = _reader(User)
@@ -107,6 +108,22 @@ class Snapshot:
         # As it stands now, which may be with another token.
         session = self.session(holder.session_id)
         return session if session is not None and session.access_digest == digest else None
+
+    # --- a batch
+
+    def begin_batch(self) -> "Snapshot":
+        """The snapshot that the parts of a batch change; this one stays as it is, and callers are judged by
+        it."""
+        return Snapshot(self._records, self)
+
+    @property
+    def is_in_batch(self) -> bool:
+        return self._at_start is not None
+
+    @property
+    def of_callers(self) -> "Snapshot":
+        """By what callers are judged: in a batch by how it began, whatever its parts do (READINGS 51)."""
+        return self if self._at_start is None else self._at_start
 
     def after(self, changes: Iterable[Change]) -> "Snapshot":
         """The snapshot as it stands once `changes` are made; this one stays as it is."""

@@ -88,6 +88,7 @@ Actor = Person | Operator
 
 def find_person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     """Return the user of a login session's access token; third-party tokens are not accepted here."""
+    snapshot = snapshot.of_callers
     session = snapshot.session_by_access_token(caller.access_token.digest)
     if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
         return Why.NOT_SIGNED_IN
@@ -137,7 +138,7 @@ def is_above(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
     """Whether any of `roles` allows what `who` may not do: nobody hands out more than they hold."""
     if isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids:
         return False
-    held = set(permissions_of(who.user, snapshot))
+    held = set(permissions_of(who.user, snapshot.of_callers))
     return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= held for role in roles)
 
 
@@ -160,7 +161,8 @@ def check_any_permission(
     who = find_person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return who
-    is_allowed = not {each.value for each in permissions}.isdisjoint(permissions_of(who.user, snapshot))
+    held = permissions_of(who.user, snapshot.of_callers)
+    is_allowed = not {each.value for each in permissions}.isdisjoint(held)
     return who if is_allowed else Why.PERMISSION_MISSING
 
 

@@ -341,6 +341,9 @@ def _recount_holders(before: User, after: User, snapshot: Snapshot) -> tuple[Cha
 
 
 def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
+    """Whether nobody would have every permission without `user`; of a batch that is known at its end."""
+    if snapshot.is_in_batch:
+        return False
     return user.enabled and any(
         role.role_id == SUPER_ADMINISTRATOR and role.enabled_holders <= 1 for role in roles_of(user, snapshot)
     )

@@ -28,7 +28,7 @@ from tests.web.callers import BASE, Api
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import SHEET, book_around, cells, rows_of, sheet_of, zip_of
-from tests.web.resources.test_convention import CLIENTS, USERS, Kind, every_resource
+from tests.web.resources.test_convention import CLIENTS, ROLES, USERS, Kind, every_resource
 from tests.web.served import Served
 
 
@@ -374,6 +374,42 @@ async def test_passwords_come_in_and_never_go_out(served: Served, api: Api) -> N
     assert fields_of(failure) == ["rows.2.password"]
     short = [headings, ["carl", "Carl", "short", False]]
     assert fields_of(refused(await imported(api, USERS, short), 400, "A0401")) == ["rows.2.password"]
+
+
+@pytest.mark.parametrize("own_first", [True, False])
+async def test_who_may_what_is_judged_by_how_a_batch_begins_whatever_its_order(
+    served: Served, own_first: bool
+) -> None:
+    """READINGS 51: the sheet takes the permission by which it is imported from the role of its bringer."""
+    api = await holder_of(served, Permission.ROLE_CREATE, Permission.ROLE_UPDATE)
+    admin = await served.administrator()
+    [own] = [
+        each["code"]
+        for each in succeeded(await admin.call("GET", ROLES.path))["items"]
+        if not each["builtIn"]
+    ]
+    rows = [[own, "Own", "iam.role.create"], ["porter", "Porter", "iam.role.update"]]
+    sheet = [["code", "name", "permissions"], *(rows if own_first else rows[::-1])]
+    done = succeeded(await imported(api, ROLES, sheet))
+    assert (done["created"], done["updated"]) == (1, 1)
+    refused(await imported(api, ROLES, sheet), 403, "A0403")
+
+
+@pytest.mark.parametrize("taken_first", [True, False])
+async def test_a_batch_may_change_who_has_every_permission_and_leaves_somebody(
+    served: Served, taken_first: bool
+) -> None:
+    api = await served.administrator()
+    for name in ("one", "two"):
+        await USERS.made(api, name)
+    before = served.records()
+    sheet = [["username", "name", "roleIds"], ["admin", "Admin", ""], ["one", "One", ""]]
+    failure = refused(await imported(api, USERS, sheet), 422, "B1001")
+    assert fields_of(failure) == ["rows.2"]
+    assert served.records() == before
+    rows = [["admin", "Admin", ""], ["two", "Two", "super_admin"]]
+    sheet[1:] = rows if taken_first else rows[::-1]
+    assert succeeded(await imported(api, USERS, sheet))["updated"] == 2
 
 
 # --- what an import refuses

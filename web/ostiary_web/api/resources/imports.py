@@ -112,9 +112,7 @@ async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> Impor
     if count_hashes(resource, rows) > MOST_HASHED_IN_A_REQUEST:
         return await _start_run(context, resource, rows, replace)
     try:
-        return await import_rows(
-            context, resource, rows.by_number, replace=replace, own_username=context.user.username
-        )
+        return await import_rows(context, resource, rows.by_number, replace=replace)
     except RequestRefused as refusal:
         raise SheetRefused(refusal.reply, rows.headings) from refusal
 
@@ -141,13 +139,9 @@ def answer_import(context: RequestContext, resource: Resource[T, V], made: Impor
 async def _start_run(
     context: RequestContext, resource: Resource[T, V], rows: SheetRows, replace: bool
 ) -> ImportRun:
-    own = context.user.username
-
     async def work(prepared: Callable[[], None]) -> Ending:
         try:
-            done = await import_rows(
-                context, resource, rows.by_number, replace=replace, own_username=own, prepared=prepared
-            )
+            done = await import_rows(context, resource, rows.by_number, replace=replace, prepared=prepared)
         except RequestRefused as refusal:
             return Ending.of_refusal(refusal.reply)
         return Ending(counts=(done.created, done.updated, done.unchanged, done.hashes_left))
@@ -199,21 +193,16 @@ async def import_rows(
     rows: Mapping[int, Fields],
     *,
     replace: bool,
-    own_username: str | None = None,
     prepared: Callable[[], None] = lambda: None,
 ) -> Imported:
     """Import rows by their numbers, all of them or none; raises `RequestRefused` with every fault of each.
 
     `prepared` is called for each row that is ready for the turn.
     """
-    # A row may end the caller's own sessions, or take a permission away: the others come before it.
-    in_order = sorted(
-        rows, key=lambda number: own_username is not None and resource.is_own(own_username, rows[number])
-    )
-    events = await _events(context, resource, [rows[number] for number in in_order], replace, prepared)
+    events = await _events(context, resource, [*rows.values()], replace, prepared)
     reply = await context.decide(AllOrNothing(events=events))
     if isinstance(reply, BatchRefused):
-        raise batch_refusal(reply, [f"rows.{number}" for number in in_order])
+        raise batch_refusal(reply, [f"rows.{number}" for number in rows])
     assert isinstance(reply, BatchDone)
     items = [resource.known(each) for each in reply.replies]
     revisions = [resource.revision(item) for item in items if item is not None]
@@ -227,7 +216,7 @@ async def import_rows(
         created=made,
         updated=len(revisions) - made,
         unchanged=len(items) - len(revisions),
-        hashes_left=_count_left(resource, [rows[number] for number in in_order], reply.replies),
+        hashes_left=_count_left(resource, [*rows.values()], reply.replies),
         secrets=secrets or UNSET,
     )
 

@@ -81,8 +81,6 @@ class Resource(Generic[T, V]):
     """A row of a sheet; the last argument says whether it may replace what stands."""
     takes_hash: Callable[[Fields], bool] | None = None
     """Whether a row of a sheet has a password that is hashed; None where no record has one."""
-    is_own: Callable[[str, Fields], bool] = lambda username, fields: False
-    """Whether a row of a sheet is the account of the caller, whose user name is given."""
     switch: Switch | None = None
     """None where a record cannot be disabled."""
     known: Callable[[Reply], T | None]

@@ -21,7 +21,6 @@ from ostiary_core.events import (
     UserRequested,
 )
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import Reply, UserKnown
@@ -179,11 +178,6 @@ def _zone_faults(fields: Fields) -> tuple[FieldFault, ...]:
     return ()
 
 
-def _is_own(own: str, fields: Fields) -> bool:
-    username = fields.get("username")
-    return isinstance(username, str) and canonical_username(username) == canonical_username(own)
-
-
 def _known(reply: Reply) -> User | None:
     return reply.user if isinstance(reply, UserKnown) else None
 
@@ -209,7 +203,6 @@ RESOURCE: Final = Resource(
     ),
     import_row=_imported,
     takes_hash=lambda fields: bool(fields.get(_PASSWORD)),
-    is_own=_is_own,
     known=_known,
     revision=lambda user: user.revision,
 )
