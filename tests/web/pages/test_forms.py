@@ -14,6 +14,7 @@ from tests.web.callers import ADMIN_PASSWORD, Browser, forms_in
 from tests.web.conftest import Serve
 from tests.web.doors import DOORS
 from tests.web.envelopes import succeeded
+from tests.web.resources.sheets import SHEET, sheet_of
 from tests.web.served import Served
 
 SECRET = re.compile(r'id="secret-text">([^<]+)<')
@@ -190,3 +191,17 @@ async def test_a_role_behind_many_others_is_offered_and_ticked(served: Served, b
     offered = re.findall(r'<input [^>]*name="roleIds"[^>]*>', page.text)
     assert len(offered) == 451
     assert [box for box in offered if "checked" in box] == [box for box in offered if "role449" in box]
+
+
+async def test_a_sheet_that_is_sent_twice_shows_the_secrets_of_its_clients(
+    served: Served, browser: Browser
+) -> None:
+    """Or nobody would ever see them: what was shown first, the browser had stopped waiting for."""
+    page = await browser.get("/admin/clients/import")
+    sheet = sheet_of([["clientId", "name", "grantTypes"], ["sheeted", "Sheeted", "client_credentials"]])
+    fields = {**form_of(page, "/admin/clients/import"), "mode": "insert"}
+    files = {"file": ("clients.xlsx", sheet, SHEET)}
+    first, second = [await browser.post("/admin/clients/import", data=fields, files=files) for _ in range(2)]
+    assert (first.status_code, second.status_code) == (200, 429)
+    secret = re.findall("<dt>sheeted</dt><dd><code>([^<]+)</code>", first.text)
+    assert secret == re.findall("<dt>sheeted</dt><dd><code>([^<]+)</code>", second.text) != []

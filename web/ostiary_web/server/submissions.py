@@ -1,25 +1,27 @@
 """Duplicate submissions: the same caller sending the same create request twice in a moment (READINGS 31)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import trio
 
 from ostiary_core.model.instant import SECOND_MS, Monotonic
-from ostiary_core.model.reply import Reply
 from ostiary_core.model.secret import Digest
 from ostiary_net.runtime.system import Clock
 
 _WINDOW_MS = SECOND_MS
 
 
-class Submitted(NamedTuple):
+T = TypeVar("T")
+
+
+class Submitted(NamedTuple, Generic[T]):
     """What became of a create request."""
 
-    reply: Reply
+    reply: T
     is_repeated: bool
     """Whether the same caller sent the same just before: the reply is the one to that."""
 
@@ -29,7 +31,7 @@ class _Submission:
     """One create request, and its reply once it succeeded."""
 
     ended: trio.Event = field(default_factory=trio.Event)
-    reply: Reply | None = None
+    reply: Any = None
     succeeded_at: Monotonic | None = None
 
 
@@ -41,8 +43,8 @@ class Submissions:
         self._submissions: dict[bytes, _Submission] = {}
 
     async def submit(
-        self, caller: Digest, path: str, content: dict[str, object], make: Callable[[], Awaitable[Reply]]
-    ) -> Submitted:
+        self, caller: Digest, path: str, content: Mapping[str, object], make: Callable[[], Awaitable[T]]
+    ) -> Submitted[T]:
         """What `make` replies, which is done once for all such requests of a moment; raises what it raises.
 
         A browser that sends a form twice has stopped waiting for the first answer by then. So nothing that
@@ -74,6 +76,6 @@ class Submissions:
         return self._submissions.get(key)
 
 
-def _key(caller: Digest, path: str, content: dict[str, object]) -> bytes:
+def _key(caller: Digest, path: str, content: Mapping[str, object]) -> bytes:
     body = msgspec.json.encode(content, order="sorted")
     return sha256(b"\x00".join((caller, path.encode(), body))).digest()

@@ -11,7 +11,8 @@ Rules ("Generic list/record convention"; those of the cells are in `sheet_rows.p
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar
+from hashlib import sha256
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import trio
 from msgspec import UNSET, UnsetType
@@ -88,9 +89,17 @@ class SheetRefused(RequestRefused):
 # --- a request
 
 
-async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> Imported | ImportRun:
-    """Import the sheet that the request brings, or begin to: how many records it made and changed; for new
-    clients also their secrets, this once. Raises `RequestRefused` with everything that is wrong with it."""
+class TakenSheet(NamedTuple):
+    """A sheet that a request brought, read and in order."""
+
+    rows: SheetRows
+    mode: str
+    digest: str
+    """Of the file, by which it is known where it comes twice."""
+
+
+async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> TakenSheet:
+    """Read the sheet that the request brings; raises `RequestRefused` with all that is wrong with it."""
     if request.mimetype != _MULTIPART:
         context.refuse(Why.NOT_MULTIPART)
     content, mode = await _uploaded()
@@ -108,7 +117,16 @@ async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> Impor
     if rows.faults:
         context.log_refusal(Why.FIELDS_INVALID)
         raise SheetRefused(Refused(Why.FIELDS_INVALID, rows.faults), rows.headings)
-    replace = REPLACES[mode]
+    digest = await trio.to_thread.run_sync(sha256, content)
+    return TakenSheet(rows, mode, digest.hexdigest())
+
+
+async def import_sheet(
+    context: RequestContext, resource: Resource[T, V], taken: TakenSheet
+) -> Imported | ImportRun:
+    """Import a sheet, or begin to: how many records it made and changed; for new clients also their secrets,
+    this once. Raises `RequestRefused` with every fault of each row."""
+    rows, replace = taken.rows, REPLACES[taken.mode]
     if count_hashes(resource, rows) > MOST_HASHED_IN_A_REQUEST:
         return await _start_run(context, resource, rows, replace)
     try:

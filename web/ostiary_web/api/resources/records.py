@@ -26,7 +26,7 @@ _PRECEDENCE: Final[Mapping[Why, int]] = {why: place for place, why in enumerate(
 
 async def create_record(
     context: RequestContext, resource: Resource[T, V], fields: dict[str, object]
-) -> Submitted:
+) -> Submitted[Reply]:
     """Make a record, once where the caller asks for it twice in a moment; raises `RequestRefused`."""
 
     async def make() -> Reply:

@@ -26,7 +26,7 @@ from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.resources.exports import answer_export, answer_template
-from ostiary_web.api.resources.imports import answer_import, read_run, take_sheet
+from ostiary_web.api.resources.imports import answer_import, import_sheet, read_run, take_sheet
 from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_narrowing
 from ostiary_web.api.resources.records import (
@@ -115,8 +115,9 @@ def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         return await answer_template(context, resource, context.language)
 
     @routes.post(f"{resource.path}/import", gate=require_permission(may.create))
-    async def import_sheet(context: RequestContext) -> Response:
-        return answer_import(context, resource, await take_sheet(context, resource))
+    async def take_import(context: RequestContext) -> Response:
+        made = await import_sheet(context, resource, await take_sheet(context, resource))
+        return answer_import(context, resource, made)
 
     if resource.takes_hash is None:
         return

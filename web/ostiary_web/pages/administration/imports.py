@@ -1,25 +1,30 @@
 """Importing a sheet of records as a page: all or nothing, and what is wrong is named as the sheet does."""
 
+from functools import partial
 from typing import Any, Final
 
 from quart import Response
 
 from ostiary_core.http.envelope import field_text
+from ostiary_core.model.reply import Refused
+from ostiary_core.model.why import Why
 from ostiary_web.api.resources.exports import answer_template
 from ostiary_web.api.resources.imports import (
     Imported,
     ImportRun,
     SheetRefused,
+    import_sheet,
     read_run,
     take_sheet,
 )
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.sheet_rows import place_in_sheet
-from ostiary_web.http.context import RequestRefused
+from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.way_back import HOME
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
+from ostiary_web.server.submissions import Submitted
 
 _LOOKS_AGAIN_SECONDS: Final = "2"
 
@@ -39,12 +44,13 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
     @routes.post(f"{place}/import", gate=gate)
     async def take_import(page: PageContext) -> Response:
         try:
-            made = await take_sheet(page.request, resource)
+            made, is_repeated = await _import_once(page.request, resource)
         except RequestRefused as refusal:
             return await _form(page, resource, place, refusal=refusal)
         if isinstance(made, ImportRun):
             return page.redirect(f"{place}/import/{made.id}")
-        return await _form(page, resource, place, done=made)
+        twice = RequestRefused(Refused(Why.SUBMITTED_TWICE)) if is_repeated else None
+        return await _form(page, resource, place, refusal=twice, done=made)
 
     if resource.takes_hash is None:
         return
@@ -62,6 +68,21 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
             # The browser looks again by itself, with or without scripts.
             response.headers["Refresh"] = _LOOKS_AGAIN_SECONDS
         return response
+
+
+async def _import_once(
+    context: RequestContext, resource: Resource[Any, Any]
+) -> Submitted[Imported | ImportRun]:
+    """Import the sheet of a form, once where it is sent twice in a moment: secrets are shown once, and who
+    sent it twice has stopped waiting for the first answer."""
+    taken = await take_sheet(context, resource)
+    content = {"mode": taken.mode, "file": taken.digest}
+    return await context.backing.submissions.submit(
+        context.caller.access_token.digest,
+        f"{resource.path}/import",
+        content,
+        partial(import_sheet, context, resource, taken),
+    )
 
 
 async def _form(
