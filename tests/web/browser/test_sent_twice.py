@@ -80,22 +80,27 @@ def test_two_clicks_on_register_and_on_reset_show_the_secret_that_works(
     assert works(visitor, client_id, in_production)
 
 
-def test_a_page_that_is_shown_again_can_be_sent_again(visit: Visit) -> None:
+@pytest.mark.parametrize("path, target", [("/account", "/account/zone"), ("/admin/roles/import",) * 2])
+def test_a_page_that_is_shown_again_can_be_sent_again(visit: Visit, path: str, target: str) -> None:
     visitor = visit()
-    visitor.sign_in("bob")
-    visitor.open("/account")
+    visitor.sign_in("admin")
+    visitor.open(path)
+    is_long = path.endswith("/import")
+    if is_long:
+        visitor.page.set_input_files("#file", {"name": "a.xlsx", "mimeType": "x/y", "buffer": b"x"})
     sent: list[str] = []
 
     def keep(route: Route) -> None:
         sent.append(route.request.url)
         route.abort("aborted")
 
-    visitor.page.route("**/account/zone", keep)
-    save = visitor.page.locator("form[action$='/account/zone'] button")
+    visitor.page.route(f"**{target}", keep)
+    form = visitor.page.locator(f"form[action$='{target}']")
     for _ in range(2):
-        save.click()
+        form.locator("button").click()
         visitor.page.wait_for_timeout(100)
-    assert len(sent) == 1
+    assert (len(sent), form.locator("progress").count()) == (1, int(is_long))
     visitor.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
-    with visitor.page.expect_request("**/account/zone"):
-        save.click()
+    assert form.locator("progress").count() == 0
+    with visitor.page.expect_request(f"**{target}"):
+        form.locator("button").click()
