@@ -93,8 +93,12 @@ class Household:
     async def pair(self) -> dict[str, Any]:
         return await self.served.tokens(self.client, "anna", "anna's password")
 
-    async def somebody(self) -> str:
-        return await self.served.user(self.new_name())
+    async def somebody(self, *, has_consented: bool = False) -> str:
+        name = self.new_name()
+        user_id = await self.served.user(name)
+        if has_consented:
+            await self.served.tokens(self.client, name, "anna's password")
+        return user_id
 
 
 _SERVICE = ("redeem", "refresh", "retry", "client_credentials", "introspect", "revoke")
@@ -186,7 +190,7 @@ async def ready(home: Household, operation: str) -> Ask:
     if operation == "delete_users":
         body = {"ids": [await home.somebody(), await home.somebody()]}
     if "SOMEBODY" in path:
-        path = path.replace("SOMEBODY", await home.somebody())
+        path = path.replace("SOMEBODY", await home.somebody(has_consented=operation == "withdraw_grant"))
     if "SESSION" in path:
         await home.pair()
         listed = (await home.admin.call("GET", "/api/monitor/online-users?clientId=app")).json()
