@@ -122,7 +122,7 @@ def count_processors(
     told = environment.get("PYTHON_CPU_COUNT", "")
     if told.isascii() and told.isdigit() and int(told):
         return int(told)
-    number = len(os.sched_getaffinity(0) if affinity is None else affinity)
+    number = len(_affinity() if affinity is None else affinity)
     with suppress(OSError):
         lines = membership.read_text(encoding="ascii", errors="replace").splitlines()
         [path] = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")] or [""]
@@ -131,6 +131,11 @@ def count_processors(
             if group == cgroups:
                 break
     return max(1, number)
+
+
+def _affinity() -> Collection[int]:
+    """Return the processors that the system lets this process run on; macOS has no such call."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
 
 
 def _processors_of(group: Path) -> int:
