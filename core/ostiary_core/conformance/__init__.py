@@ -16,6 +16,9 @@ from ostiary_core.conformance.bench import AtOnce, Bench, Broken, CheckedStore
 
 __all__ = ["AtOnce", "CheckedStore", "Finding", "Report", "check_store"]
 
+Check = Callable[[Bench], None]
+"""One check; it raises `Broken`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -64,28 +67,11 @@ def check_store(
     store that several may use at once: `lambda calls: list(pool.map(lambda call: call(), calls))`.
     """
     bench = Bench(make, reopen, at_once)
-    checks, left_out = [*records.CHECKS, *turns.CHECKS], []
-    if reopen is not None:
-        checks += turns.CHECKS_OF_REOPENING
-    else:
-        left_out.append("what is there after a crash was not looked at: give `reopen`")
-    if at_once is not None:
-        checks += turns.CHECKS_AT_ONCE
-    else:
-        left_out.append("callers at the same time were not tried: give `at_once`")
-    store = make()
-    for what, names, more in _OPTIONAL:
-        missing = [name for name in names if not hasattr(store, name)]
-        if missing:
-            left_out.append(
-                f"{what} not looked at: the store lacks {', '.join(f'`{name}`' for name in missing)}"
-            )
-        else:
-            checks += more
+    checks, left_out = choose_checks(bench)
     passed, findings = [], []
     for check in checks:
         name = check.__name__.replace("_", " ")
-        wrong = _wrong(check, bench)
+        wrong = run_check(check, bench)
         if wrong is None:
             passed.append(name)
         else:
@@ -93,7 +79,29 @@ def check_store(
     return Report(tuple(passed), tuple(findings), tuple(left_out))
 
 
-_OPTIONAL: Final[tuple[tuple[str, tuple[str, ...], tuple[Callable[[Bench], None], ...]], ...]] = (
+def choose_checks(bench: Bench) -> tuple[list[Check], list[str]]:
+    """Choose the checks that can be made, and say what cannot be looked at."""
+    checks: list[Check] = [*records.CHECKS, *turns.CHECKS]
+    left_out = []
+    if bench.reopen is not None:
+        checks += turns.CHECKS_OF_REOPENING
+    else:
+        left_out.append("what is there after a crash was not looked at: give `reopen`")
+    if bench.at_once is not None:
+        checks += turns.CHECKS_AT_ONCE
+    else:
+        left_out.append("callers at the same time were not tried: give `at_once`")
+    store = bench.make()
+    for what, names, more in _OPTIONAL:
+        missing = ", ".join(f"`{name}`" for name in names if not hasattr(store, name))
+        if missing:
+            left_out.append(f"{what} not looked at: the store lacks {missing}")
+        else:
+            checks += more
+    return checks, left_out
+
+
+_OPTIONAL: Final[tuple[tuple[str, tuple[str, ...], tuple[Check, ...]], ...]] = (
     ("lists were", ("page", "items_after", "last_used"), lists.CHECKS),
     ("histories of sessions were", ("session_history",), histories.CHECKS),
     ("what expires was", ("expired", "forget_entries"), retention.CHECKS),
@@ -101,7 +109,8 @@ _OPTIONAL: Final[tuple[tuple[str, tuple[str, ...], tuple[Callable[[Bench], None]
 """What a store need not have: what it is called, the methods that it takes, and the checks of them."""
 
 
-def _wrong(check: Callable[[Bench], None], bench: Bench) -> str | None:
+def run_check(check: Check, bench: Bench) -> str | None:
+    """Run one check; return what is wrong, None where nothing is."""
     try:
         check(bench)
     except Broken as broken:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ostiary_core import MemoryStore
-from ostiary_core.conformance import check_store
+from ostiary_core.conformance import check_store, choose_checks, run_check
+from ostiary_core.conformance.bench import Bench
 from ostiary_core.conformance.lives import a_life
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
@@ -32,9 +33,10 @@ def test_the_reference_store_is_sound_and_what_was_not_looked_at_is_said() -> No
 
 @pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_named(fault: type[MemoryStore]) -> None:
-    report = check_store(fault)
-    assert not report.is_sound
-    assert ALL_FAULTS[fault] in " | ".join(finding.words for finding in report.findings), str(report)
+    """The checks are made until one says so."""
+    bench = Bench(fault)
+    found = (run_check(check, bench) for check in choose_checks(bench)[0])
+    assert any(ALL_FAULTS[fault] in (words or "") for words in found)
 
 
 def test_a_store_that_forgets_the_last_turn_is_not_durable() -> None:
