@@ -63,6 +63,8 @@ class Machine:
             "LANG": "en_US.UTF-8",
             "LC_ALL": "",
             "LC_MESSAGES": "",
+            # As a server in this process sets it for good.
+            "TMPDIR": "",
             **environment,
         }
 

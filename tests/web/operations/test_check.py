@@ -146,6 +146,16 @@ def test_a_place_that_cannot_be_written_is_at_fault(
         place.chmod(0o700)
 
 
+def test_a_folder_of_temporary_files_that_cannot_be_written_is_named() -> None:
+    with of_nobody() as folder:
+        machine = prepared(folder)
+        for chosen, place in ({}, folder / "tmp"), ({"TMPDIR": str(folder / "other")}, folder / "other"):
+            place.mkdir(mode=0o555)
+            assert levels(machine, **chosen).get("TMPDIR") == "warning"
+            place.chmod(0o700)
+            assert "TMPDIR" not in levels(machine, **chosen)
+
+
 def test_a_clock_that_was_set_back_is_at_fault(tmp_path: Path) -> None:
     machine = prepared(tmp_path)
     with SQLiteStore(tmp_path / "ostiary.db") as store:

@@ -40,6 +40,7 @@ OF_OTHERS = {
     "PATH",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONUNBUFFERED",
+    "SSL_CERT_FILE",
     "TMPDIR",
     "POSTGRES_USER",
     "POSTGRES_DB",
@@ -187,7 +188,7 @@ def test_the_health_check_of_the_container_asks_the_server_itself_at_its_own_por
 def test_what_is_written_for_a_moment_is_written_in_the_data_directory(tmp_path: Path) -> None:
     """As nothing else need be writable in a container: an upload, which is kept in a file while it comes."""
     (tmp_path / "data").mkdir()
-    machine = Machine(tmp_path, DATA_DIR=str(tmp_path / "data"), BIND=f"127.0.0.1:{free_port()}", TMPDIR="")
+    machine = Machine(tmp_path, DATA_DIR=str(tmp_path / "data"), BIND=f"127.0.0.1:{free_port()}")
     folder = str(tmp_path / "data" / "tmp")
     with machine.started() as process:
         try:
@@ -359,6 +360,22 @@ def test_nginx_takes_as_long_a_head_as_the_server_and_waits_for_a_long_list() ->
     assert int(kibibytes) * 1024 == head_bytes
     [seconds] = re.findall(r"proxy_read_timeout (\d+)s", text)
     assert int(seconds) >= 300, "an export of 400,000 entries takes 75"
+
+
+def test_ingress_nginx_is_told_what_nginx_is() -> None:
+    nginx = (DEPLOY / "nginx.conf").read_text()
+    told = (ROOT / "docs" / "operating.md").read_text()
+    for directive, name in (
+        ("large_client_header_buffers", "large-client-header-buffers"),
+        ("proxy_buffer_size", "proxy-buffer-size"),
+        ("proxy_busy_buffers_size", "proxy-busy-buffers-size"),
+        ("client_max_body_size", "proxy-body-size"),
+        ("proxy_read_timeout", "proxy-read-timeout"),
+        ("keepalive_timeout", "upstream-keepalive-timeout"),
+    ):
+        [value] = re.findall(rf"^ *{directive} (.*);$", nginx, re.MULTILINE)
+        [said] = re.findall(rf'`{name}: "?([^`"]*)"?`', told)
+        assert said == value.removesuffix("s"), name
 
 
 def test_proxies_close_idle_connections_before_ostiary_does() -> None:

@@ -25,7 +25,7 @@ from ostiary_web.server.findings import Finding, Level
 from ostiary_web.server.secret_files import everybody_may_read
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import LoggingStore, ServerStore, unwritable
-from ostiary_web.server.temporary_files import temporary_folder
+from ostiary_web.server.temporary_files import can_be_used, temporary_folder
 
 _MOST_APART_MS: Final = 2_000
 _HOLDS_SECONDS: Final = 60.0
@@ -125,7 +125,7 @@ def _of_files(settings: Settings) -> Iterator[Finding]:
     for name, path in unwritable(settings):
         yield Finding(Level.FAULT, name, "check.files.unwritable", {"path": path, "owner": owner_of(path)})
     folder = temporary_folder(settings, os.environ)
-    if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+    if not can_be_used(folder):
         yield Finding(Level.WARNING, "TMPDIR", "check.files.no_temporary", {"path": folder})
     if not open_ones:
         yield Finding(Level.FINE, "files", "check.files.fine")

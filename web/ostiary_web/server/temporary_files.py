@@ -22,6 +22,13 @@ def temporary_folder(settings: Settings, environment: Mapping[str, str]) -> Path
     return Path(chosen) if chosen else settings.data_dir.absolute() / "tmp"
 
 
+def can_be_used(folder: Path) -> bool:
+    """Whether files can be made in a folder, or in the place where a start makes it."""
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    by_effective = os.access in os.supports_effective_ids
+    return os.access(there, os.W_OK | os.X_OK, effective_ids=by_effective)
+
+
 def keep_in_data_dir(settings: Settings, environment: MutableMapping[str, str] = os.environ) -> None:
     """Have this process and its children write temporary files in `DATA_DIR`, unless `TMPDIR` is set.
 
