@@ -138,7 +138,7 @@ def test_simple_oauth2(house: House, programs: Path, method: str) -> None:
 
 @pytest.mark.parametrize("method", ["basic", "post"])
 def test_badgateway(house: House, programs: Path, method: str) -> None:
-    """It parses an empty answer too, if its type begins with `application/json` (decision 0044)."""
+    """It parses an empty answer too, if its type begins with `application/json` (decision 0045)."""
     went_all_the_way(conversation(house, programs, "badgateway", f"badgateway{method}", method))
 
 

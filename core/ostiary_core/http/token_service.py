@@ -67,7 +67,7 @@ TokenServiceEvent = (
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="oauth2", charset="UTF-8"')
 _REVOKED: Final = whole_answer(200, b"Application/JSON", b"")
 """Empty, yet with a JSON content type: a client in wide use fails without (READINGS 21). Case does not count
-in it (RFC 9110 §8.3.1), and one that compares it in lower case would parse the empty body (decision 0044)."""
+in it (RFC 9110 §8.3.1), and one that compares it in lower case would parse the empty body (decision 0045)."""
 
 _INACTIVE: Final = json_answer(200, {"active": False})
 
