@@ -90,10 +90,11 @@ def parts_of(step: Step) -> list[Step]:
             taken = replace(step, verb=Verb.CHANGE_ROLE, change="nothing")
             return [taken, replace(step, verb=Verb.CHANGE_ROLE, role=step.other, change="nothing")]
         case "another-administrator":
-            taken = replace(step, verb=Verb.CHANGE_USER, change="no-role")
-            # Where the other is not promoted, nobody may be left.
-            change = "promoted" if step.number % 2 else "no-role"
-            return [taken, replace(step, verb=Verb.CHANGE_USER, user=step.other, change=change)]
+            promoted = replace(step, verb=Verb.CHANGE_USER, user=step.other, change="promoted")
+            if step.number % 2:
+                return [replace(step, verb=Verb.CHANGE_USER, change="no-role"), promoted]
+            # Where there is no other, nobody is left.
+            return [promoted, replace(promoted, change="no-role")]
         case "register-twice":
             verb, more = Verb.REGISTER_CLIENT, alone
         case "role-for-somebody":

@@ -138,7 +138,7 @@ class Administration:
     def _batch(self, step: Step) -> Step:
         """Several things that are done whole or not at all; mostly two of a kind."""
         random = self.random
-        change = random.choice(BATCHES)
+        change = random.choice((*BATCHES, *("another-administrator",) * 4))
         step = replace(step, change=change, by=self.picks.administrator())
         if change == "delete-clients":
             client, other = random.sample((*self.picks.clients, "spare"), 2)
@@ -149,8 +149,10 @@ class Administration:
         if change == "register-twice":
             return replace(step, client=self.picks.client(spare=True))
         if change == "another-administrator":
-            first, other = random.choice((ADMINISTRATOR, self.picks.person())), self.picks.person()
-            return replace(step, user=first, other=other)
+            able = [name for name in self.picks.deputies() if self.picks.is_super_administrator(name)]
+            first = random.choice(able or [self.picks.person()])
+            there = random.choice([*self.history.names] or [self.picks.person()])
+            return replace(step, by=None, user=first, other=there)
         if change == "delete-people":
             others = (ADMINISTRATOR, *PEOPLE, *self.picks.deputies())
             return replace(step, user=self.picks.person(), other=random.choice(others))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 from fuzz.shared.history import History
-from fuzz.shared.initial_states import ROLES, SCOPES
+from fuzz.shared.initial_states import ROLES, SCOPES, SUPER_ADMINISTRATOR
 from fuzz.shared.knowledge import KnownCode, KnownSession
 from fuzz.shared.steps import Kind, Ref
 
@@ -39,6 +39,10 @@ class Picks:
     def deputies(self) -> list[str]:
         """Those who hold a role, by the names they have now."""
         return [name for name, user in self.history.names.items() if user.roles]
+
+    def is_super_administrator(self, name: str) -> bool:
+        """Whether somebody holds the role that allows everything."""
+        return SUPER_ADMINISTRATOR in self.history.names[name].roles
 
     def administrator(self) -> Ref | None:
         """Mostly the operator; else whoever signed in, with the permission or without, and rather one who was
