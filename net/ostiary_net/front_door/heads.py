@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from ostiary_net.front_door.rules import DoorRules, Fields, Scope
 from ostiary_net.front_door.source import is_trusted, nearest_entry, source_of
-from ostiary_net.observability.request_ids import FIELD
+from ostiary_net.observability.request_ids import FIELD, REQUEST_ID
 
 _LONGEST_HOST: Final = 255
 _LABEL: Final = rb"[A-Za-z0-9_-]{1,63}"
@@ -22,7 +22,7 @@ _HOST: Final = re.compile(
     rb"(?::(?P<port>[0-9]{0,5}))?"
 )
 _ABSOLUTE: Final = re.compile(rb"https?://(?P<authority>[^/?#@]+)(?P<rest>[/?].*)?", re.IGNORECASE)
-_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._~+/=:@-]{1,128}")
+_REQUEST_ID: Final = re.compile(REQUEST_ID)
 _SPOKEN_ON_PLAIN_PORTS: Final = ("1.1", "1.0")
 
 

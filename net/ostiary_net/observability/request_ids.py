@@ -6,6 +6,9 @@ from typing import Final
 FIELD: Final = b"x-request-id"
 """The front door leaves it in a head only as a trusted proxy wrote it."""
 
+REQUEST_ID: Final = rb"[A-Za-z0-9._~+/=:@-]{1,128}"
+"""What it may be: nothing that ends a field or a line of the log."""
+
 
 class RequestIds:
     """The proxies' identifiers of the requests that are being answered, by our own."""

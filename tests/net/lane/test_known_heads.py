@@ -1,10 +1,14 @@
 """What the lane remembers of heads: they mean the same again, and nothing of a secret is kept."""
 
+from dataclasses import replace
+from ipaddress import ip_network
+
 import pytest
 
 from ostiary_core.http import Request
 from ostiary_core.http.sender import sender_of
 from ostiary_core.texts import LANGUAGES
+from ostiary_net.front_door.rules import DoorRules
 from ostiary_net.lane.heads import HeadReader, PlainRequestHead
 from ostiary_net.lane.parser import Need, RequestParser
 from tests.net.lane.twins import HOUSE, RULES, at_both, request
@@ -19,8 +23,8 @@ def asked(token: str, *fields: tuple[str, str]) -> bytes:
 class CountingHeads(HeadReader):
     """Counts the heads that were not known."""
 
-    def __init__(self) -> None:
-        super().__init__(RULES, LANGUAGES)
+    def __init__(self, rules: DoorRules = RULES) -> None:
+        super().__init__(rules, LANGUAGES)
         self.judged = 0
 
     def _judge(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
@@ -32,6 +36,34 @@ def read(heads: HeadReader, data: bytes, client: tuple[str, int] = CLIENT) -> Re
     parser = RequestParser(heads, client)
     parser.feed(data)
     return parser.next_event()
+
+
+@pytest.mark.parametrize(
+    "trusted, lines, kept, judged",
+    [
+        ("203.0.113.0/24", ["X-Request-ID: {}"], [b"1", b"2"], 1),
+        ("203.0.113.0/24", ["x-request-id:{}"], [b"1", b"2"], 1),
+        ("203.0.113.0/24", ["X-Request-ID: {}", "X-Request-ID: 3"], [], 2),
+        ("203.0.113.0/24", ["X-Request-ID: {}", "X-Request-ID: 3 4"], [], 2),
+        ("203.0.113.0/24", ["X-Request-ID: {} 3"], [], 2),
+        ("203.0.113.0/24", ["X-A: x-request-id: {}"], [], 2),
+        ("10.0.0.0/8", ["X-Request-ID: {}"], [], 2),
+        (None, ["X-Request-ID: {}"], [], 2),
+    ],
+)
+def test_a_head_is_known_whatever_a_trusted_proxy_calls_its_request(
+    trusted: str | None, lines: list[str], kept: list[bytes], judged: int
+) -> None:
+    networks = () if trusted is None else (ip_network(trusted),)
+    heads = CountingHeads(replace(RULES, trusted_proxies=networks))
+    found: list[bytes] = []
+    for number in "12":
+        fields = [tuple(line.format(number).split(":", 1)) for line in lines]
+        data = asked(HOUSE.access, *((name, value.lstrip()) for name, value in fields))
+        asking = read(heads, data.replace(b": ", b":") if ": " not in lines[0] else data)
+        assert isinstance(asking, Request)
+        found += [value for name, value in asking.headers if name == b"x-request-id"]
+    assert (found, heads.judged) == (kept, judged)
 
 
 def test_a_head_that_comes_again_brings_its_own_body() -> None:
