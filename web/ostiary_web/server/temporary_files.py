@@ -1,7 +1,7 @@
 """Where temporary files lie: beside what is kept, as nothing else need be writable.
 
-A sheet is written there before it is sent, an upload as it comes, and SQLite sorts there what is large. Each
-has no name, so nothing is left behind by a process that was killed.
+A large upload is written there as it comes, and SQLite sorts there what is large. Each has no name, so nothing
+is left behind by a process that was killed.
 """
 
 import os
@@ -32,7 +32,7 @@ def can_be_used(folder: Path) -> bool:
 def keep_in_data_dir(settings: Settings, environment: MutableMapping[str, str] = os.environ) -> None:
     """Have this process and its children write temporary files in `DATA_DIR`, unless `TMPDIR` is set.
 
-    What cannot be made is left to `ostiary check`: a server without it does all but export and import.
+    What cannot be made is left to `ostiary check`: a server without it does all but take large uploads.
     """
     if environment.get(_VARIABLE):
         return

@@ -793,9 +793,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "check.files.secret_open": "{path} can be read by every user of this machine: chmod o= {path}",
         "check.files.unwritable": "{path} cannot be written by who runs this: it belongs to {owner}",
         "check.files.owner": "{path} belongs to {owner}, its folder to {whose}, whose server needs it",
-        "check.files.no_temporary": (
-            "{path} cannot be written by who runs this: no list can be exported and no large file taken"
-        ),
+        "check.files.no_temporary": "{path} cannot be written by who runs this: no large file can be taken",
         "check.files.fine": "nobody else can read them",
         "check.interpreter.slow": (
             "of {path} was built without --enable-optimizations: every request takes more of the processor"

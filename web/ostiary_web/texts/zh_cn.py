@@ -614,7 +614,7 @@ LANGUAGE: Final = CHINESE.extended(
         "check.files.secret_open": "{path} 可被本机所有用户读取：chmod o= {path}",
         "check.files.unwritable": "当前用户无法写入 {path}：它属于 {owner}",
         "check.files.owner": "{path} 属于 {owner}，而其目录属于 {whose}：以后者身份运行的服务无法写入",
-        "check.files.no_temporary": "当前用户无法写入 {path}：无法导出列表，也无法接收较大的文件",
+        "check.files.no_temporary": "当前用户无法写入 {path}：无法接收较大的文件",
         "check.files.fine": "他人无法读取",
         "check.interpreter.slow": "{path} 的构建未使用 --enable-optimizations：每个请求占用更多处理器时间",
         "check.database.fine": "可写入，且结构与此版本一致",
