@@ -1,7 +1,7 @@
 """Where temporary files lie: beside what is kept, as nothing else need be writable.
 
-A large upload is written there as it comes, and SQLite sorts there what is large. Each has no name, so nothing
-is left behind by a process that was killed.
+A large upload is written there as it comes, and SQLite sorts there what is large. No file has a name, so a
+process that was killed leaves nothing behind.
 """
 
 import os
