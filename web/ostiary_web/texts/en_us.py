@@ -277,12 +277,14 @@ LANGUAGE: Final = ENGLISH.extended(
         ),
         "page.client_reset_will": Plural(
             one=(
-                "The old secret stops working at once, or when the time chosen here is over. Issued tokens "
-                "stay good: {count} running session that you may see goes on."
+                "The old secret stops working at once, or when the time chosen here is over; where two work "
+                "and the newer was never used, the older is the one that works on. Issued tokens stay good: "
+                "{count} running session that you may see goes on."
             ),
             other=(
-                "The old secret stops working at once, or when the time chosen here is over. Issued tokens "
-                "stay good: {count} running sessions that you may see go on."
+                "The old secret stops working at once, or when the time chosen here is over; where two work "
+                "and the newer was never used, the older is the one that works on. Issued tokens stay good: "
+                "{count} running sessions that you may see go on."
             ),
         ),
         "page.client_overlap": "The old secret works on for",

@@ -201,7 +201,7 @@ class NewSecret(AnswerData):
 @clients.post(f"{_PATH}/<client_id>/secret", gate=require_permission(Permission.CLIENT_UPDATE))
 async def reset_secret(context: RequestContext, client_id: str) -> Response:
     """A new secret, shown this once; it ends nothing but the old one, and with `{keepOldForSeconds}` not
-    even that before its time."""
+    even that before its time: where the present one was never used, the one before it is what works on."""
     fields = await read_object_or_nothing(context)
     reply = await context.decide(
         ClientSecretReset(
