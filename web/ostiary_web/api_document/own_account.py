@@ -108,6 +108,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         data=list[Grant],
     ),
     "DELETE /api/auth/grants/{client_id}": Operation(
-        "withdrawGrant", "Withdraw what a client may do, and end its sessions of this user"
+        "withdrawGrant",
+        "Withdraw what a client may do, and end its sessions of this user",
+        description="What was never given is not found, whether or not there is such a client.",
     ),
 }
