@@ -5,11 +5,13 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 from click.testing import CliRunner
@@ -70,9 +72,10 @@ class Machine:
 
     def run(self, *words: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """A command, in this process."""
-        result = CliRunner().invoke(
-            main, words, input=stdin, env={**self.environment, **(env or {})}, obj=self.languages
-        )
+        with patch.dict(os.environ), patch.object(tempfile, "tempdir", None):  # which a command may choose
+            result = CliRunner().invoke(
+                main, words, input=stdin, env={**self.environment, **(env or {})}, obj=self.languages
+            )
         out, err = result.stdout, result.stderr
         match result.exception:
             case SystemExit(code=str(words_of_the_end)):
