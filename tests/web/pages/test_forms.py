@@ -49,6 +49,14 @@ async def test_a_person_who_sends_too_much_is_told_on_a_page(
 
 
 @pytest.mark.parametrize("door", DOORS)
+async def test_a_person_whose_address_is_too_long_is_told_on_a_page(served: Served) -> None:
+    response = await served.browser().get(f"/sso?state={'x' * 17_000}")
+    assert response.status_code == 431
+    assert "A0414" in response.text
+    assert response.headers["content-type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("door", DOORS)
 async def test_a_person_who_comes_beside_the_public_path_is_told_on_a_page(serve: Serve) -> None:
     async with serve(PUBLIC_URL="https://www.example.com/auth") as served:
         browser = served.browser(base="https://www.example.com")
