@@ -4,7 +4,6 @@ It looks at everything each time, which is right for embedders, tests and fuzzer
 give the same pages.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
@@ -132,11 +131,11 @@ def _grants(store: Plain, now: Instant) -> Iterable[GrantedAccess]:
     remembered = {
         (consent.user_id, consent.client_id): consent for consent in _all(store, Consent) if consent.scopes
     }
-    running = Counter(
-        (session.user_id, session.client_id)
-        for session in _online(store, now, of_users_only=True)
-        if session.kind is SessionKind.AUTHORIZATION_CODE and session.user_id is not None
-    )
+    running: dict[tuple[str, str], int] = {}
+    for session in _online(store, now, of_users_only=True):
+        if session.kind is SessionKind.AUTHORIZATION_CODE and session.user_id is not None:
+            key = (session.user_id, session.client_id)
+            running[key] = running.get(key, 0) + 1
     for user_id, client_id in remembered.keys() | running.keys():
         if client_id in names:
             consent = remembered.get((user_id, client_id))
@@ -146,7 +145,7 @@ def _grants(store: Plain, now: Instant) -> Iterable[GrantedAccess]:
                 client_name=names[client_id],
                 scopes=() if consent is None else consent.scopes,
                 granted_at=None if consent is None else consent.granted_at,
-                session_count=running[user_id, client_id],
+                session_count=running.get((user_id, client_id), 0),
             )
 
 
