@@ -87,7 +87,7 @@ class OwnAccounts:
         ways += [
             [replace(done, verb=Verb.ENABLE_USER), replace(done, verb=Verb.DISABLE_USER)],
             [moved, replace(done, change="no-phone")],
-            [moved],
+            *[[moved]] * 3,
         ]
         others_logins = [one for one in history.logins if one.user_id != (owner and owner.user_id)]
         if login is not None and others_logins:
