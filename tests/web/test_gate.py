@@ -131,6 +131,7 @@ PERMISSIONS = (
         (f"{method} /admin/{rest}", permission)
         for methods, rest, permission in (
             (("POST",), "people", Permission.USER_LIST),
+            (("GET",), "people/import/<run_id>", Permission.USER_CREATE),
             (("POST",), "online", Permission.ONLINE_LIST),
             (("POST",), "audit", Permission.AUDIT_READ),
             (("GET",), "audit/export", Permission.AUDIT_READ),
@@ -161,6 +162,7 @@ PERMISSIONS = (
         ("PUT /api/iam/users/<user_id>/password", Permission.USER_UPDATE),
         ("POST /api/iam/users/<user_id>/force-logout", Permission.USER_UPDATE),
         ("GET /api/iam/users/<user_id>/grants", Permission.USER_LIST),
+        ("GET /api/iam/users/import/<run_id>", Permission.USER_CREATE),
         ("DELETE /api/iam/users/<user_id>/grants/<client_id>", Permission.USER_UPDATE),
         ("GET /api/iam/permissions", Permission.ROLE_LIST),
         ("GET /api/monitor/online-users", Permission.ONLINE_LIST),
