@@ -36,10 +36,13 @@ class Registered:
 class Caller(httpx.AsyncClient):
     """Somebody who asks over HTTP."""
 
+    is_held_to_document: bool = True
+    """The document is of our own two languages, and of addresses below the public path."""
+
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Every answer, and every request that is taken, is as the API document has it."""
         response = await super().send(request, **options)
-        if not options.get("stream"):
+        if self.is_held_to_document and not options.get("stream"):
             hold_to_document(response)
         return response
 
