@@ -25,6 +25,8 @@ from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
 """A retry that comes inside the grace, and how long it then may have to wait inside the server."""
 DESK_SECONDS: Final = 1_200
+_THIEF: Final = "thief" * 120
+"""A User-Agent of which a part is kept (`http/sender.py`)."""
 NOT_IN_THE_INTERFACE: Final = frozenset({Verb.GIVE_SECRET, Verb.IMPORT_USER})
 """What the command line does, or a sheet with hashes that take their time to be verified."""
 BY_TELEPHONE: Final = frozenset({Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
@@ -127,9 +129,7 @@ class Callers:
             calls = [other if place % 2 else one for place, one in enumerate(calls)]
         if mishap.two_agents:
             self.story.faults["two user-agents"] += 1
-            calls = [
-                one._replace(user_agent="thief") if place % 2 else one for place, one in enumerate(calls)
-            ]
+            calls = [one._replace(user_agent=_THIEF) if place % 2 else one for place, one in enumerate(calls)]
         if mishap.mixed and call.verb in ISSUING:
             other = call._replace(verb=Verb.INTROSPECT, scope=None)
             calls = [other if place % 2 else one for place, one in enumerate(calls)]

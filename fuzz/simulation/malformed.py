@@ -38,7 +38,7 @@ def draw_mistake(call: Call, random: Random) -> tuple[str, Request, Refusals] | 
     kinds = _mistakes_of(call.verb)
     if not kinds:
         return None
-    mistake = random.choice(random.choice(kinds))
+    mistake = random.choice([each for kind in kinds for each in kind])
     return mistake.name, *mistake.make_in(request_of(call, by_form=False))
 
 

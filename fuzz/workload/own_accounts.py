@@ -61,6 +61,7 @@ class OwnAccounts:
             [(wait, replace(entry, twist=Twist.WRONG_PASSWORD))],
             [(0, entry), (random.choice((59_999, 60_000)), step)],
             [(0, entry), *self._interference(step)],
+            [(0, entry), (60_000, step), *self._interference(step)],
         ]
         if random.random() < 0.05:
             return [(random.choice((86_399_999, 86_400_000)), step)]
