@@ -127,7 +127,7 @@ def test_lines_that_nobody_takes_in_time_are_dropped_and_counted() -> None:
     read_end, write_end = os.pipe()
     lines = LogLines()
     with os.fdopen(read_end) as reader:
-        with lines.written_by_thread(write_end):
+        with lines.write_in_thread(write_end):
             for number in range(4_000):
                 lines.info(f"{number} {'x' * 1_000}\nsecond line")
             dropped = lines.dropped
@@ -143,7 +143,7 @@ def test_lines_that_nobody_takes_in_time_are_dropped_and_counted() -> None:
 
 def test_a_log_that_cannot_be_written_counts_its_lines_and_ends_with_the_rest() -> None:
     lines = LogLines()
-    with open("/dev/full", "wb") as full, lines.written_by_thread(full.fileno()):
+    with open("/dev/full", "wb") as full, lines.write_in_thread(full.fileno()):
         lines.info("one")
         lines.info("two\nthree")
         assert lines.drain(PATIENCE_SECONDS)
@@ -154,7 +154,7 @@ def test_the_end_does_not_wait_for_a_reader_that_stands_still() -> None:
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
     lines = LogLines()
-    with lines.written_by_thread(write_end):
+    with lines.write_in_thread(write_end):
         lines.info("x" * 10_000)
     assert os.write(write_end, b"x" * 10_000) == 10_000, (
         "what is said later goes nowhere, and waits for nobody"
@@ -170,7 +170,7 @@ def test_a_pipe_that_does_not_wait_is_waited_for() -> None:
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     lines = LogLines()
-    with os.fdopen(read_end) as reader, lines.written_by_thread(write_end):
+    with os.fdopen(read_end) as reader, lines.write_in_thread(write_end):
         lines.info("x" * 100_000)
         assert reader.readline() == "x" * 100_000 + "\n"
     os.close(write_end)

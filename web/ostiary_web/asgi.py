@@ -9,7 +9,7 @@ from ostiary_web.streams import open_standard_streams
 
 open_standard_streams()
 _until_exit = ExitStack()
-_until_exit.enter_context(LINES.written_by_thread())
+_until_exit.enter_context(LINES.write_in_thread())
 atexit.register(_until_exit.close)
 
 app = asgi_app_from_environment()

@@ -19,7 +19,7 @@ from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT, read_c
 from ostiary_core.events.event import ClientEvent
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import FieldChange, asked_of_row, changes_between, values_of
+from ostiary_core.model.changes import FieldChange, changes_between, find_row_changes, values_of
 from ostiary_core.model.decision import Decision, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, merge_edits
@@ -94,7 +94,7 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
     stored = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and stored is not None and stored.deleted_at is None:
         own = {"clientId": stored.client_id, "id": stored.client_id, "builtIn": stored.built_in}
-        asked = asked_of_row(CLIENT_FIELDS, stored, event.fields, own)
+        asked = find_row_changes(CLIENT_FIELDS, stored, event.fields, own)
         if asked and read_client_fields(asked, stored) != stored:
             changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=asked)
             return change(changed, snapshot, now)

@@ -58,13 +58,13 @@ def _listings(whole: Listing[Any], reference: MemoryStore, now: Instant) -> Iter
     items = reference.page(replace(whole, page_size=10_000), now).items
     yield whole.resource.name, whole
     if items:
-        yield from _sorted(whole)
-        yield from _filtered(whole, items)
-        yield from _within_ranges(whole, items)
-        yield from _searched(whole, items)
+        yield from _vary_sort(whole)
+        yield from _vary_filters(whole, items)
+        yield from _vary_ranges(whole, items)
+        yield from _vary_search(whole, items)
 
 
-def _sorted(whole: Listing[Any]) -> Iterator[Asked]:
+def _vary_sort(whole: Listing[Any]) -> Iterator[Asked]:
     fields = whole.resource.sorts
     orders = [(field,) for field in fields] + [
         (fields[place - 1], field) for place, field in enumerate(fields) if len(fields) > 1
@@ -75,7 +75,7 @@ def _sorted(whole: Listing[Any]) -> Iterator[Asked]:
             yield f"{whole.resource.name} sorted by {' and '.join(order)}", replace(whole, sort=sort)
 
 
-def _filtered(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
+def _vary_filters(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
     filters = [(name, match) for name, match in whole.resource.filters.items() if name not in whole.filters]
     for name, match in filters:
         for value in _values(name, match, items):
@@ -117,7 +117,7 @@ def _part(text: str) -> str:
     return "".join(letter.swapcase() if letter.isascii() else letter for letter in text[1:] or text)
 
 
-def _within_ranges(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
+def _vary_ranges(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
     both: list[Range] = []
     for field in whole.resource.ranges:
         instants = sorted(getattr(item, field) for item in items)
@@ -129,7 +129,7 @@ def _within_ranges(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]
         yield f"{whole.resource.name} within two ranges", replace(whole, ranges=tuple(both))
 
 
-def _searched(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
+def _vary_search(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
     searched = whole.resource.searched
     for field in searched:
         texts: set[str] = {getattr(item, field) for item in items} - {None, ""}

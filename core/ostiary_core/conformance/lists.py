@@ -29,7 +29,7 @@ def lists_have_the_pages_and_totals_of_the_reference(bench: Bench) -> None:
             found = store.page(replace(listing, page=page), now)
             require(found.total == right.total, f"more or fewer {what} are counted than there are")
             expected = right.items[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
-            require(_same(found.items, expected), f"page {page} of {what} holds other items")
+            require(_is_same(found.items, expected), f"page {page} of {what} holds other items")
 
 
 def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
@@ -40,14 +40,14 @@ def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
         last = None
         for place in range(0, len(right) + PAGE_SIZE, PAGE_SIZE):
             items = store.items_after(listing, last, now)
-            require(_same(items, right[place : place + PAGE_SIZE]), f"other {what} come after one of them")
+            require(_is_same(items, right[place : place + PAGE_SIZE]), f"other {what} come after one of them")
             last = items[-1] if items else last
     roles = Listing(resource=ROLES, page_size=PAGE_SIZE)
     gone = reference.items_after(roles, None, now)[2]
     for each in (store, reference):
         each.write([Delete(gone)])
     items, expected = store.items_after(roles, gone, now), reference.items_after(roles, gone, now)
-    require(_same(items, expected), "a list does not go on after an item that has gone meanwhile")
+    require(_is_same(items, expected), "a list does not go on after an item that has gone meanwhile")
 
 
 def when_clients_were_last_used_is_known(bench: Bench) -> None:
@@ -76,7 +76,7 @@ def _make_stores(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
     return store, reference, now
 
 
-def _same(found: Sequence[Any], expected: Sequence[Any]) -> bool:
+def _is_same(found: Sequence[Any], expected: Sequence[Any]) -> bool:
     return [*map(_comparable, found)] == [*map(_comparable, expected)]
 
 

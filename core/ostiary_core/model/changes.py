@@ -52,7 +52,7 @@ def values_of(declared: Iterable[RecordField[R]], record: R | None) -> dict[str,
     return {field.name: None if record is None else field.read(record) for field in declared}
 
 
-def asked_of_row(
+def find_row_changes(
     declared: Iterable[RecordField[R]], stored: R, fields: Fields, own: Fields
 ) -> dict[str, object]:
     """The fields of a row that say something else than what stands in `stored`.

@@ -208,7 +208,7 @@ def merge_edits(
     asked = {name: fields[name] for name in differing_fields(shown, fields)}
     as_it_is = read({})
 
-    def stands(name: str, value: object) -> bool:
+    def is_unchanged(name: str, value: object) -> bool:
         if not differing_fields(stored, {name: value}):
             return True
         return not isinstance(as_it_is, tuple) and read({name: value}) == as_it_is
@@ -216,6 +216,6 @@ def merge_edits(
     faults = tuple(
         FieldFault(name, Why.CHANGED_MEANWHILE)
         for name, value in asked.items()
-        if name in shown and not stands(name, shown[name]) and not stands(name, value)
+        if name in shown and not is_unchanged(name, shown[name]) and not is_unchanged(name, value)
     )
     return faults or asked

@@ -17,7 +17,7 @@ from typing import Final
 from ostiary_core import events as e
 from ostiary_core.events.event import RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import RecordField, asked_of_row, changes_between, values_of
+from ostiary_core.model.changes import RecordField, changes_between, find_row_changes, values_of
 from ostiary_core.model.decision import Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule, merge_edits
@@ -116,7 +116,7 @@ def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decis
     if event.replace and stored is not None:
         as_shown = replace(stored, permissions=permissions_in(stored))
         own = {"code": stored.role_id, "id": stored.role_id, "builtIn": stored.built_in}
-        asked = asked_of_row(ROLE_FIELDS, as_shown, event.fields, own)
+        asked = find_row_changes(ROLE_FIELDS, as_shown, event.fields, own)
         if asked and _read(asked, as_shown) != as_shown:
             changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=asked)
             return change(changed, snapshot, now)

@@ -19,7 +19,7 @@ from typing import Final
 from ostiary_core import events as e
 from ostiary_core.events.event import AccountEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import asked_of_row, changes_between, values_of
+from ostiary_core.model.changes import changes_between, find_row_changes, values_of
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule, merge_edits
@@ -159,7 +159,7 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: 
             unfit = (FieldFault("password", FieldRule.IMMUTABLE),)
         if unfit:
             return Decision(Refused(Why.FIELDS_INVALID, unfit))
-        asked = asked_of_row(USER_FIELDS, user, event.fields, {"id": user.user_id})
+        asked = find_row_changes(USER_FIELDS, user, event.fields, {"id": user.user_id})
         faults = tuple(fault for fault in event.faults if fault.path in asked)
         if not asked or read_user_fields(asked, user, policy, faults) == user:
             # So a sheet can come back with accounts that its bringer may not change, as long as it does not.

@@ -97,7 +97,7 @@ def _inherited(descriptor: int) -> socket.socket:
 def _at_path(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with _folder_locked(os.path.dirname(path) or "."):
+        with _lock_folder(os.path.dirname(path) or "."):
             _remove_dead_socket(path)
             os.fchmod(listener.fileno(), _SOCKET_MODE)  # what it is made with is this and no more
             listener.bind(path)
@@ -111,7 +111,7 @@ def _at_path(path: str) -> socket.socket:
 
 
 @contextmanager
-def _folder_locked(folder: str) -> Iterator[None]:
+def _lock_folder(folder: str) -> Iterator[None]:
     """Keep others who start here from taking a socket for dead that is bound and not yet listened on."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -78,14 +78,14 @@ async def heed_signals(
             _exit_now("stopped at once by a second signal")
         forced_exit.arm()
 
-    with trio.open_signal_receiver(*stopping) as signals, _listening(hear):
+    with trio.open_signal_receiver(*stopping) as signals, _listen_in_thread(hear):
         task_status.started()
         async for _ in signals:
             stop.set()
 
 
 @contextmanager
-def _listening(hear: Callable[[int], None]) -> Iterator[None]:
+def _listen_in_thread(hear: Callable[[int], None]) -> Iterator[None]:
     """Call `hear` in a thread with the number of each signal that comes, as the system writes it."""
     ours, its = socket.socketpair()
     its.setblocking(False)

@@ -83,7 +83,7 @@ class LogLines:
         return lines
 
     @contextmanager
-    def written_by_thread(self, descriptor: int | None = None) -> Iterator[None]:
+    def write_in_thread(self, descriptor: int | None = None) -> Iterator[None]:
         """Write in a thread while the block runs, so that nobody who logs waits for whoever reads.
 
         A reader that stands still, as a pager or a terminal does, is waited for with at most `_MOST_WAITING`.

@@ -40,7 +40,7 @@ class Keeping:
     def watch(self, take_turn: TakeTurn) -> TakeTurn:
         """A function that takes turns by `take_turn`, and remembers what became of the last."""
 
-        async def take_watched(choose_events: ChooseEvents) -> list[Decision]:
+        async def take_and_watch(choose_events: ChooseEvents) -> list[Decision]:
             try:
                 decisions = await take_turn(choose_events)
             except Exception as error:
@@ -50,7 +50,7 @@ class Keeping:
                 self._failed_at = -math.inf
             return decisions
 
-        return take_watched
+        return take_and_watch
 
     def require(self) -> None:
         """Raise `NothingKept` where the last of them failed, a moment ago."""

@@ -84,7 +84,7 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
     secrets = {
         each.client.client_id: each.secret.reveal() for each in replies if isinstance(each, SecretIssued)
     }
-    with printer.showing_once(*(reset_secret_command(each) for each in secrets)):
+    with printer.tell_how_to_draw_again(*(reset_secret_command(each) for each in secrets)):
         _show(printer, plan, secrets, dry_run=dry_run)
 
 

@@ -169,7 +169,7 @@ def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> 
 
 
 def _show_secret(printer: Printer, client_id: str, record: Record) -> None:
-    with printer.showing_once(reset_secret_command(client_id)):
+    with printer.tell_how_to_draw_again(reset_secret_command(client_id)):
         printer.record(record, _SHOWN)
 
 

@@ -62,7 +62,7 @@ def main() -> None:
 @click.option("--plain", is_flag=True, help="Serve everything through ASGI, without the token lane.")
 def serve(plain: bool) -> None:
     """Serve HTTP until SIGTERM, SIGINT or SIGHUP."""
-    with LINES.written_by_thread():
+    with LINES.write_in_thread():
         _serve(_prepared(), plain=plain)
 
 
@@ -107,7 +107,7 @@ def work(bind: str, plain: bool) -> None:
     around = Surroundings(open_store=partial(open_store, opening=Opening.UPDATES))
     settings = _prepared()
     keep_in_data_dir(settings)
-    with LINES.written_by_thread():
+    with LINES.write_in_thread():
         _serve_here(settings, bind, lambda administrator, addresses: None, around, plain=plain)
 
 

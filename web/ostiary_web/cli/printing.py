@@ -57,7 +57,7 @@ class Printer:
         print_data(to_json(content, indent=2))
 
     @contextmanager
-    def showing_once(self, *draw_again: str) -> Iterator[None]:
+    def tell_how_to_draw_again(self, *draw_again: str) -> Iterator[None]:
         """Where the block cannot print what was drawn, say by which commands another is drawn."""
         try:
             yield

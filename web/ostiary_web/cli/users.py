@@ -256,5 +256,5 @@ def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> 
     if drawn_password is None:
         printer.record(content, _SHOWN)
         return
-    with printer.showing_once(reset_password_command(reply.user.username)):
+    with printer.tell_how_to_draw_again(reset_password_command(reply.user.username)):
         printer.record({**content, "password": drawn_password}, _SHOWN)

@@ -47,7 +47,7 @@ def is_too_long_to_return_to() -> bool:
 
 def sign_in_page(return_to: str, *parameters: str) -> str:
     """The sign-in page, which leads on to `return_to`."""
-    return _leading_on("/login", return_to, *parameters)
+    return _address_with_return("/login", return_to, *parameters)
 
 
 def other_sign_in_page(return_to: str, *parameters: str) -> str:
@@ -57,15 +57,15 @@ def other_sign_in_page(return_to: str, *parameters: str) -> str:
 
 def recovery_page(return_to: str, *parameters: str) -> str:
     """The page for a forgotten password, which leads on to `return_to` by the sign-in page."""
-    return _leading_on("/recover", return_to, *parameters)
+    return _address_with_return("/recover", return_to, *parameters)
 
 
 def password_page(return_to: str) -> str:
     """The page for a new password, which leads on to `return_to`."""
-    return _leading_on("/password", return_to)
+    return _address_with_return("/password", return_to)
 
 
-def _leading_on(path: str, return_to: str, *parameters: str) -> str:
+def _address_with_return(path: str, return_to: str, *parameters: str) -> str:
     """A page that leads on to `return_to`. That is the last parameter and written as it is: escaped anew on
     each page on the way, what the first one takes would be too long for the next."""
     return f"{path}?{'&'.join((*parameters, f'next={return_to}'))}"

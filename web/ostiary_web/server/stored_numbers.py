@@ -41,7 +41,7 @@ def rewrite_numbers(store: NumberStore, region: str, now: Instant) -> None:
     of `region`."""
     if Milestone.NUMBERS_REWRITTEN in store.state().milestones:
         return
-    asked = _to_rewrite(store.records(Table.USER), region)
+    asked = _find_users_to_rewrite(store.records(Table.USER), region)
     for start in range(0, len(asked), _USERS_AT_A_TIME):
         _rewrite(store, asked[start : start + _USERS_AT_A_TIME], region)
     store.note_milestone(Milestone.NUMBERS_REWRITTEN, now)
@@ -53,7 +53,7 @@ def _form_of(user: User, region: str) -> str | None:
     return None if user.phone is None else phone_number(user.phone, region)
 
 
-def _to_rewrite(records: Iterable[Record], region: str) -> list[User]:
+def _find_users_to_rewrite(records: Iterable[Record], region: str) -> list[User]:
     """Find the users whose numbers are not in their form."""
     return [
         user
@@ -85,5 +85,5 @@ def _rewrite(store: NumberStore, users: Sequence[User], region: str, attempts: i
         if attempts == 1:
             _log.warning("a telephone number keeps its old form", user_ids=sorted(forms))
             return
-        for user in _to_rewrite(store.fetch(Table.USER, sorted(forms)), region):
+        for user in _find_users_to_rewrite(store.fetch(Table.USER, sorted(forms)), region):
             _rewrite(store, [user], region, attempts - 1)

@@ -110,7 +110,7 @@ class Relations(Elements):
         self.by_kind.setdefault(attributes.get("Type", "").rpartition("/")[2], target)
 
 
-class Book(Elements):
+class SheetList(Elements):
     """Which relation of the book is its first sheet."""
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class _Texts(Elements):
 
     def _whole(self) -> str:
         text = "".join(self._pieces)
-        return _ESCAPE.sub(_unescaped, text) if "_x" in text else text
+        return _ESCAPE.sub(_unescape, text) if "_x" in text else text
 
 
 class SharedTexts(_Texts):
@@ -345,7 +345,7 @@ class Rows(_Texts):
         self._rows.append(Row(self._number, self._cells))
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     """The character of an escape (§22.4.2.4); half of a pair stays as it stands."""
     number = int(found[1], 16)
     return found[0] if 0xD800 <= number <= 0xDFFF else chr(number)

@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets.cells import Row, Sheet
-from ostiary_web.sheets.parsing import Book, Elements, Relations, Rows, SharedTexts, Styles, parse
+from ostiary_web.sheets.parsing import Elements, Relations, Rows, SharedTexts, SheetList, Styles, parse
 from ostiary_web.sheets.refusing import UnreadableSheet
 
 _MOST_UNPACKED_BYTES: Final = 128 * 1024 * 1024
@@ -86,7 +86,7 @@ def _rows(members: _Members) -> tuple[Row, ...]:
     members.read("_rels/.rels", package)
     place = _at("", package.by_kind.get("officeDocument", "xl/workbook.xml"))
     folder, name = posixpath.split(place)
-    book, related = Book(), Relations()
+    book, related = SheetList(), Relations()
     members.read(place, book)
     members.read(f"{folder}/_rels/{name}.rels", related)
     if book.first_sheet is None or book.first_sheet not in related.by_id:

@@ -16,7 +16,7 @@ from ostiary_web.pages.addresses import see_other
 from ostiary_web.pages.administration.finding_people import people_meant
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table, narrow_table, show_table
-from ostiary_web.pages.administration.way_back import HOME, address_of_list, as_done, with_way_back
+from ostiary_web.pages.administration.way_back import HOME, address_of_list, with_done_notice, with_way_back
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -108,7 +108,7 @@ async def end(page: PageContext, session_id: str) -> Response:
         if refusal.reply.why is not Why.NOT_FOUND:
             raise
     there = _list_or_home(page)
-    return page.redirect(as_done(there) if there == HOME else there)
+    return page.redirect(with_done_notice(there) if there == HOME else there)
 
 
 def _list_or_home(page: PageContext) -> str:

@@ -19,7 +19,7 @@ from ostiary_web.pages.administration.actions import RecordAction, action_event,
 from ostiary_web.pages.administration.records import Form, Pages, page_of_record, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table
-from ostiary_web.pages.administration.way_back import as_done
+from ostiary_web.pages.administration.way_back import with_done_notice
 from ostiary_web.pages.applications import find_grant, shown_grant
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import zone_names
@@ -157,4 +157,4 @@ async def withdraw(page: PageContext, item_id: str, client_id: str) -> Response:
     await page.request.decide(
         ConsentWithdrawnByAdministrator(caller=page.request.caller, user_id=item_id, client_id=client_id)
     )
-    return page.redirect(as_done(page_of_record(page, _PAGES, item_id)))
+    return page.redirect(with_done_notice(page_of_record(page, _PAGES, item_id)))

@@ -23,7 +23,7 @@ from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction
 from ostiary_web.pages.administration.imports import add_import
 from ostiary_web.pages.administration.tables import Table, export_table, narrow_table, show_table
-from ostiary_web.pages.administration.way_back import HOME, address_of_list, as_done, with_way_back
+from ostiary_web.pages.administration.way_back import HOME, address_of_list, with_done_notice, with_way_back
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.texts import TextFamily
@@ -171,9 +171,9 @@ def page_of_list(page: PageContext, described: Pages[Any, Any]) -> str:
 def _address_after(page: PageContext, described: Pages[Any, Any], item_id: str | None) -> str:
     """Where one comes to after something was done with a record, or after it is gone."""
     if item_id is not None:
-        return as_done(page_of_record(page, described, item_id))
+        return with_done_notice(page_of_record(page, described, item_id))
     there = page_of_list(page, described)
-    return as_done(there) if there == HOME else there
+    return with_done_notice(there) if there == HOME else there
 
 
 # --- for what
@@ -231,7 +231,7 @@ async def _made(
     if secret is not None:
         return await _item(page, described, item, secret)
     there = page_of_record(page, described, described.resource.identify(item))
-    return page.redirect(as_done(f"{described.table.place}/new" if there == HOME else there))
+    return page.redirect(with_done_notice(f"{described.table.place}/new" if there == HOME else there))
 
 
 async def _item(

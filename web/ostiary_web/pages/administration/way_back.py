@@ -30,7 +30,7 @@ def with_way_back(address: str, query: str | None = None) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode({_BACK: query})}"
 
 
-def as_done(address: str) -> str:
+def with_done_notice(address: str) -> str:
     """The address of a page that says that what was asked for is done (`PageContext.done_notice`)."""
     return f"{address}{'&' if '?' in address else '?'}done=1"
 
