@@ -28,7 +28,7 @@ LOOKED_BACK_AT_EVERY: Final = 4
 """Likewise of worlds, as that takes as long as to live in one."""
 MOST_REPLAYS: Final = 600
 """A bound, so that a failure is told in seconds even where it shrinks badly."""
-MOST_WORLDS: Final = 100
+MOST_WORLDS: Final = 250
 """A planted fault that so many worlds do not show is one that survives."""
 
 

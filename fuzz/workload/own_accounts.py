@@ -61,13 +61,12 @@ class OwnAccounts:
             [(wait, replace(entry, twist=Twist.WRONG_PASSWORD))],
             [(0, entry), (random.choice((59_999, 60_000)), step)],
             [(0, entry), *self._interference(step)],
-            [(0, entry), (60_000, step), *self._interference(step)],
         ]
         if random.random() < 0.05:
             return [(random.choice((86_399_999, 86_400_000)), step)]
         if random.random() < 0.15:
             return [(60_000, step)] * random.choice((9, 10, 11))
-        return random.choice((*ways[:2], *ways))
+        return random.choice((*ways[:2], *ways, *ways[-1:] * 3))
 
     def _interference(self, step: Step) -> list[tuple[int, Step]]:
         """What happens before a code is entered, the last of it first: the account is ended, in one of the
@@ -87,11 +86,14 @@ class OwnAccounts:
         ]
         ways += [
             [replace(done, verb=Verb.ENABLE_USER), replace(done, verb=Verb.DISABLE_USER)],
-            [moved, replace(done, change="no-phone")],
-            *[[moved]] * 3,
+            [moved],
+            [moved],
         ]
+        if login is None:
+            # Only a code for a lost password outlives the login sessions, and finds whose number it is by then.
+            ways += [[replace(done, verb=Verb.FORCE_OUT_ALL)], [moved, replace(done, change="no-phone")]] * 3
         others_logins = [one for one in history.logins if one.user_id != (owner and owner.user_id)]
         if login is not None and others_logins:
-            by = Ref(Kind.ACCESS, others_logins[-1].number)
-            ways.append([replace(step, verb=Verb.ENTER_PHONE_CODE, by=by)])
+            by = Ref(Kind.ACCESS, random.choice(others_logins[-3:]).number)
+            ways += [[replace(step, verb=Verb.ENTER_PHONE_CODE, by=by)]] * 6
         return [(0, one) for one in random.choice(ways)]

@@ -59,7 +59,7 @@ BEYOND_THE_INTERFACE: Final[dict[Verb, float]] = {
     Verb.SHOW_ACCOUNT: 0.5,
     Verb.END_OWN_SESSION: 0.4,
     Verb.CHOOSE: 0.6,
-    Verb.REQUEST_TEXT_CODE: 2.0,
+    Verb.REQUEST_TEXT_CODE: 6.0,
     Verb.ENTER_PHONE_CODE: 0.2,
     Verb.ENTER_RECOVERY_CODE: 0.2,
     Verb.CREATE_ADMINISTRATOR: 0.1,
