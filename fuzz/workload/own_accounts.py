@@ -90,7 +90,7 @@ class OwnAccounts:
             [moved],
         ]
         if login is None:
-            # Only a code for a lost password outlives the login sessions, and finds whose number it is by then.
+            # Only a code for a lost password outlives the logins, and finds whose number it is by then.
             ways += [[replace(done, verb=Verb.FORCE_OUT_ALL)], [moved, replace(done, change="no-phone")]] * 3
         others_logins = [one for one in history.logins if one.user_id != (owner and owner.user_id)]
         if login is not None and others_logins:
