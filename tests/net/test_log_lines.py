@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -125,12 +126,19 @@ def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
 @pytest.mark.usefixtures("processors")
 def test_lines_that_nobody_takes_in_time_are_dropped_and_counted() -> None:
     read_end, write_end = os.pipe()
-    lines = LogLines()
+    lines, filled = LogLines(), 0
+    # The pipe is full from the start, so that the thread takes nothing on while lines come.
+    os.set_blocking(write_end, False)
+    with suppress(BlockingIOError):
+        while True:
+            filled += os.write(write_end, b"\n" * 512)
+    os.set_blocking(write_end, True)
     with os.fdopen(read_end) as reader:
         with lines.write_in_thread(write_end):
             for number in range(4_000):
                 lines.info(f"{number} {'x' * 1_000}\nsecond line")
             dropped = lines.dropped
+            reader.read(filled)
             first = [reader.readline().split()[0] for _ in range(8_000 - dropped)]
             assert reader.readline() == "warning log lines were dropped\n"
             lines.info("later")
