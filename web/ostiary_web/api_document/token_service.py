@@ -179,7 +179,7 @@ _REQUIRED: Final[Mapping[str, Any]] = {
     "code_challenge": Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{43}$")],
     "code_challenge_method": Literal["S256"],
 }
-_OPTIONAL: Final[Mapping[str, Any]] = {"scope": text(1), "state": text()}
+_OPTIONAL: Final[Mapping[str, Any]] = {"scope": text(1), "state": str}
 _CONSENT_REFUSALS: Final = (
     Why.PASSWORD_MUST_CHANGE,
     Why.QUERY_UNDECODABLE,
