@@ -105,6 +105,8 @@ async def test_one_permission_alone_opens_all_of_its_routes_and_what_its_pages_l
     records = Records(served, await served.administrator())
     held = await holders(served)
     for route, permission in with_permission():
+        if "<run_id>" in route.path:
+            continue  # a run is shown to whoever began it: tests/web/resources/test_import_runs.py
         api, browser = held[permission]
         address = await records.address_of(route)
         if not route.is_page:
