@@ -39,9 +39,7 @@ class Hashing:
 
 
 @pytest.fixture
-async def hashing(
-    served: Served, monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
-) -> Hashing:
+async def hashing(served: Served, monkeypatch: pytest.MonkeyPatch) -> Hashing:
     return Hashing(served, monkeypatch)
 
 
@@ -64,7 +62,7 @@ async def ended(api: Api, address: str) -> httpx.Response:
         answer = await api.call("GET", address)
         if answer.status_code != 200 or answer.json()["data"]["state"] != "running":
             return answer
-        await trio.sleep(1)
+        await trio.sleep(0.05)
 
 
 async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) -> None:
