@@ -1,12 +1,14 @@
 """How a token-service request is read: form, authentication, order of checks (READINGS 13-17, 21, 37)."""
 
 from base64 import b64encode
+from hashlib import sha256
 
 import pytest
 
 from ostiary_core import Secret, Why
 from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.form import LONGEST_FORM
+from ostiary_core.http.sender import user_agent_of
 from tests.core import asks
 from tests.core.door import (
     FORM_TYPE,
@@ -297,3 +299,12 @@ def test_the_first_fault_in_the_order_of_checks_wins() -> None:
         assert post(world, TOKEN, {"grant_type": grant}, basic="app").error == (400, "unauthorized_client")
     fields = {"grant_type": "authorization_code", "code": "unknown"}
     assert post(world, TOKEN, fields, basic="coding").error == (400, "invalid_request")
+
+
+def test_of_a_user_agent_of_more_than_512_bytes_a_digest_stands_for_the_rest() -> None:
+    whole, longer = b"x" * 512, b"x" * 513
+    assert user_agent_of([(b"user-agent", whole)]) == whole.decode()
+    assert (
+        user_agent_of([(b"user-agent", longer)])
+        == f"{whole.decode()}... (sha256 {sha256(longer).hexdigest()})"
+    )

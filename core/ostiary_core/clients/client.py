@@ -34,7 +34,6 @@ from ostiary_core.oauth.authentication import (
     actor_id_of,
     check_permission,
     check_super_administrator,
-    require_any_permission,
     require_permission,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_client
@@ -105,15 +104,15 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
     return register(new, snapshot, now)
 
 
-@require_any_permission(
-    (Permission.CLIENT_LIST, Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE), _find_client
+@require_permission(
+    Permission.CLIENT_LIST, Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE, find=_find_client
 )
 def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one client, which may be one of the backend's own."""
     return Decision(ClientKnown(client))
 
 
-@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
 def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
     stored already change nothing."""
@@ -134,7 +133,7 @@ def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapsho
     )
 
 
-@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
 def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Enable a client: it may authenticate again."""
     if client.enabled:
@@ -147,7 +146,7 @@ def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapsho
     )
 
 
-@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
 def disable(
     event: e.ClientDisabled, who: Actor, client: Client, snapshot: Snapshot, now: Instant
 ) -> Decision:
@@ -160,7 +159,7 @@ def disable(
     return Decision(ClientKnown(disabled), (Update(client, disabled),), (fact,))
 
 
-@require_permission(Permission.CLIENT_DELETE, find_changeable)
+@require_permission(Permission.CLIENT_DELETE, find=find_changeable)
 def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
     why = Why.CLIENT_DELETED
@@ -169,7 +168,7 @@ def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapsho
     return Decision(Done(), (Update(client, deleted),), (fact,))
 
 
-@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
 def force_out(
     event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot, now: Instant
 ) -> Decision:

@@ -48,7 +48,7 @@ OVERLAP_SECONDS: Final = Range(least=60, most=2_592_000, default=0)
 """How long an old secret may live on; 0 ends it at once."""
 
 
-@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
 def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
     overlap_seconds = _read_overlap(event.fields)
@@ -60,7 +60,7 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
     return Decision(SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, who, client),))
 
 
-@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
 def give(event: ClientSecretGiven, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
     if _is_present(client, event.digest):
@@ -94,7 +94,7 @@ def _is_waiting_for_first_use(client: Client, now: Instant) -> bool:
     return until is not None and now < until and client.secret_used_at is None
 
 
-@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
 def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """End the old secret of a client before its time; where none works any more, nothing happens."""
     if client.old_secret_until is None or now >= client.old_secret_until:

@@ -75,7 +75,7 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
         return Why.NOT_FORM_ENCODED
     try:
         text = body.decode()
-        pieces = [piece.partition("=") for piece in text.split("&") if piece]
+        pieces = [piece.partition("=") for piece in text.split("&")]
         # Most bodies escape nothing: tokens, codes and secrets are made of characters that need it not.
         if "%" in text or "+" in text:
             if _BROKEN_ESCAPE.search(text) is not None:

@@ -185,14 +185,7 @@ GuardedHandler = Callable[Concatenate[E, Actor, R, Snapshot, Instant, P], Decisi
 
 
 def require_permission(
-    permission: Permission, find: Callable[[Any, Actor, Snapshot], R | Why]
-) -> Callable[[GuardedHandler[E, R, P]], Handler[E, P]]:
-    """Let a rule decide only for callers with `permission`, and only on what `find` finds for them."""
-    return require_any_permission((permission,), find)
-
-
-def require_any_permission(
-    permissions: Collection[Permission], find: Callable[[Any, Actor, Snapshot], R | Why]
+    *permissions: Permission, find: Callable[[Any, Actor, Snapshot], R | Why]
 ) -> Callable[[GuardedHandler[E, R, P]], Handler[E, P]]:
     """Let a rule decide only for callers with one of `permissions`, and only on what `find` finds for them.
 

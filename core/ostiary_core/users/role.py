@@ -32,7 +32,6 @@ from ostiary_core.oauth.authentication import (
     actor_id_of,
     check_permission,
     is_above,
-    require_any_permission,
     require_permission,
 )
 
@@ -68,7 +67,7 @@ def _find_changeable(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role |
     return Why.ROLE_PROTECTED if isinstance(role, Role) and role.built_in else role
 
 
-@require_any_permission(_SEEING, _find_role)
+@require_permission(*_SEEING, find=_find_role)
 def show(event: e.RoleRequested, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one role."""
     return Decision(RoleKnown(role))
@@ -89,7 +88,7 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
     return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, who, None, role),))
 
 
-@require_permission(Permission.ROLE_UPDATE, _find_changeable)
+@require_permission(Permission.ROLE_UPDATE, find=_find_changeable)
 def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Change a role's name or permissions; its holders have them from their next request on."""
     stored = values_of(ROLE_FIELDS, role)
@@ -126,7 +125,7 @@ def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decis
     return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
 
 
-@require_permission(Permission.ROLE_DELETE, _find_changeable)
+@require_permission(Permission.ROLE_DELETE, find=_find_changeable)
 def delete(event: e.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a role that nobody holds; its code is free again."""
     if role.holders > 0:

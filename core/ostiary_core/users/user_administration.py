@@ -40,7 +40,6 @@ from ostiary_core.oauth.authentication import (
     is_above,
     is_out_of_reach,
     is_super_administrator,
-    require_any_permission,
     require_permission,
     roles_of,
 )
@@ -64,7 +63,7 @@ def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User |
     return Why.PERMISSION_MISSING if is_beyond else user
 
 
-@require_any_permission(_SEEING, _find_user)
+@require_permission(*_SEEING, find=_find_user)
 def show(event: e.UserRequested, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one account."""
     return Decision(UserKnown(user))
@@ -101,7 +100,7 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: 
     )
 
 
-@require_permission(Permission.USER_UPDATE, _find_account)
+@require_permission(Permission.USER_UPDATE, find=_find_account)
 def change(
     event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> Decision:
@@ -178,7 +177,7 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: 
     return register(new, snapshot, now, policy)
 
 
-@require_permission(Permission.USER_UPDATE, _find_account)
+@require_permission(Permission.USER_UPDATE, find=_find_account)
 def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Enable an account: it may sign in again."""
     if user.enabled:
@@ -191,7 +190,7 @@ def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot, now
     )
 
 
-@require_permission(Permission.USER_UPDATE, _find_account)
+@require_permission(Permission.USER_UPDATE, find=_find_account)
 def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Disable an account: it may no longer sign in, and all it had open ends."""
     if not user.enabled:
@@ -206,7 +205,7 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, n
     )
 
 
-@require_permission(Permission.USER_DELETE, _find_account)
+@require_permission(Permission.USER_DELETE, find=_find_account)
 def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete an account: all it had open ends, and its record forgets the person but for their names."""
     if _is_last_administrator(user, snapshot):
@@ -235,7 +234,7 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now
     )
 
 
-@require_permission(Permission.USER_UPDATE, _find_account)
+@require_permission(Permission.USER_UPDATE, find=_find_account)
 def reset_password(
     event: e.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot, now: Instant
 ) -> Decision:
@@ -249,14 +248,14 @@ def reset_password(
     )
 
 
-@require_permission(Permission.USER_UPDATE, _find_account)
+@require_permission(Permission.USER_UPDATE, find=_find_account)
 def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """End all sessions and unredeemed codes of a user."""
     ended = end_all_of_user(user, Why.USER_FORCED_OUT, now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
 
 
-@require_permission(Permission.USER_UPDATE, _find_account)
+@require_permission(Permission.USER_UPDATE, find=_find_account)
 def withdraw_consent(
     event: e.ConsentWithdrawnByAdministrator, who: Actor, user: User, snapshot: Snapshot, now: Instant
 ) -> Decision:
