@@ -62,6 +62,25 @@ def test_the_maximum_duration_counts_from_the_redemption() -> None:
     assert world.the_session().ended_at is None, "time ends a session without touching it"
 
 
+def test_a_retry_in_the_last_second_is_told_that_the_maximum_is_reached() -> None:
+    """READINGS 53: no pair with less than a whole second left, and a replay ends nothing that has expired."""
+    world = given(client(refreshTokenTtl=3600), user())
+    first = world.tokens()
+    world.wait(3598.5)
+    world.when(refresh(world.basic(), first)).then(TokensIssued)
+    world.wait(0.5)
+    world.when(refresh(world.basic(), first)).then(TokensIssued, changes=[])
+    world.wait(0.001)
+    world.when(refresh(world.basic(), first)).then_refused(
+        Why.MAXIMUM_REACHED, changes=[], error="invalid_grant"
+    )
+    world.wait(0.999)
+    world.when(refresh(world.basic(), first, user_agent="thief")).then_refused(
+        Why.MAXIMUM_REACHED, changes=[]
+    )
+    assert world.the_session().ended_at is None
+
+
 def test_a_longer_lifetime_given_later_does_not_extend_a_session() -> None:
     world = given(client(refreshTokenTtl=3600), user())
     pair = world.tokens()
