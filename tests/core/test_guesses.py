@@ -165,3 +165,13 @@ def test_a_name_that_many_addresses_guess_at_is_slowed_but_not_where_it_has_sign
     assert guesses.seconds_to_wait(ELSEWHERE, "anna", now) > 0
     assert guesses.seconds_to_wait(HERE, "anna", now) == 0
     assert guesses.seconds_to_wait(ELSEWHERE, "bert", now) == 0
+
+
+def test_a_right_password_takes_back_one_guess_at_the_name_and_no_more() -> None:
+    guesses = SignInThrottle()
+    for number in range(60):
+        assert guesses.seconds_to_wait(f"192.0.2.{number}", "anna", START) == 0
+    assert guesses.seconds_to_wait(HERE, "anna", START) == 0
+    guesses.forgive(HERE, "anna", START)
+    waits = [guesses.seconds_to_wait(f"198.51.100.{number}", "anna", START) for number in range(42)]
+    assert waits == [0] * (FREE_BY_NAME - 60) + [1, 1]
