@@ -26,7 +26,7 @@ from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Decision
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
-from ostiary_net.front_door import Guard, install_seam
+from ostiary_net.front_door import Guard, patch_hypercorn
 from ostiary_net.front_door.connection import open_connection
 from ostiary_net.lane import open_lane
 from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
@@ -69,7 +69,7 @@ class _Kept:
 @cache
 def _application(number: int) -> Application:
     """An application whose surroundings are changed between runs: making one costs more than a run does."""
-    install_seam()
+    patch_hypercorn()
     return Application(Settings.from_environment(_ENVIRONMENT))
 
 

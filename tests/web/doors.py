@@ -19,7 +19,7 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 
 from fuzz.shared.http_client import HttpClient, Request, Response
-from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.lane import open_lane
 from ostiary_net.lane.shortcut import shortcut
@@ -41,7 +41,7 @@ async def opened_door(door: Door, guarded: Guard, service: Service) -> AsyncIter
     if door == "guard":
         yield lambda source: _Called(guarded, source)
         return
-    assert install_seam()
+    assert patch_hypercorn()
     guarded.shortcut = shortcut(service)
     if door == "lane":
         assert open_lane(guarded, service)

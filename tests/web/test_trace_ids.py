@@ -13,7 +13,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from structlog.testing import capture_logs
 
 from ostiary_core.throttling.rate_windows import RateWindows
-from ostiary_net.front_door import install_seam
+from ostiary_net.front_door import patch_hypercorn
 from ostiary_net.turns.service import Service
 from ostiary_web.http import security_headers
 from ostiary_web.http.context import RequestContext
@@ -119,7 +119,7 @@ async def test_a_refusal_is_in_the_log_under_what_it_quotes(served: Served) -> N
 
 
 async def test_what_is_no_http_is_in_the_log_under_what_its_refusal_quotes(served: Served) -> None:
-    install_seam()
+    patch_hypercorn()
     with capture_logs() as log, trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             stream = connected(served.app, nursery, Config(), WorkerContext(None))

@@ -3,7 +3,7 @@
 Nothing of OAuth enters; what a request means is for the core and the application to say.
 """
 
-from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.rules import AnswerCutOff, DoorRules
@@ -16,7 +16,7 @@ __all__ = [
     "DoorRules",
     "Guard",
     "ServerFailed",
-    "install_seam",
+    "patch_hypercorn",
     "serve",
     "supervise",
     "until_signal",

@@ -9,8 +9,7 @@ import trio
 
 from ostiary_net.front_door.connections import CONNECTION
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.protocol import guard_of, open_protocol
-from ostiary_net.front_door.seam import (
+from ostiary_net.front_door.hypercorn_internals import (
     MAX_RECV,
     AppWrapper,
     Closed,
@@ -22,6 +21,7 @@ from ostiary_net.front_door.seam import (
     WorkerContext,
     replace_classes,
 )
+from ostiary_net.front_door.protocol import guard_of, open_protocol
 from ostiary_net.observability.log import fault_in, where_raised
 from ostiary_net.runtime.arrivals import HAS_LEFT, make_has_left
 
@@ -30,7 +30,7 @@ _log = structlog.get_logger("ostiary")
 _SLICE_BYTES = 64 * 1024
 
 
-def install_seam() -> bool:
+def patch_hypercorn() -> bool:
     """Have every Hypercorn server of this process keep the front door's rules for guarded applications.
 
     Applications without a guard are served as before. Doing it twice does no more. False where Hypercorn is

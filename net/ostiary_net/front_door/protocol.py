@@ -6,8 +6,7 @@ from typing import Any
 import h11
 
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.rules import Scope
-from ostiary_net.front_door.seam import (
+from ostiary_net.front_door.hypercorn_internals import (
     AppWrapper,
     Closed,
     Config,
@@ -20,6 +19,7 @@ from ostiary_net.front_door.seam import (
     TaskGroup,
     WorkerContext,
 )
+from ostiary_net.front_door.rules import Scope
 
 
 def guard_of(app: AppWrapper) -> Guard | None:

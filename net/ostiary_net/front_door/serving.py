@@ -15,12 +15,10 @@ from typing import Any, Final, cast
 
 import trio
 
-from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.connections import raise_file_limit
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline, notify_manager
-from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
-from ostiary_net.front_door.seam import (
+from ostiary_net.front_door.hypercorn_internals import (
     ASGIWrapper,
     Config,
     LifespanFailureError,
@@ -28,6 +26,8 @@ from ostiary_net.front_door.seam import (
     Sockets,
     worker_serve,
 )
+from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline, notify_manager
+from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_net.observability.log import fault_in
 
@@ -121,7 +121,7 @@ async def serve_on(
     started: Started,
 ) -> None:
     """Serve on sockets that listen already, until `stop` is set or the application breaks."""
-    install_seam()
+    patch_hypercorn()
     raise_file_limit(app.rules.most_connections)
     failure: BaseException | None = None
     serving = trio.Event()

@@ -26,8 +26,8 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import Request
 from ostiary_net.front_door.connection import GuardedConnection, receive_some, send_at_once
 from ostiary_net.front_door.guard import Guard
+from ostiary_net.front_door.hypercorn_internals import Closed, RawData
 from ostiary_net.front_door.protocol import LazyProtocol
-from ostiary_net.front_door.seam import Closed, RawData
 from ostiary_net.lane.exchange import LaneExchange
 from ostiary_net.lane.fairness import FairQueue
 from ostiary_net.lane.heads import HeadReader

@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.seam import find_surprises
+from ostiary_net.front_door.hypercorn_internals import find_unsupported_version
 from ostiary_net.lane.connection import Lane, LaneConnection
 from ostiary_net.lane.fairness import FairQueue
 from ostiary_net.lane.heads import HeadReader
@@ -33,9 +33,8 @@ def open_lane(guard: Guard, service: Service) -> bool:
 
     False where Hypercorn is not as expected, which the log then says: the plain door serves everything.
     """
-    surprises = find_surprises()
-    if surprises:
-        _log.warning("hypercorn is not as expected; the token lane stays closed", found=surprises)
+    if (found := find_unsupported_version()) is not None:
+        _log.warning("hypercorn is not as expected; the token lane stays closed", found=found)
         return False
     guard.open_connection = _opener(guard, service)
     # What was made by now stays for good: a full collection, which holds up every request that is waiting,

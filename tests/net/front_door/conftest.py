@@ -13,7 +13,7 @@ from hypercorn.trio import serve as hypercorn_serve
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.rules import Application, DoorRules, Fields, Message, Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
@@ -107,7 +107,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 @pytest.fixture
 def open_door(way: Way, nursery: trio.Nursery, rules: DoorRules) -> Iterator[OpenDoor]:
-    """Serve an application by `ostiary serve`'s way, or by plain Hypercorn's with the seam installed."""
+    """Serve an application by `ostiary serve`'s way, or by plain Hypercorn's with our classes."""
 
     peers: list[Peer] = []
 
@@ -126,7 +126,7 @@ def open_door(way: Way, nursery: trio.Nursery, rules: DoorRules) -> Iterator[Ope
                     started=send.send_nowait,
                 )
             else:
-                install_seam()
+                patch_hypercorn()
                 config = Config()
                 config.bind = ["127.0.0.1:0"]
                 config.errorlog = None

@@ -11,7 +11,15 @@ from functools import partial
 
 import trio
 
-from ostiary_net.front_door import AddressError, Guard, ServerFailed, install_seam, serve, serving, supervise
+from ostiary_net.front_door import (
+    AddressError,
+    Guard,
+    ServerFailed,
+    patch_hypercorn,
+    serve,
+    serving,
+    supervise,
+)
 from ostiary_net.front_door.rules import DoorRules, Receive, Scope, Send
 from tests.net.front_door.conftest import answer_lifespan, refusal
 
@@ -54,7 +62,7 @@ def main(how: str, bind: str, graceful_seconds: str = "0.2") -> int:
     return 0
 
 
-install_seam()  # as the product's own module for plain Hypercorn does
+patch_hypercorn()  # as the product's own module for plain Hypercorn does
 app = Guard(partial(application, "serve"), RULES)
 
 if __name__ == "__main__":

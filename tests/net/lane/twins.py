@@ -22,7 +22,7 @@ from trio.testing import MockClock
 from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES
-from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.rules import Application, DoorRules, Receive, Scope, Send
 from ostiary_net.lane import open_lane
@@ -166,7 +166,7 @@ async def opened(
     **changed: Any,
 ) -> AsyncIterator[Opened]:
     """A door over its own copy of the house. `app` stands in for the web application."""
-    install_seam()
+    patch_hypercorn()
     clock = HandClock(HOUSE.world.now)
     async with open_turns(HOUSE.copied_store(), clock, run_sync) as turns, trio.open_nursery() as nursery:
         service = Service(turns=turns, clock=clock, entropy_source=SeededEntropy(), endpoint=endpoint())

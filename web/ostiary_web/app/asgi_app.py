@@ -16,7 +16,7 @@ from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.sender import language_of
 from ostiary_core.model.why import Why
 from ostiary_core.texts import Languages
-from ostiary_net.front_door import DoorRules, Guard, install_seam
+from ostiary_net.front_door import DoorRules, Guard, patch_hypercorn
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.lane.shortcut import shortcut
 from ostiary_net.observability.metrics import Metrics
@@ -126,7 +126,7 @@ def asgi_app_from_environment() -> Guard:
     settings = settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
     keep_in_data_dir(settings)
-    install_seam()
+    patch_hypercorn()
     return asgi_app(settings, _tell_first_administrator)
 
 
