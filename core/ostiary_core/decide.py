@@ -12,8 +12,6 @@ from ostiary_core import events as e
 from ostiary_core import retention
 from ostiary_core.clients import client, client_secret
 from ostiary_core.loading.keys import (
-    BACKEND_CLIENT,
-    BUILT_IN_CLIENTS,
     Keys,
     access_token_keys,
     account_keys,
@@ -33,7 +31,7 @@ from ostiary_core.loading.keys import (
 )
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Update
-from ostiary_core.model.identifiers import username_key
+from ostiary_core.model.identifiers import BUILT_IN_CLIENTS, CONSOLE_CLIENT, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.policy import SPECIFICATION, Policy
@@ -230,7 +228,7 @@ RULES: Final = _table(
     ),
     # --- the consent page
     _query(e.AuthorizationChecked, lambda it: of_consent(it.caller, it.parameters.client_id), consent.check),
-    _rule(e.ConsentGiven, lambda it: of_consent(it.caller, it.parameters.client_id), consent.give),
+    _rule(e.ConsentGiven, lambda it: of_consent(it.caller, it.parameters.client_id), consent.approve),
     _rule(e.ConsentRecalled, lambda it: of_consent(it.caller, it.parameters.client_id), consent.recall),
     _rule(e.ConsentDenied, lambda it: of_consent(it.caller, it.parameters.client_id), consent.deny),
     _rule(e.ConsentWithdrawn, lambda it: of_consent(it.caller, it.client_id), consent.withdraw),
@@ -238,7 +236,7 @@ RULES: Final = _table(
     _query(e.PasswordHashRequested, _password_owner, account.password_on_file),
     _rule(
         e.SignInAttempted,
-        lambda it: roots(username_key(it.username), client_key(BACKEND_CLIENT)),
+        lambda it: roots(username_key(it.username), client_key(CONSOLE_CLIENT)),
         account.sign_in,
     ),
     _policy_rule(
@@ -301,7 +299,11 @@ RULES: Final = _table(
     _rule(
         e.ClientSecretReset, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.reset
     ),
-    _rule(e.ClientSecretGiven, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.give),
+    _rule(
+        e.ClientSecretReplaced,
+        lambda it: by_caller(it.caller, client_key(it.client_id)),
+        client_secret.replace_secret,
+    ),
     _rule(e.OldSecretEnded, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.end_old),
     _rule(e.SessionForcedOut, _keys_of_session, people.force_out_session),
     _rule(e.EverybodyForcedOut, _keys_of_everybody, client.force_out_everybody),

@@ -5,8 +5,8 @@ from typing import Final
 
 from fuzz.faults.planting import Fault, instead, mistakes_in
 
-_REFUSED_ABOVE: Final = "if is_above("
-_FREELY: Final = "if False and is_above("
+_REFUSED_ABOVE: Final = "if exceeds_permissions_of("
+_FREELY: Final = "if False and exceeds_permissions_of("
 _ABOVE: Final = (
     ("renames-above", "an account above is renamed", "UserChanged", "username"),
     ("forces-change-above", "an account above must change its password", "UserChanged", "mustChangePassword"),
@@ -30,7 +30,7 @@ def _above(name: str, sentence: str, event: str, field: str) -> Fault:
 
 FAULTS: Final = (
     *mistakes_in(
-        "ostiary_core.oauth.authentication.is_above",
+        "ostiary_core.oauth.authentication.exceeds_permissions_of",
         (
             "roles-handed-out-freely",
             "whoever may change accounts hands out any role",
@@ -55,7 +55,7 @@ FAULTS: Final = (
         "ostiary_core.users.user_administration.force_out_session",
         (
             *("ends-login-above", "a login of an account above is ended"),
-            *("if user is not None and is_out_of_reach(", "if False and is_out_of_reach("),
+            *("if user is not None and has_more_permissions(", "if False and has_more_permissions("),
         ),
     ),
     *mistakes_in(
@@ -226,7 +226,7 @@ FAULTS: Final = (
         (
             *("batch-above", "a batch reaches accounts above", "decision = decide("),
             """from unittest.mock import patch
-        with patch.object(people, "is_out_of_reach", lambda *_: False): decision = decide(""",
+        with patch.object(people, "has_more_permissions", lambda *_: False): decision = decide(""",
         ),
         (
             *("batch-order", "what a batch does to its caller holds for the rest of it", "begin_batch()"),

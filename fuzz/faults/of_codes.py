@@ -105,7 +105,7 @@ FAULTS: Final = (
         ),
         (
             *("must-change-unchecked", "consent before the password is changed"),
-            "who = find_person_free_to_act(",
+            "who = find_active_person(",
             "from ostiary_core.oauth.authentication import find_person; who = find_person(",
         ),
     ),

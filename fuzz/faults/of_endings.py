@@ -27,14 +27,14 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.oauth.inherited_endings.end_all_of_user",
-        ("user-endings-forgotten", "what ends a user's sessions does not", "user.epoch + 1", "user.epoch"),
-    ),
-    *mistakes_in(
-        "ostiary_core.oauth.inherited_endings.end_all_of_client",
+        "ostiary_core.oauth.inherited_endings.with_next_epoch",
+        (
+            *("user-endings-forgotten", "what ends a user's sessions does not"),
+            *("record.epoch + 1", "record.epoch + isinstance(record, Client)"),
+        ),
         (
             *("client-endings-forgotten", "disabling or deleting a client ends nothing"),
-            *("client.epoch + 1", "client.epoch"),
+            *("record.epoch + 1", "record.epoch + isinstance(record, User)"),
         ),
     ),
     *mistakes_in(

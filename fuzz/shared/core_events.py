@@ -185,7 +185,7 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
             return e.ClientSecretReset(caller=caller, client_id=client_id, fields=fields, entropy=drawn)
         case Verb.GIVE_SECRET:
             digest = Secret(call.secret or "").digest
-            return e.ClientSecretGiven(caller=caller, client_id=client_id, digest=digest)
+            return e.ClientSecretReplaced(caller=caller, client_id=client_id, digest=digest)
         case _:
             raise ValueError(f"{call.verb} is no call of the administration")
 

@@ -15,7 +15,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, Session, Table, revised
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Profile, Refused
-from ostiary_core.oauth.inherited_endings import end_all_of_user
+from ostiary_core.oauth.inherited_endings import with_next_epoch
 from tests.core import asks
 from tests.core.asks import login_refresh, password_change, profile, signed_in
 from tests.core.story import World, client, given, user
@@ -159,7 +159,7 @@ def test_a_password_is_changed_by_whoever_enters_the_current_one() -> None:
     wrong = (fact(kind=FactKind.CURRENT_PASSWORD_WRONG),)
     refusal = Decision(Refused(Why.CURRENT_PASSWORD_WRONG), (Update(before, counted),), wrong)
     assert world.when(password_change(login, old="wrong")).decision == refusal
-    ended = end_all_of_user(counted, why, world.now)
+    ended = with_next_epoch(counted, why, world.now)
     changed = replace(ended, password_hash=asks.hash_of("newer"), must_change_password=False)
     kept = revised(session, epochs=session.epochs._replace(user=changed.epoch))
     told = (FieldChange("mustChangePassword", True, False),)

@@ -186,7 +186,7 @@ def test_a_client_is_shown_changed_enabled_disabled_and_deleted(world: World) ->
 @row("Other OAuth-related codes", "B4010")
 def test_built_in_clients_are_protected_from_the_operator_too(world: World) -> None:
     """READINGS 33: both of them."""
-    given_one: Callable[..., e.Event] = partial(e.ClientSecretGiven, digest=Secret("another").digest)
+    given_one: Callable[..., e.Event] = partial(e.ClientSecretReplaced, digest=Secret("another").digest)
     asked = [(make, fields) for make, fields, _ in GUARDED if fields.get("client_id") == "app"]
     for make, fields in (*asked, (given_one, CLIENT)):
         if make in (e.ClientRequested, e.OldSecretEnded):

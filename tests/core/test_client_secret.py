@@ -47,7 +47,7 @@ def test_a_given_secret_takes_the_place_of_both_and_changes_nothing_where_it_sta
     world = given(client(), asks.user("alice"))
     old, new = overlapping(world)
     brought = Secret("brought from another server")
-    giving = e.ClientSecretGiven(caller=e.Operator(), client_id="app", digest=brought.digest)
+    giving = e.ClientSecretReplaced(caller=e.Operator(), client_id="app", digest=brought.digest)
     world.when(giving).then(ClientKnown, changes=["update client"], facts=[FactKind.CLIENT_SECRET_RESET])
     assert [works(world, secret) for secret in (old, new, brought)] == [False, False, True]
     world.when(giving).then(ClientKnown, changes=(), facts=())

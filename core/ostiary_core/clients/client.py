@@ -17,12 +17,12 @@ from typing import Any, Final
 from ostiary_core import events as e
 from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT, read_client_fields
 from ostiary_core.events.event import ClientEvent
-from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.changes import FieldChange, changes_between, find_row_changes, values_of
 from ostiary_core.model.decision import Decision, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, merge_edits
+from ostiary_core.model.identifiers import BUILT_IN_CLIENTS
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType, revised
@@ -36,7 +36,7 @@ from ostiary_core.oauth.authentication import (
     check_super_administrator,
     require_permission,
 )
-from ostiary_core.oauth.inherited_endings import end_all_of_client
+from ostiary_core.oauth.inherited_endings import with_next_epoch
 
 
 def built_in_client(client_id: str, now: Instant) -> Client:
@@ -173,7 +173,7 @@ def force_out(
     event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot, now: Instant
 ) -> Decision:
     """End all sessions and unredeemed codes of a client."""
-    ended = end_all_of_client(client, Why.CLIENT_FORCED_OUT, now)
+    ended = with_next_epoch(client, Why.CLIENT_FORCED_OUT, now)
     fact = fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, Why.CLIENT_FORCED_OUT)
     return Decision(ClientKnown(ended), (Update(client, ended),), (fact,))
 
@@ -188,14 +188,14 @@ def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot, now: In
     why = Why.EVERYBODY_FORCED_OUT
     return Decision(
         Done(),
-        tuple(Update(client, end_all_of_client(client, why, now)) for client in clients),
+        tuple(Update(client, with_next_epoch(client, why, now)) for client in clients),
         tuple(fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, why) for client in clients),
     )
 
 
 def _close(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
     """Return `client` with `changes`, disabled: its sessions, unredeemed codes and old secret are over."""
-    return end_all_of_client(
+    return with_next_epoch(
         client,
         why,
         now,

@@ -25,7 +25,7 @@ from typing import Final
 from ostiary_core.clients.client import fact_of, find_changeable
 from ostiary_core.clients.client_fields import Range
 from ostiary_core.events import (
-    ClientSecretGiven,
+    ClientSecretReplaced,
     ClientSecretReset,
     ClientSecretUsed,
     OldSecretEnded,
@@ -61,7 +61,9 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
-def give(event: ClientSecretGiven, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+def replace_secret(
+    event: ClientSecretReplaced, who: Actor, client: Client, snapshot: Snapshot, now: Instant
+) -> Decision:
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
     if _is_present(client, event.digest):
         return Decision(ClientKnown(client))

@@ -4,8 +4,8 @@ from dataclasses import field
 
 from ostiary_core.events.event import Caller, Event, SignedIn
 from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Arrival
-from ostiary_core.model.making import immutable
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Entropy, Secret

@@ -12,8 +12,8 @@ from ostiary_core.events.event import (
     RoleEvent,
 )
 from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.making import immutable
 from ostiary_core.model.records import Key
 from ostiary_core.model.secret import Digest, Entropy
 
@@ -214,7 +214,7 @@ class ClientSecretReset(ClientEvent):
 
 
 @immutable(kw_only=True)
-class ClientSecretGiven(ClientEvent, AdministrationEvent):
+class ClientSecretReplaced(ClientEvent, AdministrationEvent):
     """An administrator gives a client a secret that was made elsewhere, by its digest; issued tokens stay
     valid."""
 

@@ -3,7 +3,7 @@
 from dataclasses import field
 
 from ostiary_core.events.event import Event, SignedIn
-from ostiary_core.model.making import immutable
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.secret import Entropy
 
 

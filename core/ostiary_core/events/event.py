@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from ostiary_core.model.making import immutable
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.secret import Secret
 
 

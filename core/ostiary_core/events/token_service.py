@@ -3,8 +3,8 @@
 from dataclasses import field
 
 from ostiary_core.events.event import ClientCredentials, Event
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Arrival
-from ostiary_core.model.making import immutable
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.why import Why
 

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 
 from ostiary_core import events as e
 from ostiary_core.clients.client_fields import NEW_CLIENT, REFRESH_TOKEN_SECONDS
-from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Decision, Insert, Update
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import SECOND_MS, Instant, arrival_at, later
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import (
@@ -144,7 +144,7 @@ class BacktestRun:
         kind = SessionKind.CLIENT_CREDENTIALS
         if entry.user_id is not None:
             user, consent = self._user(entry.user_id), self._consent(entry.user_id, entry.client_id)
-            is_login = entry.client_id == BACKEND_CLIENT
+            is_login = entry.client_id == CONSOLE_CLIENT
             kind = SessionKind.LOGIN if is_login else SessionKind.AUTHORIZATION_CODE
         made, issued, changes, _ = machine.start(
             kind=kind,

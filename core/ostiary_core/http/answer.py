@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from ostiary_core.model.making import immutable
+from ostiary_core.model.immutable import immutable
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Header fields with lower-case names, in order, as ASGI has them."""

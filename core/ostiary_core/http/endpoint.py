@@ -22,8 +22,8 @@ from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, use
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
-from ostiary_core.model.making import immutable
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why

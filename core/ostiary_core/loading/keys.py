@@ -8,15 +8,10 @@ functions the table of rules (`decide`) makes the keys of each event.
 from collections.abc import Mapping
 
 from ostiary_core.events import Caller, ClientCredentials, SignedIn
-from ostiary_core.model.identifiers import phone_key, text_code_key, username_key
-from ostiary_core.model.making import immutable
+from ostiary_core.model.identifiers import CONSOLE_CLIENT, phone_key, text_code_key, username_key
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.records import RawKey, Table, TextCodePurpose
 from ostiary_core.model.secret import Digest, Secret
-
-BACKEND_CLIENT = "console"
-"""The built-in client whose sessions are the backend's own login sessions."""
-
-BUILT_IN_CLIENTS = (BACKEND_CLIENT, "mobile")
 
 
 @immutable()
@@ -96,7 +91,7 @@ def token_keys(token: Secret | None) -> tuple[RawKey, ...]:
 def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[RawKey, ...]:
     """The keys of a telephone number's owner, of the code that was sent to it, and of the client whose epoch
     that code remembers."""
-    return (phone_key(phone), text_code_key(purpose, phone), client_key(BACKEND_CLIENT))
+    return (phone_key(phone), text_code_key(purpose, phone), client_key(CONSOLE_CLIENT))
 
 
 def named_keys(table: Table, fields: Mapping[str, object], name: str) -> tuple[RawKey, ...]:

@@ -12,8 +12,8 @@ from typing import Final
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.making import immutable
 from ostiary_core.model.why import Why
 
 NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})

@@ -1,7 +1,7 @@
 """The outcome of an event: the reply, the guarded writes, and the facts for the audit trail."""
 
 from ostiary_core.model.fact import Fact
-from ostiary_core.model.making import immutable
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.records import Record
 from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.why import Why

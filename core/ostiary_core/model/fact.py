@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 from ostiary_core.model.changes import FieldChange
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.making import immutable
 from ostiary_core.model.why import Why
 
 

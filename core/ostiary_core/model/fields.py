@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from ostiary_core.model.making import immutable
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.visible_text import is_visible_name
 from ostiary_core.model.why import Why
 

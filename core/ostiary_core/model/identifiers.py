@@ -1,4 +1,4 @@
-"""User names and telephone numbers: their form, and the keys that make each unique."""
+"""Built-in clients and reserved words; user names and telephone numbers: their form and unique keys."""
 
 import re
 import unicodedata
@@ -6,6 +6,12 @@ from typing import Final
 
 from ostiary_core.model.records import Identifier, IdentifierKind, Key, Table, TextCodePurpose, User
 from ostiary_core.model.visible_text import is_visible
+
+CONSOLE_CLIENT: Final = "console"
+"""The built-in client whose sessions are the backend's own login sessions."""
+
+BUILT_IN_CLIENTS: Final = (CONSOLE_CLIENT, "mobile")
+"""Clients of the backend itself, as which no third party authenticates ("Client", `clientId`)."""
 
 RESERVED: Final = frozenset({"batch-delete", "export", "import", "import-template", "new", "options"})
 """Words that stand in paths of the interface and the pages where an identifier would, so that none may be

@@ -14,8 +14,8 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_args
 
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.making import immutable
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 

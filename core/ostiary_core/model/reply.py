@@ -3,8 +3,8 @@
 from dataclasses import field
 
 from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.making import immutable
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.records import Client, Role, User
 from ostiary_core.model.secret import Secret

@@ -98,11 +98,11 @@ def find_person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | 
     return Why.NOT_SIGNED_IN if user is None else Person(user, session)
 
 
-def find_person_free_to_act(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
+def find_active_person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     """Return the signed-in user, unless a forced password change comes first."""
     who = find_person(caller, snapshot, now)
-    is_held_up = isinstance(who, Person) and who.user.must_change_password
-    return Why.PASSWORD_MUST_CHANGE if is_held_up else who
+    must_change_password = isinstance(who, Person) and who.user.must_change_password
+    return Why.PASSWORD_MUST_CHANGE if must_change_password else who
 
 
 def find_roles(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
@@ -134,7 +134,7 @@ def actor_id_of(who: Actor) -> str | None:
     return None if isinstance(who, Operator) else who.user.user_id
 
 
-def is_above(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
+def exceeds_permissions_of(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
     """Whether any of `roles` allows what `who` may not do: nobody hands out more than they hold."""
     if isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids:
         return False
@@ -142,9 +142,9 @@ def is_above(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
     return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= held for role in roles)
 
 
-def is_out_of_reach(user: User, who: Actor, snapshot: Snapshot) -> bool:
+def has_more_permissions(user: User, who: Actor, snapshot: Snapshot) -> bool:
     """Whether `user` may do what `who` may not: whoever sets a user's password can sign in as that user."""
-    return is_above(roles_of(user, snapshot), who, snapshot)
+    return exceeds_permissions_of(roles_of(user, snapshot), who, snapshot)
 
 
 def check_permission(caller: Caller, permission: Permission, snapshot: Snapshot, now: Instant) -> Actor | Why:
@@ -158,7 +158,7 @@ def check_any_permission(
     """Return the caller if signed in, past a forced password change, with one of these; else why not."""
     if isinstance(caller, Operator):
         return caller
-    who = find_person_free_to_act(caller, snapshot, now)
+    who = find_active_person(caller, snapshot, now)
     if isinstance(who, Why):
         return who
     held = permissions_of(who.user, snapshot.of_callers)
@@ -170,7 +170,7 @@ def check_super_administrator(caller: Caller, snapshot: Snapshot, now: Instant) 
     """Return the caller if it is the operator, or a super administrator who is free to act; else why not."""
     if isinstance(caller, Operator):
         return caller
-    who = find_person_free_to_act(caller, snapshot, now)
+    who = find_active_person(caller, snapshot, now)
     if isinstance(who, Why):
         return who
     return who if is_super_administrator(who) else Why.PERMISSION_MISSING

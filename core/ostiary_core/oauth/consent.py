@@ -25,7 +25,7 @@ from ostiary_core.model.reply import (
 from ostiary_core.model.secret import Entropy, Secret, draw_token
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code as authorization_code
-from ostiary_core.oauth.authentication import Person, find_person_free_to_act
+from ostiary_core.oauth.authentication import Person, find_active_person
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
 from ostiary_core.oauth.scopes import parse_scope
@@ -57,7 +57,7 @@ def check(event: e.AuthorizationChecked, snapshot: Snapshot, now: Instant) -> De
     return Decision(_offer(request))
 
 
-def give(event: e.ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
+def approve(event: e.ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
     """Issue a code after the user approved, and remember the consent where the user was asked."""
     request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
@@ -91,7 +91,7 @@ def deny(event: e.ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
 
 def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
     """Withdraw a consent, which ends the client's sessions and codes of this user."""
-    who = find_person_free_to_act(event.caller, snapshot, now)
+    who = find_active_person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     return withdraw_from(event.client_id, who.user, None, snapshot, now)
@@ -122,7 +122,7 @@ def _check_request(
     caller: e.SignedIn, asked: e.AuthorizationParameters, snapshot: Snapshot, now: Instant
 ) -> _Request | Refused:
     """Check the parameters of an authorization request; refuse for the first fault in the order of `Why`."""
-    who = find_person_free_to_act(caller, snapshot, now)
+    who = find_active_person(caller, snapshot, now)
     if isinstance(who, Why):
         return Refused(who)
     if asked.undecodable:

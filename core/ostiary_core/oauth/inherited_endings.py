@@ -5,10 +5,10 @@ under (READINGS 9). An ending moves one epoch on and so costs the same for one s
 epochs alone decide: disabling and deleting move them too.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
-from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import (
     AuthorizationCode,
@@ -34,7 +34,7 @@ def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Ep
 
 def login_epochs_now(user: User, snapshot: Snapshot) -> Epochs:
     """The present epochs of a user at the backend itself: of a login session, or a code by text message."""
-    client = snapshot.client(BACKEND_CLIENT)
+    client = snapshot.client(CONSOLE_CLIENT)
     return Epochs(user=user.epoch, client=0 if client is None else client.epoch, consent=0)
 
 
@@ -60,26 +60,12 @@ def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> W
     return None
 
 
-def end_all_of_user(user: User, why: Why, now: Instant, **changes: Any) -> User:
-    """Return `user` with `changes`, under a new epoch: all sessions and unredeemed codes end."""
-    return revised(
-        user,
-        epoch=user.epoch + 1,
-        epoch_why=why,
-        epoch_at=now,
-        wrong_passwords_at=(),
-        updated_at=now,
-        **changes,
-    )
+R = TypeVar("R", User, Client)
 
 
-def end_all_of_client(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
-    """Return `client` with `changes`, under a new epoch: all sessions and unredeemed codes end."""
-    return revised(
-        client,
-        epoch=client.epoch + 1,
-        epoch_why=why,
-        epoch_at=now,
-        updated_at=now,
-        **changes,
-    )
+def with_next_epoch(record: R, why: Why, now: Instant, **changes: Any) -> R:
+    """Return `record` with `changes`, under a new epoch: all its sessions and unredeemed codes end."""
+    if isinstance(record, User):
+        # Whatever ends everything is a new beginning for the count of wrong current passwords (READINGS 24).
+        changes = {"wrong_passwords_at": (), **changes}
+    return revised(record, epoch=record.epoch + 1, epoch_why=why, epoch_at=now, updated_at=now, **changes)

@@ -20,8 +20,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.making import immutable
 from ostiary_core.model.records import Client, Role, SessionKind, User
 from ostiary_core.storage.session_history import SessionHistory
 

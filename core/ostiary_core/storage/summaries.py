@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
-from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.identifiers import BUILT_IN_CLIENTS
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why

@@ -2,12 +2,11 @@
 
 from ostiary_core.clients.client import built_in_client
 from ostiary_core.events import FirstAdministratorCreated
-from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Insert, refused
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.identifiers import is_username, names_of, username_key
+from ostiary_core.model.identifiers import BUILT_IN_CLIENTS, is_username, names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR
 from ostiary_core.model.records import Role, User

@@ -15,13 +15,12 @@ import hmac
 from typing import Any
 
 from ostiary_core import events as e
-from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.changes import changes_between
 from ostiary_core.model.decision import Change, Decision, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.identifiers import username_key
+from ostiary_core.model.identifiers import CONSOLE_CLIENT, username_key
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.policy import Policy
@@ -33,12 +32,12 @@ from ostiary_core.oauth import session
 from ostiary_core.oauth.authentication import (
     Person,
     check_permission,
+    find_active_person,
     find_person,
-    find_person_free_to_act,
     permissions_of,
     roles_of,
 )
-from ostiary_core.oauth.inherited_endings import end_all_of_user, epochs_now
+from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
 from ostiary_core.users.user_fields import USER_FIELDS, is_timezone_name
 
 # --- signing in
@@ -58,7 +57,7 @@ def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot, now: In
 def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decision:
     """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
     user = find_named_user(event.username, snapshot)
-    client = snapshot.client(BACKEND_CLIENT)
+    client = snapshot.client(CONSOLE_CLIENT)
     if user is None or client is None:
         return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
     if event.password_matches and not _is_on_file(event.verified_against, user):
@@ -122,7 +121,7 @@ def sign_out(event: e.SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
 
 def end_own_session(event: e.OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
     """End one session of the caller; a session of anybody else is not found."""
-    who = find_person_free_to_act(event.caller, snapshot, now)
+    who = find_active_person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     stored = snapshot.session(event.session_id)
@@ -171,7 +170,7 @@ def change_password(event: e.PasswordChanged, snapshot: Snapshot, now: Instant, 
     return end_other_sessions(
         who,
         Why.PASSWORD_CHANGED,
-        end_all_of_user(
+        with_next_epoch(
             who.user,
             Why.PASSWORD_CHANGED,
             now,
@@ -204,7 +203,7 @@ def refuse_wrong_password(
         )
     why = Why.CURRENT_PASSWORD_WRONG_REPEATEDLY
     return refused(
-        why, Update(user, end_all_of_user(user, why, now)), facts=(wrong, all_ended_fact(user, why))
+        why, Update(user, with_next_epoch(user, why, now)), facts=(wrong, all_ended_fact(user, why))
     )
 
 
@@ -234,7 +233,7 @@ def choose_avatar(event: e.AvatarChosen, snapshot: Snapshot, now: Instant) -> De
 def _set_preference(
     caller: e.SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, now: Instant, **chosen: Any
 ) -> Decision:
-    who = find_person_free_to_act(caller, snapshot, now)
+    who = find_active_person(caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     if faults:
@@ -270,7 +269,7 @@ def with_new_password(
     user: User, why: Why, now: Instant, password_hash: str, *, must_change_password: bool
 ) -> User:
     """Return `user` with a password set without the old one: everything ends."""
-    return end_all_of_user(
+    return with_next_epoch(
         user, why, now, password_hash=password_hash, must_change_password=must_change_password
     )
 

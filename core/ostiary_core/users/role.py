@@ -31,7 +31,7 @@ from ostiary_core.oauth.authentication import (
     Actor,
     actor_id_of,
     check_permission,
-    is_above,
+    exceeds_permissions_of,
     require_permission,
 )
 
@@ -81,7 +81,7 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
     role = _read(event.fields)
     if isinstance(role, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, role))
-    if is_above((role,), who, snapshot):
+    if exceeds_permissions_of((role,), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if role.role_id == SUPER_ADMINISTRATOR or snapshot.role(role.role_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
@@ -98,7 +98,7 @@ def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot, now
     read = _read(asked, role)
     if isinstance(read, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, read))
-    if is_above((role, read), who, snapshot):
+    if exceeds_permissions_of((role, read), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if read == role:
         return Decision(RoleKnown(role))

@@ -32,8 +32,8 @@ from ostiary_core.model.records import TextCode, TextCodePurpose, User, revised
 from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import find_person_free_to_act
-from ostiary_core.oauth.inherited_endings import end_all_of_user, login_epochs_now
+from ostiary_core.oauth.authentication import find_active_person
+from ostiary_core.oauth.inherited_endings import login_epochs_now, with_next_epoch
 from ostiary_core.users.own_account import (
     all_ended_fact,
     end_other_sessions,
@@ -54,7 +54,7 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
     count: tuple[Change, ...] = ()
     if event.purpose is TextCodePurpose.CHANGE_PHONE:
         caller = event.caller
-        who = Why.NOT_SIGNED_IN if caller is None else find_person_free_to_act(caller, snapshot, now)
+        who = Why.NOT_SIGNED_IN if caller is None else find_active_person(caller, snapshot, now)
         if isinstance(who, Why):
             return refused(who)
         wait_seconds = seconds_to_text_code(who.user, now, policy)
@@ -125,7 +125,7 @@ def _store_code(
 
 def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Set a new number for a user who entered the code sent there and the current password."""
-    who = find_person_free_to_act(event.caller, snapshot, now)
+    who = find_active_person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     wrong = refuse_wrong_password(event, who, now, policy)
@@ -143,7 +143,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
     changed = end_other_sessions(
         who,
         Why.PHONE_CHANGED,
-        end_all_of_user(user, Why.PHONE_CHANGED, now, phone=event.phone),
+        with_next_epoch(user, Why.PHONE_CHANGED, now, phone=event.phone),
         FactKind.PHONE_SET,
     )
     taken = Insert(phone_identifier(event.phone, user.user_id))

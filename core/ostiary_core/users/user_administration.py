@@ -36,14 +36,14 @@ from ostiary_core.oauth.authentication import (
     Actor,
     actor_id_of,
     check_permission,
+    exceeds_permissions_of,
     find_roles,
-    is_above,
-    is_out_of_reach,
+    has_more_permissions,
     is_super_administrator,
     require_permission,
     roles_of,
 )
-from ostiary_core.oauth.inherited_endings import end_all_of_user
+from ostiary_core.oauth.inherited_endings import with_next_epoch
 from ostiary_core.users.own_account import find_named_user, with_new_password
 from ostiary_core.users.user_fields import NEW_USER, USER_FIELDS, read_user_fields
 
@@ -59,7 +59,7 @@ def _find_user(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Wh
 def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
     """Find the account that the caller may act on; one with more permissions is out of reach."""
     user = _find_user(event, who, snapshot)
-    is_beyond = isinstance(user, User) and is_out_of_reach(user, who, snapshot)
+    is_beyond = isinstance(user, User) and has_more_permissions(user, who, snapshot)
     return Why.PERMISSION_MISSING if is_beyond else user
 
 
@@ -77,7 +77,7 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: 
     read = _read(event.fields, NEW_USER, event.faults, snapshot, policy)
     if isinstance(read, Refused):
         return Decision(read)
-    if is_above(find_roles(read.role_ids, snapshot), who, snapshot):
+    if exceeds_permissions_of(find_roles(read.role_ids, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     user = replace(
         read,
@@ -119,7 +119,7 @@ def change(
     if read == user:
         return Decision(UserKnown(user))
     moved = set(user.role_ids) ^ set(read.role_ids)
-    if is_above(find_roles(moved, snapshot), who, snapshot):
+    if exceeds_permissions_of(find_roles(moved, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
@@ -127,7 +127,7 @@ def change(
     if read.phone == user.phone:
         changed = revised(read, updated_at=now)
     else:
-        changed = end_all_of_user(read, Why.PHONE_CHANGED, now)
+        changed = with_next_epoch(read, Why.PHONE_CHANGED, now)
         endings = (_ending_fact(user, who, Why.PHONE_CHANGED),)
     taken = _find_taken_names(user, changed, snapshot)
     if taken:
@@ -197,7 +197,7 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, n
         return Decision(UserKnown(user))
     if _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
-    disabled = end_all_of_user(user, Why.USER_DISABLED, now, enabled=False)
+    disabled = with_next_epoch(user, Why.USER_DISABLED, now, enabled=False)
     return Decision(
         UserKnown(disabled),
         (Update(user, disabled), *_recount_holders(user, disabled, snapshot)),
@@ -210,7 +210,7 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now
     """Delete an account: all it had open ends, and its record forgets the person but for their names."""
     if _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
-    deleted = end_all_of_user(
+    deleted = with_next_epoch(
         user,
         Why.USER_DELETED,
         now,
@@ -251,7 +251,7 @@ def reset_password(
 @require_permission(Permission.USER_UPDATE, find=_find_account)
 def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """End all sessions and unredeemed codes of a user."""
-    ended = end_all_of_user(user, Why.USER_FORCED_OUT, now)
+    ended = with_next_epoch(user, Why.USER_FORCED_OUT, now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
 
 
@@ -277,7 +277,7 @@ def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instan
     if stored.kind is SessionKind.LOGIN and stored.user_id is not None:
         # It is what its user administers with; applications may be shut out by anybody who watches over them.
         user = snapshot.user(stored.user_id)
-        if user is not None and is_out_of_reach(user, who, snapshot):
+        if user is not None and has_more_permissions(user, who, snapshot):
             return refused(Why.PERMISSION_MISSING)
     changes, fact = session.end(stored, Why.SESSION_FORCED_OUT, now, actor_id=actor_id_of(who))
     return Decision(Done(), changes, (fact,))

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import apsw
 
-from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace
 from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, row_codec
@@ -151,7 +151,7 @@ def _client_or_another() -> _Lookup:
     record are 2 us, and to look for it twice 0.2.
     """
     lookup = _LOOKUPS[Table.CLIENT]
-    place = f"coalesce((SELECT client_id FROM clients WHERE client_id = ?), '{BACKEND_CLIENT}')"
+    place = f"coalesce((SELECT client_id FROM clients WHERE client_id = ?), '{CONSOLE_CLIENT}')"
     selection, _, _ = lookup.selects[1].partition(" WHERE ")
     return _Lookup({**lookup.selects, 1: f"{selection} WHERE client_id = {place}"}, lookup.from_row)
 

@@ -24,7 +24,7 @@ from ostiary_core.events import (
     ClientDisabled,
     ClientEnabled,
     ClientRegistered,
-    ClientSecretGiven,
+    ClientSecretReplaced,
     RoleChanged,
     RoleDeleted,
     RoleRegistered,
@@ -188,7 +188,7 @@ def _client_step(
     stays = {"enabled": standing["enabled"]}
     changed = _changed(standing, {**_NEW_CLIENT_FIELDS, **stays, **declared.fields})
     events = tuple(_client_events(client_id, changed, declared, stored))
-    if any(isinstance(event, ClientSecretGiven) for event in events):
+    if any(isinstance(event, ClientSecretReplaced) for event in events):
         changed[SECRET] = Values(None, None)
     return Step(action=Action.CHANGE, kind="clients", identifier=client_id, fields=changed, events=events)
 
@@ -207,7 +207,7 @@ def _client_events(
         yield switch(caller=OPERATOR, client_id=client_id)
     if declared.secret_digest not in (None, stored.secret_digest):
         assert declared.secret_digest is not None
-        yield ClientSecretGiven(caller=OPERATOR, client_id=client_id, digest=declared.secret_digest)
+        yield ClientSecretReplaced(caller=OPERATOR, client_id=client_id, digest=declared.secret_digest)
 
 
 def _made(fields: Mapping[str, object]) -> dict[str, Values]:

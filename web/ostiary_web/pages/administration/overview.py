@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup
 from quart import Response, request
 
-from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import SECOND_MS, Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
@@ -172,7 +172,7 @@ def _tiles(view: _View) -> Iterator[Tile]:
         started = totals.by_detail(Counted.STARTED)
         sign_ins = started.get(SessionKind.LOGIN.value, 0)
         for name, number, href in (
-            ("sign_ins", sign_ins, view.entries(FactKind.SESSION_STARTED, clientId=BACKEND_CLIENT)),
+            ("sign_ins", sign_ins, view.entries(FactKind.SESSION_STARTED, clientId=CONSOLE_CLIENT)),
             ("failed", totals.of(Counted.SIGN_IN_FAILED).number, view.entries(FactKind.SIGN_IN_FAILED)),
             ("started", sum(started.values()) - sign_ins, view.entries(FactKind.SESSION_STARTED)),
             ("ended", totals.of(Counted.ENDED).number, view.entries(FactKind.SESSION_ENDED)),
@@ -208,11 +208,11 @@ def _charts_of_the_trail(view: _View, kinds: Mapping[SessionKind, str]) -> Itera
     failed = page.text("overview.failed")
     sign_ins = [
         view.series(
-            Counted.STARTED, [SessionKind.LOGIN], login, href=entries(started, clientId=BACKEND_CLIENT)
+            Counted.STARTED, [SessionKind.LOGIN], login, href=entries(started, clientId=CONSOLE_CLIENT)
         ),
         view.series(Counted.SIGN_IN_FAILED, [""], failed, href=entries(FactKind.SIGN_IN_FAILED)),
     ]
-    yield draw("sign_ins", sign_ins, view.periods(started, clientId=BACKEND_CLIENT))
+    yield draw("sign_ins", sign_ins, view.periods(started, clientId=CONSOLE_CLIENT))
     of_clients = [
         view.series(Counted.STARTED, [kind], kinds[kind], href=entries(started))
         for kind in (SessionKind.AUTHORIZATION_CODE, SessionKind.CLIENT_CREDENTIALS)
