@@ -20,7 +20,7 @@ from ostiary_core.retention import Expirable
 from ostiary_core.texts import ENGLISH, Language
 from ostiary_web.api.resources import audit, clients, online, roles, users
 from ostiary_web.api.resources.fields import Column, ListView
-from ostiary_web.pages.administration.audit import TOLD_LESS
+from ostiary_web.pages.administration.audit import LESS_TOLD_TO_CLIENTS
 from ostiary_web.texts import LANGUAGES
 from tests.catalogue import assert_says_the_same, keys_in, strings_in
 
@@ -42,7 +42,7 @@ MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-in
 def families() -> Iterator[str]:
     """The keys that are put together of a name or of a value of an enumeration."""
     yield from (f"fact.{kind}" for kind in FactKind)
-    yield from (f"why.{why}" for why in TOLD_LESS)
+    yield from (f"why.{why}" for why in LESS_TOLD_TO_CLIENTS)
     yield from (f"permission.{permission}" for permission in Permission)
     yield from (f"message.{purpose}" for purpose in TextCodePurpose)
     yield from (f"kind.{kind}" for kind in ("login", "oauth"))
@@ -74,7 +74,7 @@ def calls(function: str) -> Iterator[ast.Call]:
 
 def headings() -> Iterator[str]:
     """The headings of lists."""
-    for call in calls("Table"):
+    for call in calls("ListPage"):
         yield from (ast.literal_eval(each.value) for each in call.keywords if each.arg == "heading")
 
 

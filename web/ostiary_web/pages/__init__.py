@@ -8,8 +8,8 @@ from ostiary_web.pages.administration.audit import audit_pages
 from ostiary_web.pages.administration.clients import client_pages
 from ostiary_web.pages.administration.online import online_pages
 from ostiary_web.pages.administration.overview import overview_pages
-from ostiary_web.pages.administration.people import people_pages
 from ostiary_web.pages.administration.roles import role_pages
+from ostiary_web.pages.administration.users import user_pages
 from ostiary_web.pages.applications import application_pages
 from ostiary_web.pages.brand import brand_files
 from ostiary_web.pages.consent import consent
@@ -32,7 +32,7 @@ PAGES: tuple[Blueprint, ...] = (
     application_pages,
     overview_pages,
     client_pages,
-    people_pages,
+    user_pages,
     role_pages,
     online_pages,
     audit_pages,

@@ -21,7 +21,9 @@ _PLACE = "/account/applications"
 @application_pages.get(_PLACE, gate=SIGNED_IN)
 async def show_applications(page: PageContext) -> Response:
     """Every client that may sign this user in without asking, or is signed in now."""
-    shown = [shown_grant(page, grant) for grant in await grants_of(page.request, page.request.user.user_id)]
+    shown = [
+        describe_grant(page, grant) for grant in await grants_of(page.request, page.request.user.user_id)
+    ]
     return await render(page, "applications.html", place=_PLACE, applications=shown)
 
 
@@ -34,7 +36,7 @@ async def ask_to_withdraw(page: PageContext, client_id: str) -> Response:
         "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.withdraw_sure", name=found.name),
-        will=page.text("page.withdraw_will", count=found.session_count),
+        confirm_text=page.text("page.withdraw_will", count=found.session_count),
         action_name=page.text("page.withdraw"),
         back=_PLACE,
         action=f"{_PLACE}/{client_id}/withdraw",
@@ -54,7 +56,7 @@ async def find_grant(page: PageContext, user_id: str, client_id: str) -> Grant:
     return found[0] if found else page.request.refuse(Why.NOT_FOUND)
 
 
-def shown_grant(page: PageContext, grant: Grant) -> dict[str, object]:
+def describe_grant(page: PageContext, grant: Grant) -> dict[str, object]:
     """As a card of it needs it."""
     scopes = dict.fromkeys((*grant.scopes, *(session.scope for session in grant.sessions)))
     return {

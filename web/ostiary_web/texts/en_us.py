@@ -164,7 +164,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.end_session": "Sign out",
         # --- the administration
         "page.search": "Search",
-        "page.narrow": "Apply",
+        "page.apply": "Apply",
         "page.filters": "Filters",
         "page.ago_now": "just now",
         "page.ago_minutes": Plural(one="{count} minute ago", other="{count} minutes ago"),

@@ -137,7 +137,7 @@ LANGUAGE: Final = CHINESE.extended(
         "page.end_session": "退出",
         # --- the administration
         "page.search": "搜索",
-        "page.narrow": "筛选",
+        "page.apply": "筛选",
         "page.filters": "筛选条件",
         "page.ago_now": "刚刚",
         "page.ago_minutes": "{count} 分钟前",

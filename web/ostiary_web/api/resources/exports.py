@@ -22,7 +22,7 @@ from ostiary_core.texts import Language
 from ostiary_net.front_door import AnswerCutOff
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.resources.fields import ListView
-from ostiary_web.api.resources.queries import Arguments, read_narrowing
+from ostiary_web.api.resources.queries import Arguments, read_filters
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE, SheetWriter, write_template
 from ostiary_web.http.context import RequestContext, RequestRefused
@@ -45,7 +45,7 @@ async def answer_export(
 
     `permission` is what the route's gate asked for.
     """
-    listing = read_narrowing(list_view, arguments, _ITEMS_AT_A_TIME)
+    listing = read_filters(list_view, arguments, _ITEMS_AT_A_TIME)
     if isinstance(listing, tuple):
         context.refuse(Why.FIELDS_INVALID, listing)
     zone = zone_for(request.headers.get(ZONE_HEADER), context.user)

@@ -42,7 +42,7 @@ def read_query(list_view: ListView[T, Any], arguments: Arguments) -> Listing[T] 
     return reader.listing(page, page_size)
 
 
-def read_narrowing(
+def read_filters(
     list_view: ListView[T, Any], arguments: Arguments, page_size: int
 ) -> Listing[T] | tuple[FieldFault, ...]:
     """The first `page_size` of all items that are asked for: a query that knows no pages."""

@@ -28,7 +28,7 @@ from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.resources.exports import answer_export, answer_template
 from ostiary_web.api.resources.imports import answer_import, import_sheet, read_run, take_sheet
 from ostiary_web.api.resources.lists import answer_list, query_arguments
-from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_narrowing
+from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_filters
 from ostiary_web.api.resources.records import (
     answer_change,
     answer_record,
@@ -89,7 +89,7 @@ def _add_reading(routes: GatedRoutes, resource: Resource[T, V]) -> None:
 
     @routes.get(f"{resource.path}/options", gate=may_list)
     async def options(context: RequestContext) -> Response:
-        listing = read_narrowing(resource.list_view, query_arguments(), MOST_OPTIONS)
+        listing = read_filters(resource.list_view, query_arguments(), MOST_OPTIONS)
         if isinstance(listing, tuple):
             context.refuse(Why.FIELDS_INVALID, listing)
         found = await context.look(lambda store, now: store.page(listing, now))

@@ -1,5 +1,5 @@
-"""The administration: clients, people, roles, online users and the audit trail, as pages.
+"""Pages of the administration: clients, users, roles, sessions and the audit trail.
 
-Lists show what the interface's resources declare; changes are the same events, so the pages can do nothing
-that the interface could not.
+Lists show what the interface's resources declare, and changes are the same events: pages can do nothing that
+the interface cannot.
 """

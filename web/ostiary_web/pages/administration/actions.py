@@ -1,4 +1,4 @@
-"""What can be done with a record on its pages: described, and those that every resource has."""
+"""Actions on a record's pages: how one is described, and those of every resource."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,33 +14,31 @@ T = TypeVar("T")
 S = TypeVar("S", bound=Client | User)
 
 MakeEvent = Callable[[PageContext, str], Awaitable[Event]]
-"""The event that a form stands for, of the record with this identifier; raises `RequestRefused` with what is
-wrong with the form."""
+"""Makes a form's event for the record with this identifier; raises `RequestRefused` with the faults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordAction(Generic[T]):
-    """Something that can be done with a record, after the question whether it should be."""
+    """An action on a record, with the question that comes before it."""
 
     path: str
-    """The last part of its address."""
+    """Last part of its address."""
     name: str
-    """The key of its text."""
-    will: str | None
-    """The key of the text of what will happen; None for what is done without a question: it takes nothing
-    away."""
+    """Key of its text."""
+    confirm_text: str | None
+    """Key of the text of the question; None where none is asked, as nothing is taken away."""
     permission: Permission
     event: MakeEvent
-    fits: Callable[[T], bool] = lambda item: True
+    is_available: Callable[[T], bool] = lambda item: True
     asks_password: bool = False
     asks_overlap: bool = False
-    """Whether it has to be said how long an old secret works on."""
-    leaves: bool = False
+    """Whether the form asks how long the old secret still works."""
+    removes_record: bool = False
     """Whether the record is gone afterwards."""
 
 
 def action_event(event: Callable[[SignedIn, str], Event]) -> MakeEvent:
-    """Whatever the form says, this event."""
+    """Return a maker of `event` that does not read the form."""
 
     async def make_event(page: PageContext, item_id: str) -> Event:
         return event(page.request.caller, item_id)
@@ -48,35 +46,37 @@ def action_event(event: Callable[[SignedIn, str], Event]) -> MakeEvent:
     return make_event
 
 
-def switching(resource: Resource[S, Any], disable_will: str) -> tuple[RecordAction[S], RecordAction[S]]:
-    """To enable a record, and to disable it."""
+def enabling_actions(
+    resource: Resource[S, Any], disable_text: str
+) -> tuple[RecordAction[S], RecordAction[S]]:
+    """Return the actions that enable and disable a record."""
     assert resource.switch is not None
     enable: RecordAction[S] = RecordAction(
         path="enable",
         name="page.enable",
-        will=None,
+        confirm_text=None,
         permission=resource.permissions.update,
         event=action_event(resource.switch.enable),
-        fits=lambda item: not item.enabled,
+        is_available=lambda item: not item.enabled,
     )
     disable: RecordAction[S] = RecordAction(
         path="disable",
         name="page.disable",
-        will=disable_will,
+        confirm_text=disable_text,
         permission=resource.permissions.update,
         event=action_event(resource.switch.disable),
-        fits=lambda item: item.enabled,
+        is_available=lambda item: item.enabled,
     )
     return enable, disable
 
 
-def deletion(resource: Resource[T, Any], will: str) -> RecordAction[T]:
-    """To delete a record."""
+def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordAction[T]:
+    """Return the action that deletes a record."""
     return RecordAction(
         path="delete",
         name="page.delete",
-        will=will,
+        confirm_text=confirm_text,
         permission=resource.permissions.delete,
         event=action_event(resource.delete),
-        leaves=True,
+        removes_record=True,
     )

@@ -23,9 +23,9 @@ from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import change_lines
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.finding_people import IDENTIFIER, people_meant
-from ostiary_web.pages.administration.tables import Table, export_table, narrow_table, show_table
-from ostiary_web.pages.administration.way_back import address_of_list
+from ostiary_web.pages.administration.list_page import ListPage, export_list, filter_list, show_list
+from ostiary_web.pages.administration.list_return import address_of_list
+from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -34,35 +34,37 @@ audit_pages = PageRoutes("audit_pages", __name__)
 _PLACE: Final = "/admin/audit"
 
 
-TOLD_LESS: Final = frozenset(why for why, meaning in MEANINGS.items() if meaning.description is not None)
-"""Of these the token service tells clients, less than an administrator should know, and in English."""
+LESS_TOLD_TO_CLIENTS: Final = frozenset(
+    why for why, meaning in MEANINGS.items() if meaning.description is not None
+)
+"""Reasons that clients are told less about than administrators, and in English."""
 
 
-def why_in_words(why: str, language: Language) -> str:
-    """A reason as an administrator reads it; one that only a newer release knows, as it is."""
+def reason_text(why: str, language: Language) -> str:
+    """Return a reason as an administrator reads it; the code itself where only a newer release knows it."""
     known = {each.value: each for each in Why}.get(why)
     if known is None:
         return why
-    return language.text(f"why.{why}") if known in TOLD_LESS else text_of(known, language)
+    return language.text(f"why.{why}") if known in LESS_TOLD_TO_CLIENTS else text_of(known, language)
 
 
-def _table(context: RequestContext) -> Table[AuditEntry, AuditEntry]:
+def _list_page(context: RequestContext) -> ListPage[AuditEntry, AuditEntry]:
     def actions(entry: AuditEntry) -> list[tuple[str, str]]:
         # A session of no user is shown to super administrators alone ("Session (grant)").
         if entry.session_id is None or (entry.user_id is None and not context.is_super_administrator):
             return []
         return [(f"{_PLACE}/sessions/{entry.session_id}", "page.history")]
 
-    return Table(
+    return ListPage(
         list_view=AUDIT_EVENTS,
         place=_PLACE,
         heading="page.audit",
         columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
-        words={"kind": lambda kind, language: language.text(f"fact.{kind}"), "why": why_in_words},
+        words={"kind": lambda kind, language: language.text(f"fact.{kind}"), "why": reason_text},
         names=_names,
         agents={"ip": "userAgent"},
-        meant={"userId": people_meant},
-        people="userId",
+        resolve={"userId": resolve_people},
+        user_filter="userId",
         below=("changes", lambda entry, language: change_lines(entry.kind, entry.changes, language)),
         filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
         is_exported=True,
@@ -71,44 +73,43 @@ def _table(context: RequestContext) -> Table[AuditEntry, AuditEntry]:
 
 
 async def _names(context: RequestContext, entries: Sequence[AuditEntry]) -> dict[str, str]:
-    """The user names of those who did something, and of those it was done to."""
+    """Return the user names of the entries' users and actors."""
     ids = {id for entry in entries for id in (entry.user_id, entry.actor_id) if id is not None}
     return await names_of(ids, context.submit)
 
 
 @audit_pages.get(_PLACE, gate=require_permission(Permission.AUDIT_READ))
 async def show_audit(page: PageContext) -> Response:
-    """What happened, the latest first."""
+    """Show the audit trail, the latest entry first."""
     notice = page.text("page.history_erased") if request.args.get("erased") else None
-    return await show_table(page, _table(page.request), notice=notice)
+    return await show_list(page, _list_page(page.request), notice=notice)
 
 
 @audit_pages.get(f"{_PLACE}/export", gate=require_permission(Permission.AUDIT_READ))
 async def export_audit(page: PageContext) -> Response:
-    """The list as a sheet."""
-    return await export_table(page, _table(page.request), Permission.AUDIT_READ)
+    """Export the list as a sheet."""
+    return await export_list(page, _list_page(page.request), Permission.AUDIT_READ)
 
 
 @audit_pages.post(_PLACE, gate=require_permission(Permission.AUDIT_READ))
-async def narrow_audit(page: PageContext) -> Response:
-    """On to what the form asks for."""
-    return await narrow_table(page, _table(page.request))
+async def filter_audit(page: PageContext) -> Response:
+    """Redirect to the list with the form's filters."""
+    return await filter_list(page, _list_page(page.request))
 
 
 @audit_pages.get(f"{_PLACE}/sessions/<session_id>", gate=require_permission(Permission.AUDIT_READ))
 async def show_session_history(page: PageContext, session_id: str) -> Response:
-    """How a session was issued, what happened to it, and how and why it ended; its entries in the list, where
-    its record was erased since."""
+    """Show a session's history; redirect to its audit entries where its record was erased."""
     context = page.request
     if not IDENTIFIER.fullmatch(session_id):
         context.refuse(Why.NOT_FOUND)
     entries = Listing(resource=AUDIT, filters={"session_id": session_id}, page_size=1)
 
-    def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, bool, Instant]:
+    def read(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, bool, Instant]:
         history = store.session_history(session_id)
         return history, history is None and store.page(entries, now).total > 0, now
 
-    history, is_erased, now = await context.look(look)
+    history, is_erased, now = await context.look(read)
     if is_erased:
         return page.redirect(f"{_PLACE}?sessionId={session_id}&erased=1")
     if history is None or (
@@ -127,7 +128,7 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
             (
                 step,
                 step_text(step, explanation, page.language, names, agent_text=_short_agent_text),
-                _when(page, step),
+                _format_time(page, step),
                 [agent for agent in (step.earlier_user_agent, step.user_agent) if _has_name(page, agent)],
                 change_lines(step.fact, step.changes, page.language) if step.fact else [],
             )
@@ -138,7 +139,7 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
 
 
 def _short_agent_text(user_agent: str | None, language: Language) -> str:
-    """The name of a browser; the sentence is followed by the rest."""
+    """Return a browser's name; the whole User-Agent follows the sentence."""
     name = None if user_agent is None else browser_name(user_agent, language)
     return name or whole_agent_text(user_agent, language)
 
@@ -147,5 +148,5 @@ def _has_name(page: PageContext, user_agent: str | None) -> bool:
     return user_agent is not None and browser_name(user_agent, page.language) is not None
 
 
-def _when(page: PageContext, step: Step) -> object:
+def _format_time(page: PageContext, step: Step) -> object:
     return "—" if step.at is None else page.moment(step.at, seconds=True)

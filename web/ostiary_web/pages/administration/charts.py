@@ -1,6 +1,6 @@
-"""Stacked bars as numbers for a template to draw: the series, how high each part is, and the table beside.
+"""Stacked bar charts as numbers that a template draws.
 
-Heights are in hundredths of the highest bar; a bar is as wide as the template makes it.
+Heights are in hundredths of the highest bar; the template sets the width.
 """
 
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from typing import Final
 from markupsafe import Markup
 
 MOST_SERIES: Final = 6
-"""As many colours as can be told apart; what is left over is shown together."""
+"""Most series with a colour of their own; the others are shown together."""
 _SLOT: Final = 10
 _BAR: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One colour of a chart: what it is, how many in each period, and where the list behind it is."""
+    """One colour of a chart: its label, its number in each period, and the address of its list."""
 
     label: str
     numbers: tuple[int, ...]
     total: int
     code: str | None = None
-    """The reason's own name, where the label is a sentence."""
+    """Code of the reason, where the label is a sentence."""
     href: str | None = None
 
 
@@ -47,29 +47,29 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A chart with everything that is said of it."""
+    """A chart with its texts."""
 
     name: str
-    """Of its element, and of its texts."""
+    """Name of its element and of its texts."""
     series: tuple[Series, ...]
     bars: tuple[Bar, ...]
     most: int
     """The highest bar."""
     periods: tuple[tuple[Markup, str | None], ...]
-    """What each period is called, and where the list of it is."""
+    """Name of each period, and the address of its list."""
     note: str = ""
     bar_width: int = _BAR
 
     @property
     def width(self) -> int:
-        """Of the drawing, in its own units."""
+        """Width of the drawing, in its own units."""
         return _SLOT * len(self.bars)
 
 
 def draw(
     name: str, series: Sequence[Series], periods: Sequence[tuple[Markup, str | None]], note: str = ""
 ) -> Chart:
-    """A chart of these series, of which each has a number for each period."""
+    """Return a chart of series that have a number for each period."""
     sums = [sum(each.numbers[place] for each in series) for place in range(len(periods))]
     most = max(sums, default=0)
     bars = []
@@ -86,10 +86,10 @@ def draw(
     )
 
 
-def with_colours(details: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Those of the details, the most first, that have a colour of their own; and those shown together.
+def split_by_colour(details: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Split details, the most frequent first, into those with a colour of their own and those shown together.
 
-    >>> with_colours("abcdef"), with_colours("abcdefg")
+    >>> split_by_colour("abcdef"), split_by_colour("abcdefg")
     (('abcdef', ''), ('abcde', 'fg'))
     """
     own = len(details) if len(details) <= MOST_SERIES else MOST_SERIES - 1

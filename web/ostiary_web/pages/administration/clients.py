@@ -1,15 +1,10 @@
-"""The pages of clients: registration with the secret shown once, and what their developers need to know."""
+"""Pages of clients: registration, which shows the secret once, and what their developers need."""
 
 from typing import Any, Final
 
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
-from ostiary_core.events import (
-    ClientForcedOut,
-    ClientSecretReset,
-    Event,
-    OldSecretEnded,
-)
+from ostiary_core.events import ClientForcedOut, ClientSecretReset, Event, OldSecretEnded
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.oauth.scopes import SCOPES
@@ -17,12 +12,17 @@ from ostiary_core.storage.summaries import REFUSALS_KEPT, Refusal
 from ostiary_web.api.resources.clients import RESOURCE
 from ostiary_web.http.browser import own_address
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.actions import RecordAction, action_event, deletion, switching
-from ostiary_web.pages.administration.audit import why_in_words
-from ostiary_web.pages.administration.records import Form, Pages, pages_of
-from ostiary_web.pages.administration.running import running_of
+from ostiary_web.pages.administration.actions import (
+    RecordAction,
+    action_event,
+    deletion_action,
+    enabling_actions,
+)
+from ostiary_web.pages.administration.audit import reason_text
+from ostiary_web.pages.administration.list_page import ListPage
+from ostiary_web.pages.administration.records import Form, RecordPages, make_record_pages
+from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.administration.snippets import snippets_for
-from ostiary_web.pages.administration.tables import Table
 from ostiary_web.pages.context import PageContext
 
 _PLACE: Final = "/admin/clients"
@@ -58,13 +58,13 @@ def _values_of(client: Client) -> dict[str, Any]:
     }
 
 
-async def _more(page: PageContext, client: Client | None) -> dict[str, Any]:
+async def _extra_context(page: PageContext, client: Client | None) -> dict[str, Any]:
     return {
         "grants": [grant.value for grant in GrantType],
         "scopes": SCOPES,
         "access": ACCESS_TOKEN_SECONDS,
         "refresh": REFRESH_TOKEN_SECONDS,
-        "sees_online": page.may(Permission.ONLINE_LIST),
+        "may_list_sessions": page.may(Permission.ONLINE_LIST),
         "refusals": [] if client is None else await _refusals(page, client),
         "refusals_kept": REFUSALS_KEPT,
         "snippets": [] if client is None or client.built_in else snippets_for(client, own_address()),
@@ -72,13 +72,13 @@ async def _more(page: PageContext, client: Client | None) -> dict[str, Any]:
 
 
 async def _refusals(page: PageContext, client: Client) -> list[tuple[Refusal, str]]:
-    """The last requests of a client that were refused, and why in words."""
+    """Return the client's last refused requests, each with its reason in words."""
     last = await page.request.look(lambda store, now: store.last_refusals(client.client_id))
-    return [(refusal, why_in_words(refusal.why, page.language)) for refusal in last]
+    return [(refusal, reason_text(refusal.why, page.language)) for refusal in last]
 
 
-async def _running(context: RequestContext, client_id: str) -> int:
-    return await running_of(context, client_id=client_id)
+async def _count_running(context: RequestContext, client_id: str) -> int:
+    return await count_running_sessions(context, client_id=client_id)
 
 
 async def _reset(page: PageContext, client_id: str) -> Event:
@@ -92,7 +92,7 @@ async def _reset(page: PageContext, client_id: str) -> Event:
     )
 
 
-_TABLE: Final = Table(
+_LIST: Final = ListPage(
     list_view=RESOURCE.list_view,
     place=_PLACE,
     heading="page.clients",
@@ -102,24 +102,24 @@ _TABLE: Final = Table(
     link=lambda shown: f"{_PLACE}/{shown.client.client_id}",
 )
 
-_ENABLE, _DISABLE = switching(RESOURCE, "page.client_disable_will")
+_ENABLE, _DISABLE = enabling_actions(RESOURCE, "page.client_disable_will")
 
-client_pages = pages_of(
-    Pages(
+client_pages = make_record_pages(
+    RecordPages(
         resource=RESOURCE,
-        table=_TABLE,
+        list_page=_LIST,
         new="page.client_new",
         item_template="administration/client.html",
         form_template="administration/client_form.html",
         fields_of=_fields_of,
         values_of=_values_of,
-        ticked=("grantTypes", "scopes", "autoApproveScopes"),
+        checkbox_fields=("grantTypes", "scopes", "autoApproveScopes"),
         actions=(
             _ENABLE,
             RecordAction(
                 path="reset-secret",
                 name="page.client_reset",
-                will="page.client_reset_will",
+                confirm_text="page.client_reset_will",
                 permission=Permission.CLIENT_UPDATE,
                 event=_reset,
                 asks_overlap=True,
@@ -127,23 +127,23 @@ client_pages = pages_of(
             RecordAction(
                 path="end-old-secret",
                 name="page.client_end_old",
-                will="page.client_end_old_will",
+                confirm_text="page.client_end_old_will",
                 permission=Permission.CLIENT_UPDATE,
                 event=action_event(lambda who, client_id: OldSecretEnded(caller=who, client_id=client_id)),
-                fits=lambda client: client.old_secret_digest is not None,
+                is_available=lambda client: client.old_secret_digest is not None,
             ),
             RecordAction(
                 path="force-out",
                 name="page.client_force",
-                will="page.client_force_will",
+                confirm_text="page.client_force_will",
                 permission=Permission.CLIENT_UPDATE,
                 event=action_event(lambda who, client_id: ClientForcedOut(caller=who, client_id=client_id)),
             ),
             _DISABLE,
-            deletion(RESOURCE, "page.client_delete_will"),
+            deletion_action(RESOURCE, "page.client_delete_will"),
         ),
-        more=_more,
-        running=_running,
+        extra_context=_extra_context,
+        count_running=_count_running,
         is_fixed=lambda client: client.built_in,
     )
 )

@@ -1,4 +1,4 @@
-"""Importing a sheet of records as a page: all or nothing, and what is wrong is named as the sheet does."""
+"""Pages that import a sheet of records: all or nothing, with faults named by the sheet's own headings."""
 
 from functools import partial
 from typing import Any, Final
@@ -21,16 +21,16 @@ from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.sheet_rows import place_in_sheet
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.way_back import HOME
+from ostiary_web.pages.administration.list_return import HOME
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.server.submissions import Submitted
 
-_LOOKS_AGAIN_SECONDS: Final = "2"
+_REFRESH_SECONDS: Final = "2"
 
 
 def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> None:
-    """The form for a sheet, and what became of the one that was sent."""
+    """Add the routes of the import form and of its result."""
     gate = require_permission(resource.permissions.create)
 
     @routes.get(f"{place}/import", gate=gate)
@@ -65,16 +65,16 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
             return await _form(page, resource, place, done=run.imported)
         response = await _form(page, resource, place, run=run)
         if run.state == "running":
-            # The browser looks again by itself, with or without scripts.
-            response.headers["Refresh"] = _LOOKS_AGAIN_SECONDS
+            # The browser reloads the page by itself, with or without scripts.
+            response.headers["Refresh"] = _REFRESH_SECONDS
         return response
 
 
 async def _import_once(
     context: RequestContext, resource: Resource[Any, Any]
 ) -> Submitted[Imported | ImportRun]:
-    """Import the sheet of a form, once where it is sent twice in a moment: secrets are shown once, and who
-    sent it twice has stopped waiting for the first answer."""
+    """Import a form's sheet once, even if it is sent twice in a moment: secrets are shown once, and the
+    browser that sent it twice no longer waits for the first answer."""
     taken = await take_sheet(context, resource)
     content = {"mode": taken.mode, "file": taken.digest}
     return await context.backing.submissions.submit(

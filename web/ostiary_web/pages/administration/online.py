@@ -1,4 +1,4 @@
-"""Online users: every running sign-in and authorization, and the end of one of them or of all."""
+"""Pages of running sessions: the list of them, and ending one or all."""
 
 from typing import Any
 
@@ -13,10 +13,15 @@ from ostiary_web.http.browser import forget_login
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, require_permission
 from ostiary_web.pages.addresses import see_other
-from ostiary_web.pages.administration.finding_people import people_meant
-from ostiary_web.pages.administration.running import running_of
-from ostiary_web.pages.administration.tables import Table, narrow_table, show_table
-from ostiary_web.pages.administration.way_back import HOME, address_of_list, with_done_notice, with_way_back
+from ostiary_web.pages.administration.list_page import ListPage, filter_list, show_list
+from ostiary_web.pages.administration.list_return import (
+    HOME,
+    address_of_list,
+    with_done_notice,
+    with_list_query,
+)
+from ostiary_web.pages.administration.people_search import resolve_people
+from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -25,7 +30,7 @@ online_pages = PageRoutes("online_pages", __name__)
 _PLACE = "/admin/online"
 
 
-def _table(page: PageContext) -> Table[Any, Any]:
+def _list_page(page: PageContext) -> ListPage[Any, Any]:
     def actions(session: OnlineSession) -> list[tuple[str, str]]:
         found = []
         if page.may(Permission.AUDIT_READ):
@@ -34,14 +39,14 @@ def _table(page: PageContext) -> Table[Any, Any]:
             found.append((f"{_PLACE}/{session.session_id}/end", "page.online_end"))
         return found
 
-    return Table(
+    return ListPage(
         list_view=running_sessions(page.request),
         place=_PLACE,
         heading="page.online",
         columns=("username", "name", "clientId", "kind", "ip", "signedInAt", "lastSeenAt", "expiresAt"),
         filters=("kind", "userId", "clientId", "signedInAt"),
-        meant={"userId": people_meant},
-        people="userId",
+        resolve={"userId": resolve_people},
+        user_filter="userId",
         words={"kind": lambda kind, language: language.text(f"kind.{kind}")},
         agents={"ip": "userAgent"},
         actions=actions,
@@ -50,21 +55,21 @@ def _table(page: PageContext) -> Table[Any, Any]:
 
 @online_pages.get(_PLACE, gate=require_permission(Permission.ONLINE_LIST))
 async def show_online(page: PageContext) -> Response:
-    """Who is signed in, and which applications."""
+    """Show the running sessions."""
     end_all = (f"{_PLACE}/end-all", page.text("page.online_end_all"))
     tools = [end_all] if page.request.is_super_administrator else []
-    return await show_table(page, _table(page), tools=tools)
+    return await show_list(page, _list_page(page), tools=tools)
 
 
 @online_pages.get(f"{_PLACE}/end-all", gate=SUPER_ADMINISTRATOR)
 async def ask_to_end_all(page: PageContext) -> Response:
-    """How many sessions would end."""
+    """Ask before all sessions are ended, and say how many there are."""
     return await render(
         page,
         "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.online_end_all"),
-        will=page.text("page.online_end_all_will", count=await running_of(page.request)),
+        confirm_text=page.text("page.online_end_all_will", count=await count_running_sessions(page.request)),
         action_name=page.text("page.online_end_all"),
         back=_PLACE,
         action=f"{_PLACE}/end-all",
@@ -73,35 +78,35 @@ async def ask_to_end_all(page: PageContext) -> Response:
 
 @online_pages.post(f"{_PLACE}/end-all", gate=SUPER_ADMINISTRATOR)
 async def end_all(page: PageContext) -> Response:
-    """The end of every session there is; whoever asked for it signs in anew, as everybody does."""
+    """End every session, the caller's too."""
     await force_out_everybody(page.request, page.request.caller)
     return forget_login(see_other("/login"))
 
 
 @online_pages.post(_PLACE, gate=require_permission(Permission.ONLINE_LIST))
-async def narrow_online(page: PageContext) -> Response:
-    """On to what the form asks for."""
-    return await narrow_table(page, _table(page))
+async def filter_online(page: PageContext) -> Response:
+    """Redirect to the list with the form's filters."""
+    return await filter_list(page, _list_page(page))
 
 
 @online_pages.get(f"{_PLACE}/<session_id>/end", gate=require_permission(Permission.ONLINE_KILL))
 async def ask_to_end(page: PageContext, session_id: str) -> Response:
-    """What will happen, before it does."""
+    """Ask before a session is ended."""
     return await render(
         page,
         "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.online_end"),
-        will=page.text("page.online_end_will"),
+        confirm_text=page.text("page.online_end_will"),
         action_name=page.text("page.online_end"),
         back=_list_or_home(page),
-        action=with_way_back(f"{_PLACE}/{session_id}/end"),
+        action=with_list_query(f"{_PLACE}/{session_id}/end"),
     )
 
 
 @online_pages.post(f"{_PLACE}/<session_id>/end", gate=require_permission(Permission.ONLINE_KILL))
 async def end(page: PageContext, session_id: str) -> Response:
-    """The end of one session; one that has ended meanwhile is what was asked for."""
+    """End one session; one that has ended in the meantime is no error."""
     try:
         await page.request.decide(SessionForcedOut(caller=page.request.caller, session_id=session_id))
     except RequestRefused as refusal:

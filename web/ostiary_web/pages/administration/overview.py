@@ -1,4 +1,4 @@
-"""The first page of an administrator: what happened in a day, week or month, and what needs attention."""
+"""The overview of an administrator: what happened in a day, week or month, and what needs attention."""
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from ostiary_core.storage.summaries import HOUR_MS, RETRY_SECONDS, Counted, Mile
 from ostiary_web.api.overview import findings_for
 from ostiary_web.api.overview_counts import LATE_SECONDS, Overview, Span, overview_of, visible_to
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.audit import why_in_words
-from ostiary_web.pages.administration.charts import Chart, Series, draw, with_colours
+from ostiary_web.pages.administration.audit import reason_text
+from ostiary_web.pages.administration.charts import Chart, Series, draw, split_by_colour
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.server.database import SQLiteFile
@@ -33,7 +33,7 @@ overview_pages = PageRoutes("overview_pages", __name__)
 _PLACE: Final = "/admin"
 _DAY_MS: Final = 24 * HOUR_MS
 _RANGES: Final = {"day": 23 * HOUR_MS, "week": 6 * _DAY_MS, "month": 29 * _DAY_MS}
-"""How long before now the first hour or day begins that is shown."""
+"""Milliseconds from the beginning of the first hour or day shown until now."""
 
 _MOST_CLIENTS: Final = 10
 _WRONG_SECRET: Final = Why.CLIENT_SECRET_WRONG.value
@@ -44,7 +44,7 @@ _UNCOUNTED: Final = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """Something to see to, and where."""
+    """Something that needs attention, and the address where."""
 
     text: str
     href: str | None
@@ -53,7 +53,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """One number of all of the time, and where the list behind it is."""
+    """One number over the whole range, and the address of its list."""
 
     label: str
     number: int
@@ -62,7 +62,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What was found, as one visitor may see it."""
+    """An overview as one visitor may see it."""
 
     page: PageContext
     found: Overview
@@ -72,35 +72,35 @@ class _View:
         return self.found.span
 
     @property
-    def reads_trail(self) -> bool:
+    def may_read_trail(self) -> bool:
         return self.page.may(Permission.AUDIT_READ)
 
-    def entries(self, kind: FactKind, bounds: tuple[Instant, Instant] | None = None, **more: str) -> str:
-        """Where the entries of a kind are, of all of the time or of a part of it."""
+    def entries(self, kind: FactKind, bounds: tuple[Instant, Instant] | None = None, **filters: str) -> str:
+        """Return the address of the audit entries of a kind, within `bounds` or the whole range."""
         start, end = bounds or (self.span.starts[0], self.span.end)
-        query = {"kind": kind.value, **more, "atFrom": iso_time(start), "atTo": iso_time(Instant(end - 1))}
+        query = {"kind": kind.value, **filters, "atFrom": iso_time(start), "atTo": iso_time(Instant(end - 1))}
         return f"/admin/audit?{urlencode(query)}"
 
     def client(self, client_id: str) -> str | None:
-        """Where a client is, for who may see it."""
+        """Return the address of a client's page; None where the visitor may not see it."""
         return (
             f"/admin/clients/{quote(client_id, safe='')}" if self.page.may(Permission.CLIENT_LIST) else None
         )
 
-    def periods(self, kind: FactKind | None, **more: str) -> list[tuple[Markup, str | None]]:
-        """What each period is called, with the list of its entries."""
+    def periods(self, kind: FactKind | None, **filters: str) -> list[tuple[Markup, str | None]]:
+        """Return the name of each period, with the address of its entries."""
         return [
-            (self._name(bounds[0]), None if kind is None else self.entries(kind, bounds, **more))
+            (self._period_name(bounds[0]), None if kind is None else self.entries(kind, bounds, **filters))
             for bounds in self.span.ends()
         ]
 
-    def _name(self, start: Instant) -> Markup:
+    def _period_name(self, start: Instant) -> Markup:
         at = datetime.fromtimestamp(start / SECOND_MS, UTC).astimezone(self.page.zone)
         shown = at.strftime("%Y-%m-%d %H:%M" if self.span.is_hourly else "%Y-%m-%d")
         return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), shown)
 
     def numbers(self, what: Counted, details: Sequence[str]) -> tuple[int, ...]:
-        """How many of these details there were in each period."""
+        """Return how often these details were counted in each period."""
         by_period = (counts.by_detail(what) for counts in self.found.periods)
         return tuple(sum(counts.get(detail, 0) for detail in details) for counts in by_period)
 
@@ -113,15 +113,15 @@ class _View:
         href: str | None = None,
         code: str | None = None,
     ) -> Series:
-        """One series of a chart."""
+        """Return one series of a chart."""
         numbers = self.numbers(what, details)
         return Series(label=label, numbers=numbers, total=sum(numbers), href=href, code=code)
 
     def by_reason(self, what: Counted, link: Callable[[str], str | None]) -> list[Series]:
-        """A series for each reason, the most frequent first, and one for all others together."""
-        own, others = with_colours(list(self.found.totals.by_detail(what)))
+        """Return a series for each reason, the most frequent first, and one for all others together."""
+        own, others = split_by_colour(list(self.found.totals.by_detail(what)))
         made = [
-            self.series(what, [why], why_in_words(why, self.page.language), href=link(why), code=why)
+            self.series(what, [why], reason_text(why, self.page.language), href=link(why), code=why)
             for why in own
         ]
         return [*made, self.series(what, others, self.page.text("page.overview_others"))] if others else made
@@ -129,7 +129,7 @@ class _View:
 
 @overview_pages.get(_PLACE, gate=require_permission(Permission.ONLINE_LIST))
 async def show_overview(page: PageContext) -> Response:
-    """What happened, and what needs attention."""
+    """Show what happened, and what needs attention."""
     asked = request.args.get("range", "")
     chosen = asked if asked in _RANGES else "day"
     now = page.request.service.clock.now()
@@ -144,17 +144,17 @@ async def show_overview(page: PageContext) -> Response:
         place=_PLACE,
         chosen=chosen,
         ranges=[(name, page.text(f"overview.{name}")) for name in _RANGES],
-        attention=[*_of_clients(view), *_of_the_store(view), *_of_the_server(view, findings)],
+        attention=[*_client_findings(view), *_store_findings(view), *_server_findings(view, findings)],
         tiles=list(_tiles(view)),
         charts=list(_charts(view)),
         clients=_clients(view),
-        reads_trail=view.reads_trail,
+        may_read_trail=view.may_read_trail,
         late_seconds=LATE_SECONDS,
         version=version("ostiary"),
         state=found.state,
         swept_at=found.state.milestones.get(Milestone.SWEPT),
         backed_up_at=found.state.milestones.get(Milestone.BACKED_UP),
-        tells_backups=_tells_backups(page),
+        makes_backups=_makes_backups(page),
     )
 
 
@@ -168,7 +168,7 @@ def _tiles(view: _View) -> Iterator[Tile]:
         number=sum(view.found.running.values()),
         href="/admin/online",
     )
-    if view.reads_trail:
+    if view.may_read_trail:
         started = totals.by_detail(Counted.STARTED)
         sign_ins = started.get(SessionKind.LOGIN.value, 0)
         for name, number, href in (
@@ -188,20 +188,21 @@ def _charts(view: _View) -> Iterator[Chart]:
     page = view.page
     kinds = {kind: page.text(f"overview.{kind}") for kind in SessionKind}
     running = [
-        view.series(Counted.RUNNING, [kind], kinds[kind], href=_online(kind)) for kind in view.found.running
+        view.series(Counted.RUNNING, [kind], kinds[kind], href=_list_address(kind))
+        for kind in view.found.running
     ]
     yield draw("running", running, view.periods(None), page.text("page.overview_running_note"))
-    if view.reads_trail:
-        yield from _charts_of_the_trail(view, kinds)
+    if view.may_read_trail:
+        yield from _trail_charts(view, kinds)
     refused = view.by_reason(Counted.REFUSED, lambda why: None)
     yield draw("refused", refused, view.periods(None), page.text("page.overview_refused_note"))
 
 
-def _online(kind: SessionKind) -> str:
+def _list_address(kind: SessionKind) -> str:
     return f"/admin/online?kind={'login' if kind is SessionKind.LOGIN else 'oauth'}"
 
 
-def _charts_of_the_trail(view: _View, kinds: Mapping[SessionKind, str]) -> Iterator[Chart]:
+def _trail_charts(view: _View, kinds: Mapping[SessionKind, str]) -> Iterator[Chart]:
     page, entries = view.page, view.entries
     started = FactKind.SESSION_STARTED
     login = kinds[SessionKind.LOGIN]
@@ -241,7 +242,7 @@ def _charts_of_the_trail(view: _View, kinds: Mapping[SessionKind, str]) -> Itera
 
 
 def _clients(view: _View) -> list[dict[str, object]]:
-    """The clients with the most refusals and late retries."""
+    """Return the clients with the most refusals and late retries."""
     rows: list[tuple[tuple[int, int, int], dict[str, object]]] = []
     for client_id, counts in view.found.clients.items():
         refusals, retries = counts.of(Counted.REFUSED).number, counts.of(Counted.RETRIED)
@@ -251,7 +252,7 @@ def _clients(view: _View) -> list[dict[str, object]]:
             "href": view.client(client_id),
             "refusals": refusals,
             "reasons": [
-                (why, why_in_words(why, view.page.language), n) for why, n in list(reasons.items())[:3]
+                (why, reason_text(why, view.page.language), n) for why, n in list(reasons.items())[:3]
             ],
             "retries": retries.number,
             "retries_href": view.entries(FactKind.PAIR_REPEATED, clientId=client_id),
@@ -266,8 +267,8 @@ def _clients(view: _View) -> list[dict[str, object]]:
 # --- what needs attention
 
 
-def _of_clients(view: _View) -> Iterator[Attention]:
-    """Wrong secrets and late retries, those of the clients with the most of them."""
+def _client_findings(view: _View) -> Iterator[Attention]:
+    """Yield wrong secrets and late retries of the clients with the most of them."""
     page, clients = view.page, view.found.clients.items()
     secrets = [(counts.by_detail(Counted.REFUSED).get(_WRONG_SECRET, 0), name) for name, counts in clients]
     for wrong, name in heapq.nlargest(_MOST_CLIENTS, secrets):
@@ -282,7 +283,7 @@ def _of_clients(view: _View) -> Iterator[Attention]:
             yield Attention(text=text, href=view.entries(FactKind.PAIR_REPEATED, clientId=name))
 
 
-def _of_the_store(view: _View) -> Iterator[Attention]:
+def _store_findings(view: _View) -> Iterator[Attention]:
     page, state, now = view.page, view.found.state, view.found.now
     swept_at = state.milestones.get(Milestone.SWEPT, page.request.backing.started_at)
     if now - swept_at > _SWEEP_AGE_MS:
@@ -290,9 +291,9 @@ def _of_the_store(view: _View) -> Iterator[Attention]:
     if state.uncounted > _UNCOUNTED:
         yield Attention(text=page.text("page.attention_uncounted", count=state.uncounted), href="#state")
     backed_up_at = state.milestones.get(Milestone.BACKED_UP)
-    if _tells_backups(page) and backed_up_at is None:
+    if _makes_backups(page) and backed_up_at is None:
         yield Attention(text=page.text("page.attention_no_backup"), href="#state")
-    elif _tells_backups(page) and backed_up_at is not None and now - backed_up_at > _BACKUP_AGE_MS:
+    elif _makes_backups(page) and backed_up_at is not None and now - backed_up_at > _BACKUP_AGE_MS:
         days = (now - backed_up_at) // _DAY_MS
         yield Attention(text=page.text("page.attention_backup", count=days), href="#state")
     if state.schema > state.known_schema:
@@ -300,12 +301,12 @@ def _of_the_store(view: _View) -> Iterator[Attention]:
         yield Attention(text=text, href="#state")
 
 
-def _tells_backups(page: PageContext) -> bool:
-    """Whether `ostiary backup` is what makes them: PostgreSQL has its own."""
+def _makes_backups(page: PageContext) -> bool:
+    """Whether `ostiary backup` makes the backups: PostgreSQL has its own."""
     return isinstance(page.request.backing.settings.database, SQLiteFile)
 
 
-def _of_the_server(view: _View, findings: Sequence[Finding]) -> Iterator[Attention]:
+def _server_findings(view: _View, findings: Sequence[Finding]) -> Iterator[Attention]:
     for finding in findings:
         kind, _, name = finding.about.partition(" ")
         text = view.page.text(finding.key, **finding.values)

@@ -1,4 +1,4 @@
-"""The pages of roles: which permissions go together under one name."""
+"""Pages of roles, which are named sets of permissions."""
 
 from typing import Any, Final
 
@@ -6,9 +6,9 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
 from ostiary_web.api.resources.roles import RESOURCE, permission_text
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.actions import deletion
-from ostiary_web.pages.administration.records import Form, Pages, pages_of
-from ostiary_web.pages.administration.tables import Table
+from ostiary_web.pages.administration.actions import deletion_action
+from ostiary_web.pages.administration.list_page import ListPage
+from ostiary_web.pages.administration.records import Form, RecordPages, make_record_pages
 from ostiary_web.pages.context import PageContext
 
 _PLACE: Final = "/admin/roles"
@@ -28,16 +28,16 @@ def _values_of(role: Role) -> dict[str, Any]:
     return {"code": role.role_id, "name": role.name, "permissions": list(role.permissions)}
 
 
-async def _more(page: PageContext, role: Role | None) -> dict[str, Any]:
+async def _extra_context(page: PageContext, role: Role | None) -> dict[str, Any]:
     words = {permission.value: permission_text(permission, page.language) for permission in Permission}
     return {"permissions": [(code, f"{text} ({code})") for code, text in words.items()], "words": words}
 
 
-async def _none(context: RequestContext, role_id: str) -> int:
+async def _no_sessions(context: RequestContext, role_id: str) -> int:
     return 0
 
 
-_TABLE: Final = Table(
+_LIST: Final = ListPage(
     list_view=RESOURCE.list_view,
     place=_PLACE,
     heading="page.roles",
@@ -46,19 +46,19 @@ _TABLE: Final = Table(
     link=lambda role: f"{_PLACE}/{role.role_id}",
 )
 
-role_pages = pages_of(
-    Pages(
+role_pages = make_record_pages(
+    RecordPages(
         resource=RESOURCE,
-        table=_TABLE,
+        list_page=_LIST,
         new="page.role_new",
         item_template="administration/role.html",
         form_template="administration/role_form.html",
         fields_of=_fields_of,
         values_of=_values_of,
-        ticked=("permissions",),
-        actions=(deletion(RESOURCE, "page.role_delete_will"),),
-        more=_more,
-        running=_none,
+        checkbox_fields=("permissions",),
+        actions=(deletion_action(RESOURCE, "page.role_delete_will"),),
+        extra_context=_extra_context,
+        count_running=_no_sessions,
         is_fixed=lambda role: role.built_in,
     )
 )

@@ -1,6 +1,6 @@
-"""What a client's developers can paste: requests by curl, and a session with Authlib, with real values.
+"""Code that a client's developers can paste: requests by curl, and a session with Authlib.
 
-A redirect address may hold what a shell or Python would run, so it is quoted as either has it.
+A redirect URI may hold what a shell or Python would run, so it is quoted for each.
 """
 
 import json
@@ -19,7 +19,7 @@ class Snippet(NamedTuple):
 
 
 def snippets_for(client: Client, server: str) -> list[Snippet]:
-    """Those that fit the client's grants. The secret is not in them: it is kept nowhere."""
+    """Return the snippets that fit the client's grants, without the secret, which is not stored."""
     found = []
     if GrantType.CLIENT_CREDENTIALS in client.grant_types:
         found.append(Snippet("curl: client_credentials", _machine_token(client, server)))

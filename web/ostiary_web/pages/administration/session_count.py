@@ -1,11 +1,11 @@
-"""How many running sessions something would end, as far as the reader may see them."""
+"""Counts the running sessions that an action would end, as far as the visitor may see them."""
 
 from ostiary_core.storage.listing import Listing
 from ostiary_web.api.resources.online import running_sessions
 from ostiary_web.http.context import RequestContext
 
 
-async def running_of(context: RequestContext, **whose: str) -> int:
-    """The sessions that run of a client (`client_id`) or a user (`user_id`), as the monitor lists them."""
+async def count_running_sessions(context: RequestContext, **whose: str) -> int:
+    """Return how many sessions of a client (`client_id`) or a user (`user_id`) the list of sessions shows."""
     listing = Listing(resource=running_sessions(context).source, filters=whose, page_size=1)
     return await context.look(lambda store, now: store.page(listing, now).total)

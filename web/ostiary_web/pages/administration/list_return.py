@@ -1,6 +1,6 @@
-"""The way back to a list as it was: its filters, order and page go along with the addresses of a record.
+"""Returns to a list as it was left: its filters, order and page go along in a record's addresses.
 
-They go as `back`, which is a query and never an address: whatever it says, it leads to the same list.
+They go as `back`, which holds a query and never an address, so it always leads to the same list.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 from quart import request
 
 HOME: Final = "/"
-"""Where who may see no list comes back to."""
+"""Address that a visitor who may see no list returns to."""
 
 _BACK: Final = "back"
 _LONGEST: Final = 2_000
@@ -17,13 +17,13 @@ _MOST_PARAMETERS: Final = 60
 
 
 def address_of_list(place: str) -> str:
-    """The list at `place` as it was left, or as it begins where the request does not say."""
+    """Return the address of the list at `place` as it was left, or its first page."""
     query = _query()
     return f"{place}?{query}" if query else place
 
 
-def with_way_back(address: str, query: str | None = None) -> str:
-    """`address` with the way back to a list that was asked for by `query`, or with that of this request."""
+def with_list_query(address: str, query: str | None = None) -> str:
+    """Return `address` with a list's query to return to: `query`, or this request's own."""
     query = _query() if query is None else query
     if not query or len(query) > _LONGEST:
         return address
@@ -31,7 +31,7 @@ def with_way_back(address: str, query: str | None = None) -> str:
 
 
 def with_done_notice(address: str) -> str:
-    """The address of a page that says that what was asked for is done (`PageContext.done_notice`)."""
+    """Return `address` with the notice that the change was saved (`PageContext.done_notice`)."""
     return f"{address}{'&' if '?' in address else '?'}done=1"
 
 

@@ -1,4 +1,4 @@
-"""The pages of people: accounts, their roles and applications, and what an administrator can do with them."""
+"""Pages of users: their roles and applications, and an administrator's actions."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,17 +15,22 @@ from ostiary_web.api.grants import grants_of
 from ostiary_web.api.resources.users import RESOURCE, password_reset
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.actions import RecordAction, action_event, deletion, switching
-from ostiary_web.pages.administration.records import Form, Pages, page_of_record, pages_of
-from ostiary_web.pages.administration.running import running_of
-from ostiary_web.pages.administration.tables import Table
-from ostiary_web.pages.administration.way_back import with_done_notice
-from ostiary_web.pages.applications import find_grant, shown_grant
+from ostiary_web.pages.administration.actions import (
+    RecordAction,
+    action_event,
+    deletion_action,
+    enabling_actions,
+)
+from ostiary_web.pages.administration.list_page import ListPage
+from ostiary_web.pages.administration.list_return import with_done_notice
+from ostiary_web.pages.administration.records import Form, RecordPages, make_record_pages, page_of_record
+from ostiary_web.pages.administration.session_count import count_running_sessions
+from ostiary_web.pages.applications import describe_grant, find_grant
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import zone_names
 
 _PLACE: Final = "/admin/people"
-_ROLES_AT_A_TIME: Final = 200
+_ROLES_PER_READ: Final = 200
 
 
 def _fields_of(form: Form, new: bool) -> dict[str, Any]:
@@ -50,12 +55,12 @@ def _values_of(user: User) -> dict[str, Any]:
     }
 
 
-async def _more(page: PageContext, user: User | None) -> dict[str, Any]:
+async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]:
     roles = await page.request.look(_all_roles)
     grants = [] if user is None else await grants_of(page.request, user.user_id)
     return {
-        "reads_trail": page.may(Permission.AUDIT_READ),
-        "applications": [shown_grant(page, grant) for grant in grants],
+        "may_read_trail": page.may(Permission.AUDIT_READ),
+        "applications": [describe_grant(page, grant) for grant in grants],
         "roles": [(role.role_id, role.name) for role in roles],
         "zones": zone_names(),
         "names": {role.role_id: role.name for role in roles},
@@ -63,49 +68,49 @@ async def _more(page: PageContext, user: User | None) -> dict[str, Any]:
 
 
 def _all_roles(store: ListingStore, now: Instant) -> Sequence[Role]:
-    """Every role there is: one that the form did not offer would be taken away by saving it."""
-    listing, found = Listing(resource=ROLES, page_size=_ROLES_AT_A_TIME), list[Role]()
+    """Return every role: saving the form would take away a role that it did not offer."""
+    listing, found = Listing(resource=ROLES, page_size=_ROLES_PER_READ), list[Role]()
     while items := store.items_after(listing, found[-1] if found else None, now):
         found += items
     return found
 
 
-async def _running(context: RequestContext, user_id: str) -> int:
-    return await running_of(context, user_id=user_id)
+async def _count_running(context: RequestContext, user_id: str) -> int:
+    return await count_running_sessions(context, user_id=user_id)
 
 
 async def _reset(page: PageContext, user_id: str) -> Event:
     return await password_reset(page.request, user_id, {"password": page.form.get("password", "")})
 
 
-_TABLE: Final = Table(
+_LIST: Final = ListPage(
     list_view=RESOURCE.list_view,
     place=_PLACE,
     heading="page.people",
     columns=("username", "name", "phone", "roleIds", "enabled", "createdAt"),
     filters=("id", "enabled", "createdAt"),
-    people="id",
+    user_filter="id",
     is_exported=True,
     link=lambda user: f"{_PLACE}/{user.user_id}",
 )
 
-_ENABLE, _DISABLE = switching(RESOURCE, "page.person_disable_will")
+_ENABLE, _DISABLE = enabling_actions(RESOURCE, "page.person_disable_will")
 
-_PAGES: Final = Pages(
+_PAGES: Final = RecordPages(
     resource=RESOURCE,
-    table=_TABLE,
+    list_page=_LIST,
     new="page.person_new",
-    item_template="administration/person.html",
-    form_template="administration/person_form.html",
+    item_template="administration/user.html",
+    form_template="administration/user_form.html",
     fields_of=_fields_of,
     values_of=_values_of,
-    ticked=("roleIds",),
+    checkbox_fields=("roleIds",),
     actions=(
         _ENABLE,
         RecordAction(
             path="reset-password",
             name="page.person_reset",
-            will="page.person_reset_will",
+            confirm_text="page.person_reset_will",
             permission=Permission.USER_UPDATE,
             event=_reset,
             asks_password=True,
@@ -113,27 +118,27 @@ _PAGES: Final = Pages(
         RecordAction(
             path="force-out",
             name="page.person_force",
-            will="page.person_force_will",
+            confirm_text="page.person_force_will",
             permission=Permission.USER_UPDATE,
             event=action_event(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
         ),
         _DISABLE,
-        deletion(RESOURCE, "page.person_delete_will"),
+        deletion_action(RESOURCE, "page.person_delete_will"),
     ),
-    more=_more,
-    running=_running,
+    extra_context=_extra_context,
+    count_running=_count_running,
     is_fixed=lambda user: False,
 )
 
-people_pages = pages_of(_PAGES)
+user_pages = make_record_pages(_PAGES)
 
 
 _WITHDRAWAL: Final = f"{_PLACE}/<item_id>/applications/<client_id>/withdraw"
 
 
-@people_pages.get(_WITHDRAWAL, gate=require_permission(Permission.USER_UPDATE))
+@user_pages.get(_WITHDRAWAL, gate=require_permission(Permission.USER_UPDATE))
 async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Response:
-    """What will happen, before it does."""
+    """Ask before a consent is withdrawn."""
     known = await page.request.submit(UserRequested(caller=page.request.caller, user_id=item_id))
     user = RESOURCE.known(known.reply)
     if user is None:
@@ -144,16 +149,16 @@ async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Re
         "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.withdraw_sure", name=found.name),
-        will=page.text("page.person_withdraw_will", name=user.name, count=found.session_count),
+        confirm_text=page.text("page.person_withdraw_will", name=user.name, count=found.session_count),
         action_name=page.text("page.withdraw"),
         back=page_of_record(page, _PAGES, item_id),
         action=f"{_PLACE}/{item_id}/applications/{client_id}/withdraw",
     )
 
 
-@people_pages.post(_WITHDRAWAL, gate=require_permission(Permission.USER_UPDATE))
+@user_pages.post(_WITHDRAWAL, gate=require_permission(Permission.USER_UPDATE))
 async def withdraw(page: PageContext, item_id: str, client_id: str) -> Response:
-    """The consent is gone, and the client's sessions of this person with it."""
+    """Withdraw a user's consent, which ends the client's sessions of that user."""
     await page.request.decide(
         ConsentWithdrawnByAdministrator(caller=page.request.caller, user_id=item_id, client_id=client_id)
     )

@@ -1,4 +1,4 @@
-"""Lists as pages: any list that the interface declares, searched, narrowed, sorted and paged."""
+"""Lists as pages: any list that the interface declares, searched, filtered, sorted and paged."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ from ostiary_web.api.resources.fields import Field, Kind, ListView
 from ostiary_web.api.resources.lists import query_arguments
 from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, MOST_VALUES, parameters_of, read_query
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.finding_people import FOUND, IDENTIFIER, FoundPeople, without_number
-from ostiary_web.pages.administration.way_back import with_way_back
+from ostiary_web.pages.administration.list_return import with_list_query
+from ostiary_web.pages.administration.people_search import FOUND, IDENTIFIER, FoundUsers, replace_phone_number
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import day_bounds
 
@@ -32,49 +32,51 @@ V = TypeVar("V")
 
 _CONTROLS: Final = ("page", "sort")
 _NOTICES: Final = ("done", "erased", FOUND)
-"""What an address may say of what was done, and a list has no use for."""
+"""Query parameters of notices, which the list itself does not read."""
 _LONGEST: Final = 300
-"""Characters of what a form asks for; a list says of less that it is too long."""
+"""Most characters of a filter in a form; the list refuses shorter ones as too long."""
 _NOTHING: Final = "—"
 _COUNT: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONG_WORD: Final = re.compile(r"\S{21}")
-"""What may be broken where a table is narrow; a shorter word, as the name of a grant, is read as a whole."""
+"""Words that may break in a narrow table; shorter ones, such as a grant's name, are read as a whole."""
 _ADDRESS: Final = "ip"
-"""The field that is never broken, as half an address of IPv6 reads like another."""
+"""Field that never breaks, as half an IPv6 address reads like another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table(Generic[T, V]):
-    """A list and which of it the page shows."""
+class ListPage(Generic[T, V]):
+    """A list as a page: which columns, filters and actions it has."""
 
     list_view: ListView[T, V]
     place: str
-    """Its path, which is also its place in the menu."""
+    """Path of the list, and its entry in the menu."""
     heading: str
-    """The key of its heading; `<key>_lead` and `<key>_none` stand with it."""
+    """Key of its heading; `<key>_lead` and `<key>_none` go with it."""
     columns: tuple[str, ...]
-    """The fields shown, by JSON name."""
+    """JSON names of the fields that have a column."""
     filters: tuple[str, ...] = ()
-    """The fields that can be narrowed by."""
+    """JSON names of the fields that have a filter."""
     words: Mapping[str, Callable[[str, Language], str]] = field(default_factory=dict)
-    """How the codes of a field are said."""
+    """Texts of a field's codes."""
     names: Callable[[RequestContext, Sequence[V]], Awaitable[Mapping[str, str]]] | None = None
-    """Finds what identifiers of some items stand for, for those who cannot read identifiers."""
-    meant: Mapping[str, Callable[[RequestContext, str], Awaitable[FoundPeople]]] = field(default_factory=dict)
-    """What is typed into a filter, as the list knows it."""
-    people: str | None = None
-    """The filter that takes identifiers of people, of a list in which people are looked for."""
+    """Finds the names behind identifiers of some items."""
+    resolve: Mapping[str, Callable[[RequestContext, str], Awaitable[FoundUsers]]] = field(
+        default_factory=dict
+    )
+    """Turns what is typed into a filter into identifiers."""
+    user_filter: str | None = None
+    """Filter that takes identifiers of users, of a list in which users are searched for."""
     is_exported: bool = False
-    """Whether it may be had as a sheet, at `export` below its place."""
+    """Whether it can be exported as a sheet, at `export` below its place."""
     link: Callable[[V], str] | None = None
-    """Where a row's first cell leads."""
+    """Address that a row's first cell leads to."""
     below: tuple[str, Callable[[V, Language], Sequence[str]]] | None = None
-    """A field that is said below all others, line by line, where it says anything."""
+    """Field shown below all others, line by line, where it is not empty."""
     agents: Mapping[str, str] = field(default_factory=dict)
-    """Under which field stands the browser that another field names."""
+    """Fields below which another field, a User-Agent, stands."""
     actions: Callable[[V], Sequence[tuple[str, str]]] = lambda item: ()
-    """What can be done with a row: addresses and the keys of texts."""
+    """Actions on a row: addresses and keys of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +85,20 @@ class _Cell:
     kind: str
     value: object
     wrapping: str = ""
-    """How it is broken: `long` within words, `whole` nowhere, else between words."""
+    """Where it breaks: `long` within words, `whole` nowhere, else between words."""
     name: str | None = None
-    """What an identifier stands for, where that is known."""
+    """Name behind an identifier, where it is known."""
     agent: Markup | None = None
-    """What stands under it."""
+    """User-Agent below it."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing: on a narrow screen it takes no line."""
+        """Whether it is empty, and takes no line on a narrow screen."""
         return self.agent is None and self.value in (_NOTHING, ())
 
     @property
     def classes(self) -> str:
-        """How it is drawn."""
+        """Classes of its element."""
         return f"{self.wrapping} {'none' if self.is_empty else ''}".strip()
 
 
@@ -113,91 +115,94 @@ class _Filter:
     label: str
     value: str
     choices: tuple[tuple[str, str], ...] | None
-    """Values and how they are said."""
+    """Values and their texts."""
 
     @property
     def is_day(self) -> bool:
-        """Whether it bounds a range of days."""
+        """Whether it is the bound of a range of days."""
         return self.name.endswith(("From", "To"))
 
 
-async def show_table(
+async def show_list(
     page: PageContext,
-    table: Table[T, V],
+    list_page: ListPage[T, V],
     *,
     notice: str | None = None,
     tools: Sequence[tuple[str, str]] = (),
 ) -> Response:
-    """The page of the list that the request's query asks for."""
+    """Show the page of the list that the request's query asks for."""
     arguments = _arguments()
-    known, people_left_out = await _known_arguments(page, table, arguments)
-    asked = read_query(table.list_view, known)
+    known, left_out = await _resolve_arguments(page, list_page, arguments)
+    asked = read_query(list_page.list_view, known)
     faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
-    listing = Listing(resource=table.list_view.source) if isinstance(asked, tuple) else asked
+    listing = Listing(resource=list_page.list_view.source) if isinstance(asked, tuple) else asked
     following = listing.page * DEFAULT_PAGE_SIZE
-    items, total = await page.request.look(_question(table, listing)) if not faults else ((), 0)
+    items, total = await page.request.look(_make_read(list_page, listing)) if not faults else ((), 0)
     pages = max(1, -(-total // DEFAULT_PAGE_SIZE))
-    shown = [_field(table.list_view, name) for name in table.columns]
-    names = {} if table.names is None else await table.names(page.request, items)
+    shown = [_field(list_page.list_view, name) for name in list_page.columns]
+    names = {} if list_page.names is None else await list_page.names(page.request, items)
     return await render(
         page,
         "administration/list.html",
         refused=Why.FIELDS_INVALID if faults else None,
-        place=table.place,
-        faults=[*people_left_out, *(f"{fault.path}: {field_text(fault, page.language)}" for fault in faults)],
+        place=list_page.place,
+        faults=[*left_out, *(f"{fault.path}: {field_text(fault, page.language)}" for fault in faults)],
         notice=notice,
-        table=table,
-        heading=page.text(table.heading),
-        lead=page.text(f"{table.heading}_lead"),
-        none=page.text(f"{table.heading}_none"),
-        columns=[_column(page, table, field, listing, arguments) for field in shown],
-        below=table.below and table.list_view.heading(_field(table.list_view, table.below[0]), page.language),
-        rows=[_row(page, table, shown, item, names, urlencode(arguments, doseq=True)) for item in items],
+        list_page=list_page,
+        heading=page.text(list_page.heading),
+        lead=page.text(f"{list_page.heading}_lead"),
+        none=page.text(f"{list_page.heading}_none"),
+        columns=[_column(page, list_page, field, listing, arguments) for field in shown],
+        below=list_page.below
+        and list_page.list_view.heading(_field(list_page.list_view, list_page.below[0]), page.language),
+        rows=[_row(page, list_page, shown, item, names, urlencode(arguments, doseq=True)) for item in items],
         total=total,
-        filters=_filters(page, table, arguments),
-        searched=bool(table.list_view.source.searched),
+        filters=_filters(page, list_page, arguments),
+        searched=bool(list_page.list_view.source.searched),
         search=_first(arguments, "q"),
         sort=_first(arguments, "sort"),
-        narrowed=bool(arguments.keys() - set(_CONTROLS)),
+        is_filtered=bool(arguments.keys() - set(_CONTROLS)),
         number=listing.page,
         pages=pages,
-        last=_address(table, arguments, page=str(pages)) if total else None,
-        before=_address(table, arguments, page=str(listing.page - 1)) if listing.page > 1 else None,
-        after=_address(table, arguments, page=str(listing.page + 1)) if following < total else None,
-        tools=[*tools, *([_export_tool(page, table, arguments)] if table.is_exported else [])],
+        last=_address(list_page, arguments, page=str(pages)) if total else None,
+        before=_address(list_page, arguments, page=str(listing.page - 1)) if listing.page > 1 else None,
+        after=_address(list_page, arguments, page=str(listing.page + 1)) if following < total else None,
+        tools=[*tools, *([_export_tool(page, list_page, arguments)] if list_page.is_exported else [])],
     )
 
 
-async def export_table(page: PageContext, table: Table[T, V], permission: Permission) -> Response:
-    """The list that the request's query asks for as a sheet, whole, and in the language of the page."""
-    known, _ = await _known_arguments(page, table, _arguments())
+async def export_list(page: PageContext, list_page: ListPage[T, V], permission: Permission) -> Response:
+    """Export the whole list that the query asks for as a sheet, in the language of the page."""
+    known, _ = await _resolve_arguments(page, list_page, _arguments())
     known.pop("page", None)
-    sheet = await answer_export(page.request, table.list_view, permission, known, page.language)
+    sheet = await answer_export(page.request, list_page.list_view, permission, known, page.language)
     return page.keep(sheet)
 
 
-async def narrow_table(page: PageContext, table: Table[T, V]) -> Response:
-    """On to the list that a form asks for, by an address without anybody's telephone number."""
-    assert table.people is not None
-    asked = {name: page.form.get(name, "")[:_LONGEST] for name in parameters_of(table.list_view)}
+async def filter_list(page: PageContext, list_page: ListPage[T, V]) -> Response:
+    """Redirect to the list with a form's filters, by a URL without a telephone number."""
+    assert list_page.user_filter is not None
+    asked = {name: page.form.get(name, "")[:_LONGEST] for name in parameters_of(list_page.list_view)}
     given = {name: value for name, value in asked.items() if value}
-    return page.redirect(_address(table, await without_number(page.request, given, table.people)))
+    return page.redirect(
+        _address(list_page, await replace_phone_number(page.request, given, list_page.user_filter))
+    )
 
 
 def _arguments() -> dict[str, list[str]]:
-    """What the address asks for of the list."""
+    """Return what the query asks of the list."""
     given = query_arguments().items()
     return {name: values for name, values in given if values != [""] and name not in _NOTICES}
 
 
-async def _known_arguments(
-    page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequence[str]]
+async def _resolve_arguments(
+    page: PageContext, list_page: ListPage[T, V], arguments: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, Sequence[str]], list[str]]:
-    """The query as the interface knows it, and a word where more people are meant than are taken."""
-    known = _days_of_the_visitor(page, table, arguments)
+    """Return the query with identifiers of users, and notices where more users match than are taken."""
+    known = _with_day_bounds(page, list_page, arguments)
     totals = [int(total) for total in request.args.getlist(FOUND) if _COUNT.fullmatch(total)]
-    for name, meant in table.meant.items():
-        found = [await meant(page.request, typed) for typed in known.get(name, ())[:MOST_VALUES]]
+    for name, resolve in list_page.resolve.items():
+        found = [await resolve(page.request, typed) for typed in known.get(name, ())[:MOST_VALUES]]
         if found:
             known[name] = [value for each in found for value in each.ids]
         totals += [each.total for each in found if each.total > len(each.ids)]
@@ -206,18 +211,18 @@ async def _known_arguments(
 
 
 def _export_tool(
-    page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequence[str]]
+    page: PageContext, list_page: ListPage[T, V], arguments: Mapping[str, Sequence[str]]
 ) -> tuple[str, str]:
     query = urlencode({name: values for name, values in arguments.items() if name != "page"}, doseq=True)
-    return f"{table.place}/export{query and '?'}{query}", page.text("page.export")
+    return f"{list_page.place}/export{query and '?'}{query}", page.text("page.export")
 
 
-def _days_of_the_visitor(
-    page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequence[str]]
+def _with_day_bounds(
+    page: PageContext, list_page: ListPage[T, V], arguments: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[str]]:
-    """The query with the bounds of days in the zone in which the page tells its times, not in UTC."""
+    """Return the query with the bounds of days in the visitor's zone, not in UTC."""
     found = dict(arguments)
-    for name in table.filters:
+    for name in list_page.filters:
         for number, end in enumerate(("From", "To")):
             values = arguments.get(f"{name}{end}", ())
             found[f"{name}{end}"] = [_bound(page, value, number) for value in values]
@@ -225,7 +230,7 @@ def _days_of_the_visitor(
 
 
 def _bound(page: PageContext, text: str, number: int) -> str:
-    """The beginning (0) or end (1) of a day; what is no day is left for the list to judge."""
+    """Return the beginning (0) or end (1) of a day; anything else as it is, for the list to refuse."""
     try:
         day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
     except ValueError:
@@ -233,14 +238,14 @@ def _bound(page: PageContext, text: str, number: int) -> str:
     return text if day is None else day_bounds(day, page.zone)[number].isoformat()
 
 
-def _question(
-    table: Table[T, V], listing: Listing[T]
+def _make_read(
+    list_page: ListPage[T, V], listing: Listing[T]
 ) -> Callable[[ListingStore, Instant], tuple[Sequence[V], int]]:
-    def look(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
+    def read(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
         found = store.page(listing, now)
-        return table.list_view.shown(store, found.items), found.total
+        return list_page.list_view.shown(store, found.items), found.total
 
-    return look
+    return read
 
 
 def _field(list_view: ListView[Any, V], name: str) -> Field[V]:
@@ -249,46 +254,48 @@ def _field(list_view: ListView[Any, V], name: str) -> Field[V]:
 
 def _column(
     page: PageContext,
-    table: Table[T, V],
+    list_page: ListPage[T, V],
     field: Field[V],
     listing: Listing[T],
     arguments: Mapping[str, Sequence[str]],
 ) -> _Column:
-    heading = table.list_view.heading(field, page.language)
-    if field.listing_name is None or field.listing_name not in table.list_view.source.sorts:
+    heading = list_page.list_view.heading(field, page.language)
+    if field.listing_name is None or field.listing_name not in list_page.list_view.source.sorts:
         return _Column(heading, None, None)
     first: Sort = listing.order[0]
     sorted_by = first.field == field.listing_name
     ascending = sorted_by and not first.descending
-    address = _address(table, arguments, sort=f"-{field.name}" if ascending else field.name, page=None)
+    address = _address(list_page, arguments, sort=f"-{field.name}" if ascending else field.name, page=None)
     direction = None if not sorted_by else "ascending" if ascending else "descending"
     return _Column(heading, address, direction)
 
 
 def _row(
     page: PageContext,
-    table: Table[T, V],
+    list_page: ListPage[T, V],
     shown: Sequence[Field[V]],
     item: V,
     names: Mapping[str, str],
     query: str,
 ) -> dict[str, object]:
     return {
-        "cells": [_cell(page, table, field, item, names) for field in shown],
-        "link": None if table.link is None else with_way_back(table.link(item), query),
+        "cells": [_cell(page, list_page, field, item, names) for field in shown],
+        "link": None if list_page.link is None else with_list_query(list_page.link(item), query),
         "actions": [
-            (with_way_back(address, query if address.startswith(table.place) else ""), page.text(name))
-            for address, name in table.actions(item)
+            (with_list_query(address, query if address.startswith(list_page.place) else ""), page.text(name))
+            for address, name in list_page.actions(item)
         ],
-        "below": () if table.below is None else table.below[1](item, page.language),
+        "below": () if list_page.below is None else list_page.below[1](item, page.language),
     }
 
 
-def _cell(page: PageContext, table: Table[T, V], field: Field[V], item: V, names: Mapping[str, str]) -> _Cell:
+def _cell(
+    page: PageContext, list_page: ListPage[T, V], field: Field[V], item: V, names: Mapping[str, str]
+) -> _Cell:
     value = field.read(item)
-    if isinstance(value, str) and field.name in table.words:
-        value = table.words[field.name](value, page.language)
-    label = table.list_view.heading(field, page.language)
+    if isinstance(value, str) and field.name in list_page.words:
+        value = list_page.words[field.name](value, page.language)
+    label = list_page.list_view.heading(field, page.language)
     if field.kind is Kind.TIME:
         return _Cell(label, "text", page.moment(Instant(value)) if isinstance(value, int) else _NOTHING)
     if isinstance(value, str) and IDENTIFIER.fullmatch(value):
@@ -300,8 +307,8 @@ def _cell(page: PageContext, table: Table[T, V], field: Field[V], item: V, names
         values = value if isinstance(value, tuple) else ()
         return _Cell(label, "texts", values, _wrapping(" ".join(map(str, values))))
     wrapping = "whole" if field.name == _ADDRESS else _wrapping(str(value))
-    under = table.agents.get(field.name)
-    user_agent = None if under is None else _field(table.list_view, under).read(item)
+    under = list_page.agents.get(field.name)
+    user_agent = None if under is None else _field(list_page.list_view, under).read(item)
     agent = page.agent(user_agent) if isinstance(user_agent, str) and user_agent else None
     return _Cell(label, "text", _NOTHING if value is None or value == "" else value, wrapping, agent=agent)
 
@@ -313,14 +320,16 @@ def _wrapping(text: str) -> str:
     return "whole" if text.isascii() and " " not in text else ""
 
 
-def _filters(page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequence[str]]) -> list[_Filter]:
+def _filters(
+    page: PageContext, list_page: ListPage[T, V], arguments: Mapping[str, Sequence[str]]
+) -> list[_Filter]:
     found: list[_Filter] = []
     choices: tuple[tuple[str, str], ...]
-    for name in table.filters:
-        field = _field(table.list_view, name)
-        label = table.list_view.heading(field, page.language)
+    for name in list_page.filters:
+        field = _field(list_page.list_view, name)
+        label = list_page.list_view.heading(field, page.language)
         assert field.listing_name is not None, name
-        match = table.list_view.source.filters.get(field.listing_name)
+        match = list_page.list_view.source.filters.get(field.listing_name)
         if match is None:
             for end, text in (("From", "page.from"), ("To", "page.to")):
                 bound = f"{name}{end}"
@@ -329,13 +338,13 @@ def _filters(page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequ
         if match is Match.IS:
             choices = (("true", page.text("page.yes")), ("false", page.text("page.no")))
         else:
-            said = table.words.get(name, _as_it_is)
+            said = list_page.words.get(name, _same_text)
             choices = tuple((value, said(value, page.language)) for value in field.choices or ())
         found.append(_Filter(name, label, _first(arguments, name), choices or None))
     return found
 
 
-def _as_it_is(value: str, language: Language) -> str:
+def _same_text(value: str, language: Language) -> str:
     return value
 
 
@@ -343,10 +352,12 @@ def _first(arguments: Mapping[str, Sequence[str]], name: str) -> str:
     return next(iter(arguments.get(name, ())), "")
 
 
-def _address(table: Table[Any, Any], arguments: Mapping[str, Sequence[str]], **changed: str | None) -> str:
-    """The same list with other parameters."""
+def _address(
+    list_page: ListPage[Any, Any], arguments: Mapping[str, Sequence[str]], **changed: str | None
+) -> str:
+    """Return the address of the list with some parameters changed."""
     kept = {**arguments, **{name: [value] for name, value in changed.items() if value is not None}}
     for name, value in changed.items():
         if value is None:
             kept.pop(name, None)
-    return f"{table.place}?{urlencode(kept, doseq=True)}"
+    return f"{list_page.place}?{urlencode(kept, doseq=True)}"
