@@ -120,8 +120,8 @@ TOKEN_LOGGED: Final = Fault(
     "the log is told a refresh token",
     instead(
         "ostiary_net.turns.service.Service.finish",
-        "self._note_decision(",
+        "self._record_decision(",
         "token = getattr(pending.event, 'refresh_token', None);"
-        "token and _log.info('refresh', token=token.reveal()); self._note_decision(",
+        "token and _log.info('refresh', token=token.reveal()); self._record_decision(",
     ),
 )

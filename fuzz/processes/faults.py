@@ -20,14 +20,14 @@ from ostiary_core.decide import keys, take_turn
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.store import LostRace, net_changes
-from ostiary_net.postgres.access import fetch
 from ostiary_net.postgres.connection import BoundedConnection
+from ostiary_net.postgres.record_sql import fetch
 from ostiary_net.postgres.store import PostgreSQLStore
 from ostiary_net.sql.store import SQLStore
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.turn import OpenTurn
 from ostiary_net.sqlite.writer import Writer, WriterLock
-from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.ports import CommitUnconfirmed
 
 _MOMENT_SECONDS: Final = 0.05
 """Long enough for a kill or another process to come between."""
@@ -63,8 +63,8 @@ def _begin_beside(kept_in: Any) -> _TurnBeside:
 
 _writers_impatient: Final = together(
     lambda: patch("ostiary_net.sqlite.connections._BUSY_TIMEOUT_MS", 0),
-    lambda: patch.multiple(WriterLock, take=lambda lock: None, take_at_once=lambda lock: True),
-    lambda: patch.object(Writer, "begin_at_once", lambda writer: None),
+    lambda: patch.multiple(WriterLock, acquire=lambda lock: None, try_acquire=lambda lock: True),
+    lambda: patch.object(Writer, "try_begin", lambda writer: None),
 )
 
 
@@ -89,7 +89,7 @@ def _ask_again(original: Any) -> Any:
     def turn_of(kept_in: Any, choose_events: Any, now: Instant) -> Any:
         try:
             return original(kept_in, choose_events, now)
-        except CommitUnknown:
+        except CommitUnconfirmed:
             return original(kept_in, choose_events, now)
 
     return turn_of
@@ -172,7 +172,7 @@ _OF_RACES: Final = (
     Fault(
         "turns-beside",
         "turns of two processes run beside one another",
-        lambda: patch.multiple(SQLiteStore, begin_turn=_begin_beside, begin_turn_at_once=_begin_beside),
+        lambda: patch.multiple(SQLiteStore, begin_turn=_begin_beside, try_begin_turn=_begin_beside),
     ),
     Fault("writers-impatient", "whoever finds another writer fails", _writers_impatient),
     *named("code-redeemable-twice", "retry-mints", "user-agent-unchecked", "replay-forgiven"),

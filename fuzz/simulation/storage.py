@@ -26,7 +26,7 @@ from ostiary_core.model.records import RECORD_TABLES, Record, Session, Table
 from ostiary_core.storage.store import MemoryStore
 from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.ports import CommitUnconfirmed
 
 T = TypeVar("T")
 
@@ -225,5 +225,5 @@ class FaultyStore:
             self._crash()
         error = StoreFault(f"disk I/O error near {self._secret()!r}")
         if fault is Fate.COMMIT_UNHEARD:
-            raise CommitUnknown("no answer to a commit") from error
+            raise CommitUnconfirmed("no answer to a commit") from error
         raise error

@@ -32,7 +32,7 @@ from ostiary_core.model.records import (
 from ostiary_core.model.secret import Entropy, digest_of, draw_session_id
 from ostiary_net.sql.columns import SQLValue
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sqlite.access import LAYOUTS
+from ostiary_net.sqlite.record_sql import LAYOUTS
 from tests.bench.names import CHALLENGE, CLIENTS, REDIRECT_URI, USERS, client_id, machine_id, secret_of, token
 
 _AT_A_TIME: Final = 250_000

@@ -80,7 +80,7 @@ async def test_a_request_over_its_limit_is_counted_by_its_operation() -> None:
     metrics = Metrics()
     async with serving(PlainStore(), metrics) as service:
         for _ in range(LIMITS[Operation.TOKEN] + 3):
-            service.seconds_to_wait(Operation.TOKEN, "203.0.113.7")
+            service.admit(Operation.TOKEN, "203.0.113.7")
     found = samples(metrics)
     assert found['ostiary_rate_limited_total{operation="token"}'] == 3
     assert found['ostiary_rate_limited_total{operation="revoke"}'] == 0

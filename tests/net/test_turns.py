@@ -18,7 +18,7 @@ from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
+from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
 from ostiary_net.turns.turns import Turns, open_turns
@@ -158,7 +158,7 @@ async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -
                 assert choose_events() == ([], [])
                 turns.submit(QueuedEvent(registered("comer"), None, answers.append))
                 assert choose_events() == ([], [])
-                raise CommitUnknown("no answer")
+                raise CommitUnconfirmed("no answer")
             return self.turn(*choose_events(), now)
 
         def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
@@ -299,7 +299,7 @@ async def test_what_may_be_kept_is_not_decided_again() -> None:
     class Unheard(PlainStore):
         def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
             super().turn(events, *more)
-            raise CommitUnknown("no answer")
+            raise CommitUnconfirmed("no answer")
 
     store, gate = Unheard(), Gate()
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:

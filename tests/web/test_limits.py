@@ -50,7 +50,7 @@ async def asked(api: Api, method: str, path: str) -> httpx.Response:
 def counted(served: Served, operation: Operation, times: int, source: str = SOURCE) -> None:
     """So many requests that already came in this minute."""
     for _ in range(times):
-        assert served.service.seconds_to_wait(operation, source) == 0
+        assert served.service.admit(operation, source) == 0
 
 
 @row("Envelope errors on the token-service endpoints", "429 A0429")

@@ -248,7 +248,7 @@ class MemoryStore:
         """Erase summaries and refusals that are older; return how many were erased."""
         return self._summaries.forget(now, older_than_seconds, limit)
 
-    def note_milestone(self, milestone: Milestone, now: Instant) -> None:
+    def record_milestone(self, milestone: Milestone, now: Instant) -> None:
         """Remember that something was done now."""
         self._summaries.note(milestone, now)
 

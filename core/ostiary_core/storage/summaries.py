@@ -136,7 +136,7 @@ class SummaryStore(Protocol):
         """Erase up to `limit` summaries and refusals that are older; return how many were erased."""
         ...
 
-    def note_milestone(self, milestone: Milestone, now: Instant) -> None:
+    def record_milestone(self, milestone: Milestone, now: Instant) -> None:
         """Remember that something was done now."""
         ...
 

@@ -16,6 +16,7 @@ from psycopg.errors import Diagnostic
 
 from ostiary_net.observability.log import first_line
 from ostiary_net.postgres.hosts import Hosts
+from ostiary_net.turns.ports import CommitUnconfirmed
 
 _log = structlog.get_logger("ostiary")
 
@@ -51,7 +52,7 @@ class ReasonLog:
             _log.warning("no connection to the database", reason=reason)
 
 
-class Demand:
+class ConnectionDemand:
     """How many threads wait for a connection: no more are made at a time.
 
     The pool replaces whatever broke, wanted or not. Where many are ended at once, making all of them anew
@@ -64,7 +65,7 @@ class Demand:
         self._lock = Lock()
 
     @contextmanager
-    def wait(self) -> Iterator[None]:
+    def waiting(self) -> Iterator[None]:
         """Be one of those that wait."""
         with self._lock:
             self._waiting += 1
@@ -75,7 +76,7 @@ class Demand:
                 self._waiting -= 1
 
     @contextmanager
-    def meet(self) -> Iterator[None]:
+    def connecting(self) -> Iterator[None]:
         """Make a connection meanwhile. Raises `psycopg.OperationalError` where nobody waits for it."""
         with self._lock:
             if self._under_way >= self._waiting:
@@ -99,7 +100,7 @@ class Timelines:
     def is_newest(self, database: int, timeline: int) -> bool:
         return timeline >= self._newest.get(database, 0)
 
-    def note(self, connection: "BoundedConnection") -> None:
+    def require_newest(self, connection: "BoundedConnection") -> None:
         """Raise `psycopg.OperationalError` for a connection to a primary that was replaced."""
         try:
             [[database, timeline]] = connection.execute(_TIMELINE, prepare=False).fetchall()
@@ -114,10 +115,6 @@ class Timelines:
 
 class DatabaseStalled(psycopg.OperationalError):
     """The database gave no answer within the time that it had."""
-
-
-class CommitDoubtful(psycopg.OperationalError):
-    """The database committed, and warned: what it was asked to keep may be lost with this machine."""
 
 
 def password_of(read_password: Callable[[], str | None]) -> dict[str, str]:
@@ -168,12 +165,12 @@ class BoundedConnection(Connection[Any]):
         timelines: Timelines = named.pop("timelines")
         hosts: Hosts = named.pop("hosts")
         prepares: bool | None = named.pop("prepares")
-        demand: Demand = named.pop("demand")
+        demand: ConnectionDemand = named.pop("demand")
         named |= password_of(named.pop("read_password"))
         # Of several hosts it is usual that some let nobody in, as they are standbys.
         reasons_of_one = reasons if len(hosts) == 1 else None
         connect_to_one = partial(cls._connect_to_one, conninfo, named, timelines, prepares, reasons_of_one)
-        with demand.meet():
+        with demand.connecting():
             try:
                 return hosts.connect(connect_to_one, CONNECT_SECONDS)
             except psycopg.Error as error:
@@ -199,17 +196,17 @@ class BoundedConnection(Connection[Any]):
             raise
         try:
             made.made_at = began
-            made.add_notice_handler(made._note_warning)
-            _settle(made, prepares)
+            made.add_notice_handler(made._record_warning)
+            _apply_session_settings(made, prepares)
             if not made.is_pooled:
-                timelines.note(made)
+                timelines.require_newest(made)
         except psycopg.Error:
             made.close()
             raise
         return made
 
-    def commit_surely(self) -> None:
-        """Commit, and raise `CommitDoubtful` unless the database says nothing but that it is done.
+    def commit_confirmed(self) -> None:
+        """Commit, and raise `CommitUnconfirmed` unless the database says nothing but that it is done.
 
         Where a commit waits for standbys that are gone and somebody cancels it, PostgreSQL commits all the
         same and warns that no standby may have it (SQLSTATE 01000).
@@ -217,9 +214,9 @@ class BoundedConnection(Connection[Any]):
         self._warnings = ()
         self.execute("COMMIT")
         if self._warnings:
-            raise CommitDoubtful(self._warnings[0])
+            raise CommitUnconfirmed(self._warnings[0])
 
-    def _note_warning(self, notice: Diagnostic) -> None:
+    def _record_warning(self, notice: Diagnostic) -> None:
         if notice.severity_nonlocalized == "WARNING":
             self._warnings = (*self._warnings, notice.message_primary or "a warning")
 
@@ -228,7 +225,7 @@ _RELIED_ON: Final = {
     "array_nulls": "on",  # rows come as arrays, with NULL in them
     "standard_conforming_strings": "on",
     "bytea_output": "hex",
-    "client_min_messages": "warning",  # a commit that may be lost is told of by one (`commit_surely`)
+    "client_min_messages": "warning",  # a commit that may be lost is told of by one (`commit_confirmed`)
     "lock_timeout": "0",  # whoever waits has a deadline of its own
 }
 """What an administrator may have set otherwise for a role or a database, in the interest of other programs.
@@ -270,7 +267,7 @@ IN_EACH_TRANSACTION: Final = _set_bounds(True)
 be theirs."""
 
 
-def _settle(connection: BoundedConnection, prepares: bool | None) -> None:
+def _apply_session_settings(connection: BoundedConnection, prepares: bool | None) -> None:
     """Set what every connection needs: bounds on waiting, and commits that are on disk when confirmed.
 
     Behind a pooler the process that answers is not the one that the connection was told of. There nothing is

@@ -1,4 +1,4 @@
-"""Connections to the database: a pool that replaces broken ones, as long as somebody asks for them."""
+"""PrimaryConnections to the database: a pool that replaces broken ones, as long as somebody asks for them."""
 
 import math
 import time
@@ -15,8 +15,8 @@ from ostiary_net.observability.log import first_line
 from ostiary_net.postgres.connection import (
     CONNECT_SECONDS,
     BoundedConnection,
+    ConnectionDemand,
     DatabaseStalled,
-    Demand,
     ReasonLog,
     Timelines,
     password_of,
@@ -41,7 +41,7 @@ a standby is of no use: of several hosts the one that can be written to is meant
 these decides itself."""
 
 
-class Connections:
+class PrimaryConnections:
     """As many connections as there are callers at a time, up to a bound; any thread may borrow one."""
 
     def __init__(
@@ -66,9 +66,9 @@ class Connections:
             name: value for name, value in _NOTICING.items() if name not in named
         }
         self._wait_seconds = wait_seconds
-        self._trusted_since = -math.inf
+        self._current_since = -math.inf
         self._timelines = Timelines()
-        self._demand = Demand()
+        self._demand = ConnectionDemand()
         self._pool = ConnectionPool(
             conninfo,
             connection_class=BoundedConnection,
@@ -115,7 +115,7 @@ class Connections:
                 tell_waiting(reason)
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-        with self._demand.wait():
+        with self._demand.waiting():
             self._pool.open(wait=True, timeout=within_seconds)
 
     def give_up_at(self, deadline: float) -> float:
@@ -130,14 +130,14 @@ class Connections:
         has: then it is given up whatever the database is about to do, and raises `DatabaseStalled`.
         """
         until = self.give_up_at(math.inf) if until is None else until
-        with self._demand.wait():
-            connection = self._find_trusted(until)
+        with self._demand.waiting():
+            connection = self._checkout_current(until)
         connection.deadline = until
         try:
             yield connection
         except BaseException as error:
             if isinstance(error, errors.ReadOnlySqlTransaction):
-                self.distrust(connection)
+                self.discard_stale(connection)
             try:
                 connection.rollback()
             except Exception:
@@ -147,16 +147,16 @@ class Connections:
             connection.deadline = math.inf
             if connection.has_stalled:
                 # A machine that is gone without a word would be waited for over each of the others.
-                self.distrust(connection)
+                self.discard_stale(connection)
             # The pool throws away what is broken and looks for a new one in the background.
             self._pool.putconn(connection)
 
-    def distrust(self, connection: Connection[Any]) -> None:
+    def discard_stale(self, connection: Connection[Any]) -> None:
         """Give up a connection that leads to no primary, and all that were made before now."""
-        self._trusted_since = time.monotonic()
+        self._current_since = time.monotonic()
         connection.close()
 
-    def _find_trusted(self, until: float) -> BoundedConnection:
+    def _checkout_current(self, until: float) -> BoundedConnection:
         while True:
             left_seconds = until - time.monotonic()
             if left_seconds <= 0:
@@ -166,7 +166,7 @@ class Connections:
             except PoolTimeout:
                 continue
             is_newest = self._timelines.is_newest(connection.database, connection.timeline)
-            if connection.made_at >= self._trusted_since and is_newest and not connection.closed:
+            if connection.made_at >= self._current_since and is_newest and not connection.closed:
                 return connection
             connection.close()
             self._pool.putconn(connection)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from psycopg import Connection, errors
 
-from ostiary_net.postgres.access import Ask
+from ostiary_net.postgres.record_sql import Ask
 from ostiary_net.sql.migrations import Migration, Opening, SchemaError, find_missing, has_all, read_migrations
 
 _MOST_ATTEMPTS: Final = 50
@@ -40,7 +40,7 @@ _COLLISIONS: Final = (
 
 _ENGINE: Final = "SELECT version(), EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 
-_BOOKS: Final = """
+_VERSION_TABLES: Final = """
     CREATE TABLE IF NOT EXISTS schema_lock (id INTEGER NOT NULL PRIMARY KEY);
     CREATE TABLE IF NOT EXISTS schema_migrations (
         version    BIGINT NOT NULL PRIMARY KEY,
@@ -51,7 +51,7 @@ _BOOKS: Final = """
 """
 
 
-_NAMES_OF_BOOKS: Final = {"schema_lock", "schema_migrations"}
+_VERSION_TABLE_NAMES: Final = {"schema_lock", "schema_migrations"}
 """Both, as other programs keep a `schema_migrations` too."""
 
 # Without what extensions brought along (pg_depend), as pg_stat_statements does.
@@ -103,9 +103,9 @@ def bring_up_to_date(
     steps = known_migrations() if steps is None else steps
     with lend() as connection:
         names = _examine_tables(connection)
-        if not names >= _NAMES_OF_BOOKS:
+        if not names >= _VERSION_TABLE_NAMES:
             find_missing([], steps, opening)
-            _open_books(connection)
+            _create_version_tables(connection)
         attempts = 0
         # Nothing is locked where nothing is missing: that would be a write, which waits for standbys.
         while missing := find_missing(_read_applied_on(connection), steps, opening):
@@ -139,11 +139,11 @@ def _apply_next(connection: Connection[Any], lend: LendConnection, steps: tuple[
         if missing and _CONCURRENT_INDEX.search(missing[0].sql):
             with lend() as builder:
                 _make_index(builder, missing[0])
-            _note(connection, missing[0])
+            _record_applied(connection, missing[0])
             return
         for step in takewhile(lambda step: not _CONCURRENT_INDEX.search(step.sql), missing):
             connection.execute(step.sql.encode())
-            _note(connection, step)
+            _record_applied(connection, step)
 
 
 def _make_index(connection: Connection[Any], step: Migration) -> None:
@@ -166,7 +166,7 @@ def _make_index(connection: Connection[Any], step: Migration) -> None:
         connection.close()
 
 
-def _note(connection: Connection[Any], step: Migration) -> None:
+def _record_applied(connection: Connection[Any], step: Migration) -> None:
     connection.execute(
         "INSERT INTO schema_migrations (version, name, applied_at)"
         " VALUES (%s, %s, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)",
@@ -195,18 +195,18 @@ def _examine_tables(connection: Connection[Any]) -> set[str]:
     Our books are made at one moment, so one search sees all or nothing of what another instance makes.
     """
     names = {str(name) for (name,) in connection.execute(_TABLES).fetchall()}
-    if names and not names >= _NAMES_OF_BOOKS:
+    if names and not names >= _VERSION_TABLE_NAMES:
         raise SchemaError(
             "the database belongs to another program; name one of Ostiary's own, or one that is empty"
         )
     return names
 
 
-def _open_books(connection: Connection[Any]) -> None:
+def _create_version_tables(connection: Connection[Any]) -> None:
     """Make the tables that say which steps were applied, where they are missing."""
     for attempt in range(_MOST_ATTEMPTS):
         try:
-            connection.execute(_BOOKS)
+            connection.execute(_VERSION_TABLES)
         except _COLLISIONS:
             if attempt == _MOST_ATTEMPTS - 1:
                 raise

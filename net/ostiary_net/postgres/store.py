@@ -28,8 +28,8 @@ from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace, net_changes, retry_lost_races
-from ostiary_net.postgres.access import can_hold, fetch, fetch_with_all
-from ostiary_net.postgres.connections import Connections
+from ostiary_net.postgres.connections import PrimaryConnections
+from ostiary_net.postgres.record_sql import can_hold, fetch, fetch_with_all
 from ostiary_net.postgres.schema import (
     bring_up_to_date,
     examine_encoding,
@@ -50,7 +50,7 @@ from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.sql.trail import LAST_NUMBER
-from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
+from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ class PostgreSQLStore(SQLStore):
     # An entry has its number before its turn is committed, and turns overlap. What a turn may take is bounded
     # (`connection`): a statement 15 s, a pause 8 s, a network that is cut 5 s. A minute after it began, it is
     # over either way; a commit that waits for a standby may go on, and is waited for (`count_entries`).
-    _settles_ms = MINUTE_MS
+    _entry_lag_ms = MINUTE_MS
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class PostgreSQLStore(SQLStore):
         self._latest = Instant(0)
         self._latest_lock = threading.Lock()
         self._memory = ServerMemory()
-        self._connections = Connections(
+        self._connections = PrimaryConnections(
             url,
             most=most_connections,
             wait_seconds=wait_seconds,
@@ -171,7 +171,7 @@ class PostgreSQLStore(SQLStore):
         """Decide `events` in order and keep what they change, durably; raising, keep nothing.
 
         Raises `LostRace` when another instance was quicker; then the turn is to be taken again. A database
-        that goes away while it commits raises `CommitUnknown`, and may or may not have kept the turn.
+        that goes away while it commits raises `CommitUnconfirmed`, and may or may not have kept the turn.
         """
         return self.turn_of(lambda: (events, origins), now)
 
@@ -215,7 +215,7 @@ class PostgreSQLStore(SQLStore):
             except (*_LOST, StandbyAwaited):
                 raise
             except psycopg.Error as error:
-                raise CommitUnknown("the database did not say that it was kept") from error
+                raise CommitUnconfirmed("the database did not say that it was kept") from error
             return result
 
         return self._attempt(WRITING, commit, now, self._turn_seconds)
@@ -269,14 +269,14 @@ class PostgreSQLStore(SQLStore):
         until = self._connections.give_up_at(deadline)
         while True:
             with self._connections.lend(until) as connection:
-                to_now = self._note_time if self._keeps_time else lambda _: now
+                to_now = self._advance_time if self._keeps_time else lambda _: now
                 transaction = Transaction(connection, begin, self._fetch_by, to_now, deadline, self._memory)
                 try:
                     return work(transaction)
                 except _LOST as error:
                     raise LostRace("another transaction was quicker") from error
                 except StandbyReached:
-                    self._connections.distrust(connection)
+                    self._connections.discard_stale(connection)
                 except psycopg.OperationalError:
                     if is_last_attempt or not connection.closed:
                         raise
@@ -284,10 +284,10 @@ class PostgreSQLStore(SQLStore):
                 except errors.ReadOnlySqlTransaction:
                     if is_last_attempt:
                         raise
-                    self._connections.distrust(connection)
+                    self._connections.discard_stale(connection)
                     is_last_attempt = True
 
-    def _note_time(self, present: Instant) -> Instant:
+    def _advance_time(self, present: Instant) -> Instant:
         """The time of a transaction, never earlier than that of one before."""
         with self._latest_lock:
             self._latest = max(self._latest, present)

@@ -12,8 +12,8 @@ from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Change
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Record, Table
-from ostiary_net.postgres.access import FetchBy, write
 from ostiary_net.postgres.connection import IN_EACH_TRANSACTION, BoundedConnection, DatabaseStalled
+from ostiary_net.postgres.record_sql import FetchBy, write
 from ostiary_net.sql.columns import Row, SQLValue
 
 WRITING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -25,7 +25,7 @@ _CLOCK: Final = (
     " concat(inet_server_addr(), ' ', inet_server_port())"
 )
 
-_BELIEVED_SECONDS: Final = 2.0
+_PRIMARY_LEASE_SECONDS: Final = 2.0
 """How long a server that answered is the primary: nobody takes over sooner, as a lock has to lapse."""
 _CONFIRM: Final = b"SELECT version FROM schema_migrations WHERE version = 1 FOR KEY SHARE"
 """The least that is written, so that a commit waits for a standby: a lock that keeps nobody waiting."""
@@ -87,7 +87,7 @@ class Transaction:
         """When the database's clock was read, by `time.monotonic`."""
 
     def _is_believed(self, server: str, at: float) -> bool:
-        return at - self._memory.heard_of.get(server, -math.inf) <= _BELIEVED_SECONDS
+        return at - self._memory.heard_of.get(server, -math.inf) <= _PRIMARY_LEASE_SECONDS
 
     @property
     def has_begun(self) -> bool:
@@ -154,7 +154,7 @@ class Transaction:
         self._confirms = False  # as it commits something
 
     def commit(self) -> None:
-        """End it, and keep what was written. Raises `CommitDoubtful`, or what else went wrong; with
+        """End it, and keep what was written. Raises `CommitUnconfirmed`, or what else went wrong; with
         `StandbyAwaited` nothing is kept.
 
         A primary that stood still while another took over goes on as if nothing had been, until
@@ -170,7 +170,7 @@ class Transaction:
         if not self._is_read_only:
             self._require_no_other_waits()
         try:
-            connection.commit_surely()
+            connection.commit_confirmed()
         except DatabaseStalled:
             self._memory.given_up_at = time.monotonic()
             raise

@@ -105,7 +105,7 @@ class SQLStore(ABC):
     """Where the audit trail is searched by session."""
     _tables_of_entries: ClassVar[tuple[str, ...]] = ("audit",)
     """Where entries are erased, the older ones first."""
-    _settles_ms: ClassVar[int] = 0
+    _entry_lag_ms: ClassVar[int] = 0
     """How old an entry is before none with a lower number can come any more."""
 
     def __init__(self, policy: Policy, dialect: Dialect) -> None:
@@ -294,8 +294,10 @@ class SQLStore(ABC):
 
         def read(reading: Reading) -> tuple[int, list[AuditEntry]]:
             counted, entries = summaries.read_uncounted(reading.execute, limit)
-            before = reading.now - self._settles_ms
-            return counted, list(takewhile(lambda entry: entry.at <= before or not self._settles_ms, entries))
+            before = reading.now - self._entry_lag_ms
+            return counted, list(
+                takewhile(lambda entry: entry.at <= before or not self._entry_lag_ms, entries)
+            )
 
         counted, entries = self._find(read, now)
         if not entries:
@@ -314,7 +316,7 @@ class SQLStore(ABC):
 
         def write(execute: Execute, _: Instant) -> None:
             summaries.add(execute, tallies)
-            summaries.keep_refusals(execute, refusals)
+            summaries.add_refusals(execute, refusals)
 
         retry_lost_races(lambda: self._change(write, now))
 
@@ -337,10 +339,10 @@ class SQLStore(ABC):
             now,
         )
 
-    def note_milestone(self, milestone: Milestone, now: Instant) -> None:
+    def record_milestone(self, milestone: Milestone, now: Instant) -> None:
         """Remember that something was done now."""
         retry_lost_races(
-            lambda: self._change(lambda execute, at: summaries.note(execute, milestone, at), now)
+            lambda: self._change(lambda execute, at: summaries.record_milestone(execute, milestone, at), now)
         )
 
     def state(self) -> StoreState:

@@ -47,7 +47,7 @@ _OF_CLIENTS: Final = (
 
 def read_uncounted(execute: Execute, limit: int) -> tuple[int, list[AuditEntry]]:
     """Up to which number entries are counted, and the first ones behind it."""
-    counted = _counted(execute)
+    counted = _read_counted_number(execute)
     rows = execute(
         f"SELECT {', '.join(ENTRIES.columns)} FROM audit WHERE number > ? ORDER BY number LIMIT ?",
         (counted, limit),
@@ -73,7 +73,7 @@ def add(execute: Execute, tallies: Tallies) -> None:
     _insert(execute, "summaries", _COLUMNS, rows, _ADD)
 
 
-def keep_refusals(execute: Execute, refusals: Sequence[Refusal]) -> None:
+def add_refusals(execute: Execute, refusals: Sequence[Refusal]) -> None:
     """Keep the last refusals of each client."""
     _insert(execute, "refusals", _REFUSAL, sorted(refusals), " ON CONFLICT DO NOTHING")
     for client_id in sorted({refusal.client_id for refusal in refusals}):
@@ -117,7 +117,7 @@ def forget(execute: Execute, before: Instant, limit: int) -> int:
     return len(gone) + len(execute("DELETE FROM refusals WHERE at < ? RETURNING at", (before,)))
 
 
-def note(execute: Execute, milestone: Milestone, at: Instant) -> None:
+def record_milestone(execute: Execute, milestone: Milestone, at: Instant) -> None:
     """Remember that something was done."""
     execute(
         "INSERT INTO milestones (name, value) VALUES (?, ?)"
@@ -136,10 +136,10 @@ def read_milestones(execute: Execute) -> dict[Milestone, Instant]:
 def count_uncounted(execute: Execute) -> int:
     """About how many entries are not counted yet."""
     last = execute("SELECT number FROM audit ORDER BY number DESC LIMIT 1", ())
-    return max(0, int(last[0][0]) - _counted(execute)) if last else 0
+    return max(0, int(last[0][0]) - _read_counted_number(execute)) if last else 0
 
 
-def _counted(execute: Execute) -> int:
+def _read_counted_number(execute: Execute) -> int:
     counted = execute("SELECT value FROM milestones WHERE name = ?", (_COUNTED,))
     return int(counted[0][0]) if counted else 0
 

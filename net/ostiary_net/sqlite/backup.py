@@ -13,7 +13,8 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.storage.summaries import Milestone
 from ostiary_net.runtime.files import flush_to_disk
 from ostiary_net.sql.migrations import Opening
-from ostiary_net.sql.summaries import note
+from ostiary_net.sql.paging import Execute
+from ostiary_net.sql.summaries import record_milestone
 from ostiary_net.sqlite.connections import connect
 from ostiary_net.sqlite.file import DatabaseFile, create_file
 from ostiary_net.sqlite.schema import examine
@@ -89,7 +90,7 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
     return _make_copy(backup, database, create_file, finish)
 
 
-def note_backup(source: Path, now: Instant) -> None:
+def record_backup(source: Path, now: Instant) -> None:
     """Write into the database at `source` that a backup was made of it, for whoever looks after the server.
 
     A file of a release that has no place for it, or one that cannot be written, stays as it is: the backup is
@@ -100,7 +101,8 @@ def note_backup(source: Path, now: Instant) -> None:
         try:
             writer.open(lambda connection: None)
             with writer.transaction() as connection:
-                note(lambda text, bound: connection.execute(text, bound).fetchall(), Milestone.BACKED_UP, now)
+                execute: Execute = lambda text, bound: connection.execute(text, bound).fetchall()  # noqa: E731
+                record_milestone(execute, Milestone.BACKED_UP, now)
                 connection.execute("COMMIT")
         finally:
             writer.close()

@@ -31,7 +31,7 @@ def compact(path: Path) -> tuple[int, int]:
             refuse(path)
         lock = WriterLock(path)
         try:
-            if not lock.take_at_once():
+            if not lock.try_acquire():
                 raise CompactError(_in_use(path))
             return _write_anew(path)
         finally:

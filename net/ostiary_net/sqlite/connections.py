@@ -77,14 +77,14 @@ def connect_reader(path: Path) -> apsw.Connection:
     return _connect(path, apsw.SQLITE_OPEN_READONLY, _READER_SETTINGS)
 
 
-def set_patience(connection: apsw.Connection, *, waits: bool) -> None:
+def set_busy_timeout(connection: apsw.Connection, *, waits: bool) -> None:
     """Set whether a connection waits for programs that do not know the writer lock."""
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS if waits else 0)
 
 
 def _connect(path: Path, flags: int, settings: str) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
-    set_patience(connection, waits=True)
+    set_busy_timeout(connection, waits=True)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     # A plan depends on the statement alone. Without this, a join with a table that has partial indexes is

@@ -26,7 +26,6 @@ from ostiary_net.sql.columns import has_utf8
 from ostiary_net.sql.migrations import NO_DATABASE, Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
-from ostiary_net.sqlite.access import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
 from ostiary_net.sqlite.connections import ReaderPool, make_writer
 from ostiary_net.sqlite.file import (
     DatabaseFile,
@@ -36,6 +35,7 @@ from ostiary_net.sqlite.file import (
     refuse_lone_log,
     refuse_unwritable,
 )
+from ostiary_net.sqlite.record_sql import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
 from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current, known_migrations
 from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer
@@ -119,9 +119,9 @@ class SQLiteStore(SQLStore):
         """Wait until nobody else writes, and begin a turn, whose events are named later. In any thread."""
         return BegunTurn(self._writer.begin(), self._writer, self.policy)
 
-    def begin_turn_at_once(self) -> BegunTurn | None:
+    def try_begin_turn(self) -> BegunTurn | None:
         """Begin a turn if nobody has to be waited for; else return None and do nothing."""
-        connection = self._writer.begin_at_once()
+        connection = self._writer.try_begin()
         return None if connection is None else BegunTurn(connection, self._writer, self.policy)
 
     @property

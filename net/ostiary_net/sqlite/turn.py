@@ -19,7 +19,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.storage.store import net_changes
-from ostiary_net.sqlite.access import fetch_with_all, index_pending, keep, write
+from ostiary_net.sqlite.record_sql import fetch_with_all, index_pending, keep, write
 from ostiary_net.sqlite.writer import Writer
 
 

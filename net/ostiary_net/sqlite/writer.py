@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from ostiary_net.runtime.files import create_for_owner_of
-from ostiary_net.sqlite.connections import StoreClosed, connect, connect_writer, set_patience
+from ostiary_net.sqlite.connections import StoreClosed, connect, connect_writer, set_busy_timeout
 from ostiary_net.sqlite.file import DatabaseFile
 from ostiary_net.sqlite.write_ahead import WriteAheadLog
 
@@ -44,7 +44,7 @@ class Writer:
         try:
             if self._closed:
                 raise StoreClosed
-            self._lock.take()
+            self._lock.acquire()
             try:
                 self._file.require_in_place()
                 connection = self._open_connection()
@@ -53,14 +53,14 @@ class Writer:
                 self._version = _version(connection)
             except BaseException:
                 self._roll_back()
-                self._lock.let_go()
+                self._lock.release()
                 raise
         except BaseException:
             self._one_turn_at_a_time.release()
             raise
         return connection
 
-    def begin_at_once(self) -> apsw.Connection | None:
+    def try_begin(self) -> apsw.Connection | None:
         """Begin a transaction if nobody has to be waited for; else return None.
 
         Raises `StoreClosed` and `FileMoved`.
@@ -74,13 +74,13 @@ class Writer:
         try:
             if self._closed:
                 raise StoreClosed
-            if self._connection is not None and self._lock.take_at_once():
+            if self._connection is not None and self._lock.try_acquire():
                 try:
                     begun = self._begin_if_unchanged(self._connection)
                 finally:
                     if begun is None:
                         self._roll_back()
-                        self._lock.let_go()
+                        self._lock.release()
         finally:
             if begun is None:
                 self._one_turn_at_a_time.release()
@@ -88,13 +88,13 @@ class Writer:
 
     def _begin_if_unchanged(self, connection: apsw.Connection) -> apsw.Connection | None:
         self._file.require_in_place()
-        set_patience(connection, waits=False)
+        set_busy_timeout(connection, waits=False)
         try:
             connection.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
             return None
         finally:
-            set_patience(connection, waits=True)
+            set_busy_timeout(connection, waits=True)
         self._file.require_log_in_place()
         return connection if _version(connection) == self._version else None
 
@@ -116,7 +116,7 @@ class Writer:
                 with suppress(apsw.Error):  # what was committed is kept, whatever becomes of the log
                     self.log.measure(self._connection)
         finally:
-            self._lock.let_go()
+            self._lock.release()
             self._one_turn_at_a_time.release()
 
     def checkpoint(self) -> None:
@@ -129,11 +129,11 @@ class Writer:
         with self._one_turn_at_a_time:
             if self._closed:
                 raise StoreClosed
-            self._lock.take()
+            self._lock.acquire()
             try:
                 yield
             finally:
-                self._lock.let_go()
+                self._lock.release()
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
@@ -195,11 +195,11 @@ class WriterLock:
             create_for_owner_of(database, path)
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Wait for the lock."""
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
-    def take_at_once(self) -> bool:
+    def try_acquire(self) -> bool:
         """Take the lock if nobody has it; False where somebody does."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -207,7 +207,7 @@ class WriterLock:
             return False
         return True
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Let go of the lock, and wake whoever waits for it."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
 

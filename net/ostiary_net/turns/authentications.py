@@ -18,7 +18,7 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import is_authenticated
-from ostiary_net.turns.refusals import STRANGER
+from ostiary_net.turns.refusals import UNKNOWN_CLIENT
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
 
@@ -44,7 +44,7 @@ class Authentications:
         self._uses: dict[tuple[str, Digest], Instant] = {}
         self._wrong: dict[str, tuple[int, Instant]] = {}
 
-    def note(self, event: OperationEvent, decision: Decision, now: Instant) -> None:
+    def record(self, event: OperationEvent, decision: Decision, now: Instant) -> None:
         """Remember whether the secret of a request was right; once for each decision."""
         if isinstance(event, ProfileRequested):
             return
@@ -52,7 +52,7 @@ class Authentications:
         if is_authenticated(reply):
             self._uses[credentials.client_id, credentials.secret.digest] = now
         elif isinstance(reply, Refused):
-            client_id = credentials.client_id if reply.why is Why.CLIENT_SECRET_WRONG else STRANGER
+            client_id = credentials.client_id if reply.why is Why.CLIENT_SECRET_WRONG else UNKNOWN_CLIENT
             times, _ = self._wrong.get(client_id, (0, now))
             self._wrong[client_id] = times + 1, now
 
@@ -63,7 +63,7 @@ class Authentications:
         """
         uses, self._uses = self._uses, {}
         wrong, self._wrong = self._wrong, {}
-        wrong.pop(STRANGER, None)
+        wrong.pop(UNKNOWN_CLIENT, None)
         return [
             *(
                 ClientSecretUsed(client_id=client_id, digest=digest, used_at=used_at)
@@ -76,7 +76,7 @@ class Authentications:
         ]
 
 
-async def keep_uses(authentications: Authentications, turns: Turns, every_seconds: float) -> None:
+async def flush_uses_forever(authentications: Authentications, turns: Turns, every_seconds: float) -> None:
     """Write down for ever, every so many seconds, what `authentications` remembers.
 
     What fails is lost: the next use tells more.
@@ -84,12 +84,12 @@ async def keep_uses(authentications: Authentications, turns: Turns, every_second
     while True:
         await trio.sleep(every_seconds)
         try:
-            await keep_uses_once(authentications, turns)
+            await flush_uses(authentications, turns)
         except TurnFailed as failure:
             _log.error("uses of secrets not kept", cause=type(failure.__cause__ or failure).__name__)
 
 
-async def keep_uses_once(authentications: Authentications, turns: Turns) -> None:
+async def flush_uses(authentications: Authentications, turns: Turns) -> None:
     """Write down what `authentications` remembers, some events at a time. Raises `TurnFailed`."""
     events = authentications.take_events()
     for start in range(0, len(events), _AT_ONCE):

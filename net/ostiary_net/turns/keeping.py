@@ -10,7 +10,7 @@ from typing import Final, Protocol, runtime_checkable
 import trio
 
 from ostiary_core.model.decision import Decision
-from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
+from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.turn_taking import TakeTurn
 
 _REMEMBERED_SECONDS: Final = 30.0
@@ -44,7 +44,7 @@ class Keeping:
             try:
                 decisions = await take_turn(choose_events)
             except Exception as error:
-                self._note_failure(error)
+                self._record_failure(error)
                 raise
             if any(decision.changes or decision.facts for decision in decisions):
                 self._failed_at = -math.inf
@@ -57,8 +57,8 @@ class Keeping:
         if trio.current_time() < self._failed_at + _REMEMBERED_SECONDS:
             raise NothingKept
 
-    def _note_failure(self, error: Exception) -> None:
-        cause = error.__cause__ if isinstance(error, CommitUnknown) else error
+    def _record_failure(self, error: Exception) -> None:
+        cause = error.__cause__ if isinstance(error, CommitUnconfirmed) else error
         if not isinstance(self._store, BlamedStore) or not isinstance(cause, Exception):
             return
         if self._store.is_broken_by(cause):

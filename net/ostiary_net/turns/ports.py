@@ -17,18 +17,18 @@ somebody still waits for: so it is asked when the turn has begun, and before eac
 46)."""
 
 
-class CommitUnknown(RuntimeError):
+class CommitUnconfirmed(RuntimeError):
     """Nobody can know whether a turn was kept: the store was asked to commit and gave no answer.
 
     The cause is chained.
     """
 
 
-class AskedStore(ListingStore, SummaryStore, Protocol):
+class ListStore(ListingStore, SummaryStore, Protocol):
     """What can be looked up in a store beside all turns: lists and summaries."""
 
 
-class ReadingStore(Store, AskedStore, Protocol):
+class ReadingStore(Store, ListStore, Protocol):
     """A store that decides read-only events, and can be looked up in, beside the turns that write."""
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
@@ -46,7 +46,7 @@ class ChoosingStore(ReadingStore, Protocol):
     def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
         """Decide the events that are chosen once the turn has begun; no decisions for no events.
 
-        Raises what `turn` raises, and `CommitUnknown`.
+        Raises what `turn` raises, and `CommitUnconfirmed`.
         """
         ...
 
@@ -94,7 +94,7 @@ class InPlaceStore(ReadingStore, Protocol):
         """Wait until nobody else writes, and begin a turn; in any thread."""
         ...
 
-    def begin_turn_at_once(self) -> BegunTurn | None:
+    def try_begin_turn(self) -> BegunTurn | None:
         """Begin a turn if nobody has to be waited for; else return None and do nothing."""
         ...
 

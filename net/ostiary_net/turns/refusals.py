@@ -69,7 +69,7 @@ _OF_NOBODY_KNOWN: Final = frozenset(
 )
 """Why the token service refuses a client that may not be there."""
 
-STRANGER: Final = "\0"
+UNKNOWN_CLIENT: Final = "\0"
 """In the place of a client that may not be there, which takes the same time; never written down."""
 
 
@@ -80,7 +80,7 @@ class Refusals:
         self._tallies: dict[SummaryKey, Tally] = {}
         self._last: dict[str, list[Refusal]] = {}
 
-    def note(self, event: Event, why: Why, now: Instant, trace_id: str) -> None:
+    def record(self, event: Event, why: Why, now: Instant, trace_id: str) -> None:
         """Count a refusal of what third parties ask for; any other is left alone."""
         if isinstance(event, _AUTHORIZATIONS):
             if why in _OF_THE_PERSON:
@@ -89,7 +89,7 @@ class Refusals:
         elif isinstance(event, ProfileRequested):
             client_id = None
         elif isinstance(event, TokenServiceEvent):
-            client_id = STRANGER if why in _OF_NOBODY_KNOWN else event.credentials.client_id
+            client_id = UNKNOWN_CLIENT if why in _OF_NOBODY_KNOWN else event.credentials.client_id
         else:
             return
         count_refusal(self._tallies, now, why, client_id)
@@ -98,7 +98,7 @@ class Refusals:
             last.append(Refusal(client_id, now, trace_id, _OPERATIONS.get(type(event), _AUTHORIZE), why))
             del last[:-REFUSALS_KEPT]
 
-    def note_limited(self, now: Instant) -> None:
+    def count_limited(self, now: Instant) -> None:
         """Count a request over a limit."""
         count_refusal(self._tallies, now, Why.TOO_MANY_REQUESTS, None)
 
@@ -106,23 +106,21 @@ class Refusals:
         """Take what is to be written down; each is given once."""
         tallies, self._tallies = self._tallies, {}
         last, self._last = self._last, {}
-        last.pop(STRANGER, None)
-        known = {key: tally for key, tally in tallies.items() if key.client_id != STRANGER}
+        last.pop(UNKNOWN_CLIENT, None)
+        known = {key: tally for key, tally in tallies.items() if key.client_id != UNKNOWN_CLIENT}
         return known, [refusal for refusals in last.values() for refusal in refusals]
 
 
-async def keep_refusals(
+async def flush_refusals_forever(
     refusals: Refusals, store: SummaryStore, clock: Clock, every_seconds: float, run_sync: RunSync
 ) -> None:
     """Write refusals down for ever, every so many seconds. What fails is lost."""
     while True:
         await trio.sleep(every_seconds)
-        await keep_refusals_once(refusals, store, clock, run_sync)
+        await flush_refusals(refusals, store, clock, run_sync)
 
 
-async def keep_refusals_once(
-    refusals: Refusals, store: SummaryStore, clock: Clock, run_sync: RunSync
-) -> None:
+async def flush_refusals(refusals: Refusals, store: SummaryStore, clock: Clock, run_sync: RunSync) -> None:
     """Write down what was refused since the last time; a failure is logged."""
     tallies, last = refusals.take()
     if not tallies:

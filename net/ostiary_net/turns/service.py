@@ -28,7 +28,7 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import Pauses
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.authentications import Authentications
-from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.ports import CommitUnconfirmed
 from ostiary_net.turns.refusals import Refusals
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Question, Turns
@@ -76,7 +76,7 @@ class Service:
         now = self.clock.now()
         return arrival_at(now) if self.pauses is None else self.pauses.arrival(now, self.clock.monotonic())
 
-    def seconds_to_wait(self, operation: Operation, source: str) -> int:
+    def admit(self, operation: Operation, source: str) -> int:
         """Count a request against the limit of its source; 0 while the source is within it."""
         seconds = self.endpoint.rate_windows.admit(operation, source, self.clock.monotonic())
         if seconds:
@@ -91,22 +91,22 @@ class Service:
         try:
             decision = await self.turns.decide(event, origin)
         except TurnFailed as failure:
-            self._note_failure(event, origin, failure)
+            self._record_failure(event, origin, failure)
             raise
-        self._note_decision(event, origin, decision)
+        self._record_decision(event, origin, decision)
         return decision
 
-    def _note_decision(self, event: Event, origin: Origin, decision: Decision) -> None:
+    def _record_decision(self, event: Event, origin: Origin, decision: Decision) -> None:
         try:
             self.metrics.count_decision(event, decision, self.clock.now)
             if isinstance(decision.reply, Refused):
-                self.refusals.note(event, decision.reply.why, self.clock.now(), origin.trace_id)
+                self.refusals.record(event, decision.reply.why, self.clock.now(), origin.trace_id)
             if self.tracing is not None:
                 self.tracing.note_outcome(origin, event, decision)
         except Exception as error:
             note_fault(error)
 
-    def _note_failure(self, event: Event, origin: Origin, failure: TurnFailed) -> None:
+    def _record_failure(self, event: Event, origin: Origin, failure: TurnFailed) -> None:
         observe(self.metrics.count_failure, event)
         if self.tracing is not None:
             observe(self.tracing.note_outcome, origin, event, None)
@@ -114,13 +114,13 @@ class Service:
 
     async def look(self, question: Question[T], origin: Origin) -> T:
         """Answer a question from the store's lists. Raises `TurnFailed`, after logging it."""
-        return await self._note_if_failed(self.turns.look(question), origin, "a list")
+        return await self._log_if_failed(self.turns.look(question), origin, "a list")
 
     async def look_through(self, question: Question[T], origin: Origin) -> T:
         """Answer a question that reads whole lists. Raises `TurnFailed`, after logging it."""
-        return await self._note_if_failed(self.turns.look_through(question), origin, "a whole list")
+        return await self._log_if_failed(self.turns.look_through(question), origin, "a whole list")
 
-    async def _note_if_failed(self, answer: Awaitable[T], origin: Origin, asked: str) -> T:
+    async def _log_if_failed(self, answer: Awaitable[T], origin: Origin, asked: str) -> T:
         try:
             return await answer
         except TurnFailed as failure:
@@ -153,28 +153,28 @@ class Service:
             arrival=None if self.pauses is None else self.pauses.arrival(now, monotonic),
         )
         if isinstance(pending, Answer):
-            self._note_refusal(request, pending, trace_id)
+            self._log_refusal(request, pending, trace_id)
         return pending
 
-    def _note_refusal(self, request: Request, answer: Answer, trace_id: str) -> None:
+    def _log_refusal(self, request: Request, answer: Answer, trace_id: str) -> None:
         """Log a refusal that needs no turn, so that the log knows the trace id in its answer ("Errors")."""
         operation = PATHS.get(request.path)
         if operation is None:
             log_refusal(Why.NOT_SIGNED_IN, trace_id, request.source)
         elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
             self.metrics.count_rate_limited(operation)
-            self.refusals.note_limited(self.clock.now())
+            self.refusals.count_limited(self.clock.now())
             log_refusal(Why.TOO_MANY_REQUESTS, trace_id, request.source)
 
     def finish(self, pending: PendingRequest, decision: Decision) -> Answer:
         """The answer to a request whose decision is kept; notes whether its client secret was right."""
-        self._note_decision(pending.event, pending.origin, decision)
-        self.authentications.note(pending.event, decision, pending.arrival.latest)
+        self._record_decision(pending.event, pending.origin, decision)
+        self.authentications.record(pending.event, decision, pending.arrival.latest)
         return pending.answer(decision)
 
     def fail(self, pending: PendingRequest, failure: TurnFailed) -> Answer:
         """The answer to a request whose turn could not be taken; the log then holds the trace id."""
-        self._note_failure(pending.event, pending.origin, failure)
+        self._record_failure(pending.event, pending.origin, failure)
         return pending.failure()
 
 
@@ -182,7 +182,7 @@ def _log_failure(what: str, failure: TurnFailed, origin: Origin, asked: str) -> 
     """Log what could not be done, under the trace id that the client is given."""
     cause = failure.__cause__ or failure
     unknown = {}
-    if isinstance(cause, CommitUnknown):
+    if isinstance(cause, CommitUnconfirmed):
         unknown, cause = {"kept": "unknown"}, cause.__cause__ or cause
     _log.error(
         what,

@@ -21,7 +21,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_net.observability.log import RequestLog, observe
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import HasLeft
-from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.ports import CommitUnconfirmed
 from ostiary_net.turns.turn_taking import TakeTurn
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
@@ -34,7 +34,7 @@ LONGEST_WAIT_SECONDS: Final = 9.0
 """From when an event came until its caller is told that nobody knows what becomes of it: a request is
 answered within 10 s."""
 
-_BELIEVED_SECONDS: Final = 1.0
+_HALF_CLOSE_GRACE_SECONDS: Final = 1.0
 """A client may close its side as soon as it has sent its request, and still wait. One that has done so, and
 was not answered for longer than this, is taken to have gone."""
 
@@ -76,7 +76,7 @@ class QueuedEvent:
         self.since = since = trio.current_time()
         self._resolve: Resolve | None = resolve
         self._has_left = has_left
-        self._asks_after = since - 1.0 if may_be_stale else since + _BELIEVED_SECONDS
+        self._asks_after = since - 1.0 if may_be_stale else since + _HALF_CLOSE_GRACE_SECONDS
         """Until then the sender is not asked after."""
 
     @property
@@ -134,10 +134,10 @@ class TurnQueue:
         self._batch: list[QueuedEvent] = []
         self._left_out: list[QueuedEvent] = []
         self._has_chosen = False
-        self._suspects = 0
+        self._retry_alone_left = 0
         """How many of the next events were in a turn that failed, and are taken each alone."""
-        self._suspected_until = 0.0
-        self._suspicion: Exception | None = None
+        self._retry_alone_until = 0.0
+        self._batch_error: Exception | None = None
         self._clock = trio.lowlevel.current_clock()
         self._closed = False
 
@@ -208,7 +208,7 @@ class TurnQueue:
         batch = self._batch
         if not self._has_chosen:
             self._has_chosen = True
-            most_events = 1 if self._suspects else self._most_events
+            most_events = 1 if self._retry_alone_left else self._most_events
             while self._waiting and len(batch) < most_events:
                 batch.append(self._waiting.popleft())
         now = self._clock.current_time()
@@ -220,11 +220,11 @@ class TurnQueue:
 
     async def _take_next_turn(self) -> None:
         """Take one turn with the events that wait."""
-        if self._suspects and self._clock.current_time() > self._suspected_until:
-            self._give_up([self._waiting.popleft() for _ in range(self._suspects)], self._suspicion)
-            self._suspects = 0
+        if self._retry_alone_left and self._clock.current_time() > self._retry_alone_until:
+            self._give_up([self._waiting.popleft() for _ in range(self._retry_alone_left)], self._batch_error)
+            self._retry_alone_left = 0
             return
-        is_alone = self._suspects > 0
+        is_alone = self._retry_alone_left > 0
         began, began_at = time.perf_counter(), self._clock.current_time()
         self._batch, self._left_out, self._has_chosen = [], [], False
         try:
@@ -237,7 +237,7 @@ class TurnQueue:
             if decisions:
                 self._answer(decisions, time.perf_counter() - began)
         if is_alone:
-            self._suspects -= 1
+            self._retry_alone_left -= 1
         self._give_up(self._left_out)
         self._batch = []
 
@@ -247,11 +247,11 @@ class TurnQueue:
         Not where the turn may be kept all the same, nor where the store made it wait.
         """
         until = began_at + _ALONE_SECONDS
-        if len(self._batch) < 2 or isinstance(cause, CommitUnknown) or self._clock.current_time() > until:
+        if len(self._batch) < 2 or isinstance(cause, CommitUnconfirmed) or self._clock.current_time() > until:
             self._give_up(self._batch, cause)
             return
         self._waiting.extendleft(reversed(self._batch))
-        self._suspects, self._suspected_until, self._suspicion = len(self._batch), until, cause
+        self._retry_alone_left, self._retry_alone_until, self._batch_error = len(self._batch), until, cause
 
     def _answer(self, decisions: Sequence[Decision], seconds: float) -> None:
         """Count a kept turn, log it, and then answer its callers, whatever the observers do."""

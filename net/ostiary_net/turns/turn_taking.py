@@ -13,7 +13,7 @@ import trio
 from ostiary_core.model.decision import Decision
 from ostiary_net.observability.log import observe
 from ostiary_net.runtime.system import Clock, RunSync
-from ostiary_net.turns.ports import ChooseEvents, CommitUnknown, InPlaceStore
+from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed, InPlaceStore
 
 _log = structlog.get_logger("ostiary")
 
@@ -23,10 +23,10 @@ again at once."""
 
 TakeTurn = Callable[[ChooseEvents], Awaitable[list[Decision]]]
 """Gives the decisions of the events that were chosen last, which are kept; none for no events. Raising, it
-kept nothing, unless it raises `CommitUnknown`."""
+kept nothing, unless it raises `CommitUnconfirmed`."""
 
 
-def take_whole_turns(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> TakeTurn:
+def run_turns_in_thread(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> TakeTurn:
     """A function that takes each turn from beginning to end in a thread, by calling `take`."""
     limiter = trio.CapacityLimiter(1)
 
@@ -39,7 +39,7 @@ def take_whole_turns(take: Callable[[ChooseEvents], list[Decision]], run_sync: R
     return take_turn
 
 
-def take_turns_at_once(take: Callable[[ChooseEvents], list[Decision]]) -> TakeTurn:
+def run_turns_inline(take: Callable[[ChooseEvents], list[Decision]]) -> TakeTurn:
     """A function that takes each turn by calling `take`, which waits for nobody."""
 
     async def take_turn(choose_events: ChooseEvents) -> list[Decision]:
@@ -48,17 +48,17 @@ def take_turns_at_once(take: Callable[[ChooseEvents], list[Decision]]) -> TakeTu
     return take_turn
 
 
-def take_turns_in_steps(
-    store: InPlaceStore, clock: Clock, run_sync: RunSync, note_commit: Callable[[], None]
+def run_turns_in_steps(
+    store: InPlaceStore, clock: Clock, run_sync: RunSync, after_commit: Callable[[], None]
 ) -> TakeTurn:
     """A function that takes turns in the event loop; a thread waits for other writers and the disk.
 
-    Whoever comes while others are waited for is part of the turn. `note_commit` is called after each commit.
+    Whoever comes while others are waited for is part of the turn. `after_commit` is called after each commit.
     """
     limiter = trio.CapacityLimiter(1)
 
     async def take_turn(choose_events: ChooseEvents) -> list[Decision]:
-        begun = store.begin_turn_at_once()
+        begun = store.try_begin_turn()
         if begun is None:
             begun = await run_sync(store.begin_turn, limiter=limiter)
         try:
@@ -73,8 +73,8 @@ def take_turns_in_steps(
                 try:
                     await run_sync(turn.commit, limiter=limiter)
                 except Exception as error:
-                    raise CommitUnknown("the disk did not say that it was kept") from error
-                observe(note_commit)
+                    raise CommitUnconfirmed("the disk did not say that it was kept") from error
+                observe(after_commit)
         finally:
             turn.abandon()
         return turn.decisions
@@ -91,7 +91,7 @@ class Checkpointing:
         self._limiter = trio.CapacityLimiter(1)
         self._is_due = trio.Event()
 
-    def note_commit(self) -> None:
+    def schedule_if_due(self) -> None:
         """Look after a turn whether it is time for a checkpoint."""
         if self._store.needs_checkpoint:
             self._is_due.set()

@@ -23,13 +23,13 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import HAS_LEFT
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.keeping import Keeping
-from ostiary_net.turns.ports import AskedStore, ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
+from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ListStore, ReadingStore
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed, TurnQueue, make_failure
 from ostiary_net.turns.turn_taking import (
     Checkpointing,
-    take_turns_at_once,
-    take_turns_in_steps,
-    take_whole_turns,
+    run_turns_in_steps,
+    run_turns_in_thread,
+    run_turns_inline,
 )
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
@@ -46,7 +46,7 @@ _MOST_LOOKERS: Final = 2
 T = TypeVar("T")
 
 
-Question = Callable[[AskedStore, Instant], T]
+Question = Callable[[ListStore, Instant], T]
 """Something to be found in a store's lists or summaries at an instant."""
 
 
@@ -69,15 +69,15 @@ class Turns:
         self.keeping = Keeping(store)
         self._beside: list[Callable[[], Awaitable[object]]] = []
         if in_place is None:
-            take_turn = self.keeping.watch(take_whole_turns(decide, run_sync))
+            take_turn = self.keeping.watch(run_turns_in_thread(decide, run_sync))
             self._writing = make_queue("write", take_turn, MOST_EVENTS_A_TURN)
-            self._reading = make_queue("read", take_whole_turns(read, run_sync), MOST_EVENTS_A_TURN)
+            self._reading = make_queue("read", run_turns_in_thread(read, run_sync), MOST_EVENTS_A_TURN)
         else:
             checkpointing = Checkpointing(in_place, run_sync)
             self._beside.append(checkpointing.run)
-            in_steps = take_turns_in_steps(in_place, clock, run_sync, checkpointing.note_commit)
+            in_steps = run_turns_in_steps(in_place, clock, run_sync, checkpointing.schedule_if_due)
             self._writing = make_queue("write", self.keeping.watch(in_steps), _MOST_WRITTEN_IN_PLACE)
-            self._reading = make_queue("read", take_turns_at_once(read), _MOST_READ_IN_PLACE)
+            self._reading = make_queue("read", run_turns_inline(read), _MOST_READ_IN_PLACE)
         self._store = store
         self._clock = clock
         self._run_sync = run_sync

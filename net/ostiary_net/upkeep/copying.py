@@ -13,8 +13,8 @@ from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sql.columns import ENTRIES, TABLES
 from ostiary_net.sql.migrations import Opening
 from ostiary_net.sql.store import ALL_ENTRIES, ALL_RECORDS
-from ostiary_net.sqlite.access import LAYOUTS
 from ostiary_net.sqlite.connections import connect_reader
+from ostiary_net.sqlite.record_sql import LAYOUTS
 from ostiary_net.sqlite.schema import examine
 
 T = TypeVar("T")

@@ -97,7 +97,7 @@ class PurgeableStore(SweepableStore, Protocol):
         """Take or keep the lease `name` for so many seconds; False where another holder has it."""
         ...
 
-    def note_milestone(self, milestone: Milestone, now: Instant) -> None:
+    def record_milestone(self, milestone: Milestone, now: Instant) -> None:
         """Remember that something was done now."""
         ...
 
@@ -175,7 +175,7 @@ class Purge:
             if trio.current_time() >= half:
                 break
         if not batches:  # a sweeper that falls behind does not say that it is through
-            done = partial(self.store.note_milestone, Milestone.SWEPT, self.clock.now())
+            done = partial(self.store.record_milestone, Milestone.SWEPT, self.clock.now())
             await self.run_sync(done, limiter=self._limiter)
         cleared[Expirable.TOKENS.value] = await self._purge_tokens(until, share_of_tokens)
         return cleared

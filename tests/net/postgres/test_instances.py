@@ -18,7 +18,7 @@ from ostiary_core.events import Event, IntrospectionRequested, Operator, UserFor
 from ostiary_core.model.records import Table, User
 from ostiary_core.model.reply import TokenActive, UserKnown
 from ostiary_net.postgres import PostgreSQLStore
-from ostiary_net.postgres.access import fetch_with_all
+from ostiary_net.postgres.record_sql import fetch_with_all
 from tests.core import asks
 from tests.core.story import START
 from tests.net.postgres.wire import Wire
@@ -53,7 +53,7 @@ def test_each_connection_is_made_with_the_password_of_its_time(address: str) -> 
         for password in ("first", "second"):
             with store._connections.lend() as connection:
                 assert connection.info.password == password
-                store._connections.distrust(connection)
+                store._connections.discard_stale(connection)
 
 
 # --- who was first

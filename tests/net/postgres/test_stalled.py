@@ -23,7 +23,7 @@ from ostiary_core.model.reply import Refused, TokensIssued, UserKnown
 from ostiary_net.postgres import PostgreSQLStore, hosts
 from ostiary_net.postgres.connection import DatabaseStalled
 from ostiary_net.postgres.transaction import StandbyAwaited
-from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.ports import CommitUnconfirmed
 from tests.core import asks
 from tests.core.story import START, given
 from tests.net.postgres.cluster import Cluster
@@ -82,7 +82,7 @@ def test_nobody_can_know_whether_a_commit_without_an_answer_was_kept(
 
     with PostgreSQLStore(cluster.address, turn_seconds=SHORTLY) as store:
         monkeypatch.setattr(psycopg.Connection, "execute", execute_frozen)
-        with pytest.raises(CommitUnknown):
+        with pytest.raises(CommitUnconfirmed):
             store.turn([registered("perhaps")], START)
 
 
@@ -181,13 +181,13 @@ def test_a_commit_that_no_standby_has_is_not_waited_for_longer_than_a_turn(
 ) -> None:
     """Who only reads goes on, of a server that was heard of, and sees nothing that may be lost with it. One
     commit waits on; no other is begun beside it, until a standby has it."""
-    monkeypatch.setattr("ostiary_net.postgres.transaction._BELIEVED_SECONDS", math.inf)
+    monkeypatch.setattr("ostiary_net.postgres.transaction._PRIMARY_LEASE_SECONDS", math.inf)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     with (
         PostgreSQLStore(lone_primary.address, turn_seconds=1) as store,
         psycopg.connect(lone_primary.address, autocommit=True) as operator,
     ):
-        with pytest.raises(CommitUnknown):
+        with pytest.raises(CommitUnconfirmed):
             store.turn([registered("lonely")], START)
         assert store.session_history("0" * 32) is None
         for _ in range(3):
@@ -214,7 +214,7 @@ def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_known_to_be_kept(
         turn = thread.submit(store.turn, [registered("cancelled")], START)
         while not turn.done():
             operator.execute(cancel)
-        with pytest.raises(CommitUnknown):
+        with pytest.raises(CommitUnconfirmed):
             turn.result()
 
 

@@ -147,7 +147,7 @@ def use_all(store: PostgreSQLStore) -> None:
         store.summaries(START, START, of_clients=of_clients)
     store.last_refusals("app")
     store.forget_summaries(START, 0, 10)
-    store.note_milestone(Milestone.SWEPT, START)
+    store.record_milestone(Milestone.SWEPT, START)
     store.state()
     store.forget_entries(START, 0, 10)
     store.fetch(Table.CLIENT, ["app"])

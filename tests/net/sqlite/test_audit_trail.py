@@ -14,13 +14,13 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import AUDIT, Listing, Range, Sort
 from ostiary_net.sql import paging
-from ostiary_net.sqlite import SQLiteStore, access
-from ostiary_net.sqlite.access import PARTS, index_pending, keep
+from ostiary_net.sqlite import SQLiteStore, record_sql
+from ostiary_net.sqlite.record_sql import PARTS, index_pending, keep
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from tests.core import asks
 from tests.core.story import START
 from tests.net.sqlite.disk import Disk
-from tests.net.store.stores import FILED_AT_ONCE
+from tests.net.store.stores import PENDING_ENTRIES_MAX
 
 ENTRY = AuditEntry(
     at=START,
@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def _a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "FILED_AT_ONCE", FILED_AT_ONCE)
+    monkeypatch.setattr(record_sql, "PENDING_ENTRIES_MAX", PENDING_ENTRIES_MAX)
 
 
 @pytest.fixture
@@ -91,11 +91,11 @@ def test_a_turn_files_all_there_is_whenever_there_are_enough(store: SQLiteStore)
 
 @pytest.mark.usefixtures("_a_few_at_once")
 def test_a_turn_that_is_not_committed_files_nothing(store: SQLiteStore) -> None:
-    store.turn([asks.user(f"user{number}") for number in range(FILED_AT_ONCE - 1)], START)
+    store.turn([asks.user(f"user{number}") for number in range(PENDING_ENTRIES_MAX - 1)], START)
     store.begin_turn().open([asks.user("late")], START).abandon()
-    assert parts(store) == [0, FILED_AT_ONCE - 1]
+    assert parts(store) == [0, PENDING_ENTRIES_MAX - 1]
     store.turn([asks.user("late")], START)
-    assert parts(store) == [FILED_AT_ONCE, 0]
+    assert parts(store) == [PENDING_ENTRIES_MAX, 0]
 
 
 @pytest.mark.usefixtures("_a_few_at_once")
@@ -103,7 +103,7 @@ def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
     with SQLiteStore(path) as one, SQLiteStore(path) as other:
         for number in range(20):
             (one if number % 3 else other).turn([asks.user(f"user{number}")], START)
-            assert parts(one)[1] < FILED_AT_ONCE
+            assert parts(one)[1] < PENDING_ENTRIES_MAX
         assert numbers(one) == numbers(other) == list(range(1, 21))
 
 
@@ -111,7 +111,7 @@ def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
 @pytest.mark.parametrize("operation", range(1, 12, 3))
 def test_a_disk_that_fails_while_entries_are_filed_loses_none(path: Path, operation: int) -> None:
     with Disk() as disk, SQLiteStore(path) as store:
-        store.turn([asks.user(f"user{number}") for number in range(FILED_AT_ONCE - 1)], START)
+        store.turn([asks.user(f"user{number}") for number in range(PENDING_ENTRIES_MAX - 1)], START)
         before = store.audit()
         disk.fail_after(operation)
         with pytest.raises(apsw.Error):
@@ -119,7 +119,7 @@ def test_a_disk_that_fails_while_entries_are_filed_loses_none(path: Path, operat
         disk.fail_after(None)
         assert store.audit() == before
         store.turn([asks.user("late")], START)
-        assert parts(store) == [FILED_AT_ONCE, 0]
+        assert parts(store) == [PENDING_ENTRIES_MAX, 0]
 
 
 def test_a_number_is_never_given_twice(store: SQLiteStore) -> None:

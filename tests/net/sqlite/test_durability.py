@@ -16,7 +16,7 @@ from ostiary_core.events import Event
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES, Record, User
-from ostiary_net.sqlite import SQLiteStore, access
+from ostiary_net.sqlite import SQLiteStore, record_sql
 from tests.core import asks
 from tests.core.story import START
 from tests.net.rooms import usernames
@@ -122,11 +122,11 @@ class StatementFailed(Exception):
 
 def in_steps(store: SQLiteStore, events: Sequence[Event], now: Instant) -> None:
     # Where the connection was given up, waiting makes it again.
-    begun = store.begin_turn_at_once() or store.begin_turn()
+    begun = store.try_begin_turn() or store.begin_turn()
     begun.open(events, now).commit()
 
 
-@pytest.mark.parametrize("filed_at_once", [access.FILED_AT_ONCE, 1], ids=["kept", "and filed"])
+@pytest.mark.parametrize("pending_max", [record_sql.PENDING_ENTRIES_MAX, 1], ids=["kept", "and filed"])
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "also while rolling back"])
 @pytest.mark.parametrize("take", [SQLiteStore.turn, in_steps], ids=["in one", "in steps"])
 def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
@@ -134,9 +134,9 @@ def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
     take: Callable[..., object],
     for_good: bool,
-    filed_at_once: int,
+    pending_max: int,
 ) -> None:
-    monkeypatch.setattr(access, "FILED_AT_ONCE", filed_at_once)
+    monkeypatch.setattr(record_sql, "PENDING_ENTRIES_MAX", pending_max)
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         largest = max(a_life(), key=lambda wave: len(wave.events))
         for wave in takewhile(lambda wave: wave is not largest, a_life()):

@@ -30,8 +30,8 @@ from ostiary_core.model.secret import digest_of
 from ostiary_net.sql.columns import TABLES, row_codec
 from ostiary_net.sql.migrations import Migration
 from ostiary_net.sqlite import SchemaError, SQLiteStore
-from ostiary_net.sqlite.access import PARTS
 from ostiary_net.sqlite.file import FileMoved
+from ostiary_net.sqlite.record_sql import PARTS
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS
 from tests.core import asks, story
@@ -93,7 +93,7 @@ def test_a_closed_store_says_so_and_closing_again_is_nothing(path: Path) -> None
     store.close()
     store.close()
     turn, read = partial(store.turn, [asks.user()], START), partial(store.records, Table.USER)
-    for asked in (turn, read, store.begin_turn, store.begin_turn_at_once):
+    for asked in (turn, read, store.begin_turn, store.try_begin_turn):
         with pytest.raises(RuntimeError, match="closed"):
             asked()
     assert {file.name for file in path.parent.iterdir()} == {"ostiary.db", "ostiary.db.lock"}
@@ -105,7 +105,7 @@ def test_nothing_is_kept_in_a_file_that_nobody_else_finds(path: Path, ending: st
         store.turn([asks.user("before")], START)
         gone = path.with_name(path.name + ending)
         gone.rename(path.with_name("kept"))
-        for begin in (store.begin_turn, store.begin_turn_at_once, store.check_ready):
+        for begin in (store.begin_turn, store.try_begin_turn, store.check_ready):
             with pytest.raises(FileMoved, match=re.escape(f"{gone} was moved away")):
                 begin()
         gone.touch()

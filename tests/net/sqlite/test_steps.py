@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 def opened_turn(store: SQLiteStore, event: Event) -> OpenTurn:
     """A turn that nobody had to be waited for."""
-    begun = store.begin_turn_at_once()
+    begun = store.try_begin_turn()
     assert begun is not None
     return begun.open([event], START)
 
@@ -72,7 +72,7 @@ def test_where_there_is_nothing_to_keep_it_is_over_at_once(store: SQLiteStore) -
 
 def test_it_does_not_wait_for_a_turn_of_the_same_store(store: SQLiteStore) -> None:
     turn = opened_turn(store, asks.user("anna"))
-    assert store.begin_turn_at_once() is None
+    assert store.try_begin_turn() is None
     turn.commit()
     opened_turn(store, asks.user("ben")).commit()
     assert usernames(store) == {"first", "anna", "ben"}
@@ -82,7 +82,7 @@ def test_it_does_not_wait_for_another_process(store: SQLiteStore) -> None:
     with SQLiteStore(store.path) as other:
         other.turn([asks.user("theirs")], START)
         turn = opened_turn(other, asks.user("anna"))
-        assert store.begin_turn_at_once() is None
+        assert store.try_begin_turn() is None
         turn.commit()
     assert usernames(store) == {"first", "theirs", "anna"}
 
@@ -91,9 +91,9 @@ def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLit
     """One that never waits would always be quicker than those that do."""
     with SQLiteStore(store.path) as other:
         other.turn([asks.user("theirs")], START)
-        assert store.begin_turn_at_once() is None
+        assert store.try_begin_turn() is None
         store.turn([asks.user("anna")], START)
-        assert other.begin_turn_at_once() is None
+        assert other.try_begin_turn() is None
         turn = opened_turn(store, asks.user("ben"))  # nobody has written since
         turn.commit()
     assert usernames(store) == {"first", "theirs", "anna", "ben"}
@@ -103,7 +103,7 @@ def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -
     held = apsw.Connection(str(store.path))
     held.execute("BEGIN IMMEDIATE")
     answers: list[object] = []
-    asking = threading.Thread(target=lambda: answers.append(store.begin_turn_at_once()))
+    asking = threading.Thread(target=lambda: answers.append(store.try_begin_turn()))
     try:
         asking.start()
         asking.join(BOUND_SECONDS)

@@ -16,7 +16,7 @@ from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store
 from ostiary_core.storage.summaries import SummaryStore
 from ostiary_net.postgres import PostgreSQLStore
-from ostiary_net.sqlite import SQLiteStore, access
+from ostiary_net.sqlite import SQLiteStore, record_sql
 from tests.net.postgres.schemas import lent_schema
 
 
@@ -34,7 +34,7 @@ class ContractStore(Store, ListingStore, SummaryStore, Protocol):
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int: ...
 
 
-FILED_AT_ONCE = 7
+PENDING_ENTRIES_MAX = 7
 """So few that a test of the audit trail nearly always has entries on either side."""
 
 OpenStore = Callable[[], AbstractContextManager[ContractStore]]
@@ -69,7 +69,7 @@ def opened(kind: str, folder: Path) -> Iterator[OpenStore]:
             yield lambda: nullcontext(kept)
         case "sqlite":
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(access, "FILED_AT_ONCE", FILED_AT_ONCE)
+                patched.setattr(record_sql, "PENDING_ENTRIES_MAX", PENDING_ENTRIES_MAX)
                 yield lambda: SQLiteStore(folder / "ostiary.db")
         case "postgresql":
             assert POSTGRESQL is not None

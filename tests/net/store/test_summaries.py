@@ -112,7 +112,7 @@ def test_the_last_refusals_of_a_client_are_kept(store: ContractStore) -> None:
 def test_a_store_remembers_when_something_was_last_done(store: ContractStore) -> None:
     assert store.state().milestones == {}
     for at in (HOUR, Instant(HOUR + 5)):
-        store.note_milestone(Milestone.SWEPT, at)
+        store.record_milestone(Milestone.SWEPT, at)
     live(store)
     state = store.state()
     assert state.milestones == {Milestone.SWEPT: HOUR + 5}

@@ -399,7 +399,7 @@ def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_pat
         said = server.stderr.read()
     assert server.returncode == -signal.SIGBUS
     assert "Bus error" in said
-    assert "sqlite/access.py" in said
+    assert "sqlite/record_sql.py" in said
     assert "hunter2" not in said
 
 

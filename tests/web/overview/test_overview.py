@@ -10,7 +10,7 @@ from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.storage.summaries import HOUR_MS, REFUSALS_KEPT, Milestone
 from ostiary_net.runtime.system import run_inline
-from ostiary_net.turns.refusals import keep_refusals_once
+from ostiary_net.turns.refusals import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising
 from tests.web.callers import Api, Browser, Registered, sso
 from tests.web.envelopes import fields_of, refused, succeeded
@@ -23,7 +23,7 @@ PATH = "/api/monitor/overview"
 async def summarise(served: Served) -> None:
     """What the server does every minute."""
     service = served.backing.service
-    await keep_refusals_once(service.refusals, served.store, served.clock, run_inline)
+    await flush_refusals(service.refusals, served.store, served.clock, run_inline)
     await Summarising(served.store, served.clock, run_sync=run_inline).summarise_once()
 
 
@@ -193,7 +193,7 @@ async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
     page = (await browser.get("/admin")).text
     assert '<svg role="img" aria-labelledby="running"' in page
     assert "The sweeper falls behind" not in page
-    served.store.note_milestone(Milestone.BACKED_UP, served.clock.now())
+    served.store.record_milestone(Milestone.BACKED_UP, served.clock.now())
     served.clock.wait(9 * 24 * 3_600)
     back = served.browser()
     await back.sign_in()
@@ -201,5 +201,5 @@ async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
     assert "The sweeper falls behind" in page
     assert "The last backup is 9 days old." in page
     for milestone in Milestone:
-        served.store.note_milestone(milestone, served.clock.now())
+        served.store.record_milestone(milestone, served.clock.now())
     assert not re.search("falls behind|backup is", (await back.get("/admin")).text)

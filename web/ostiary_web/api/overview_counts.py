@@ -18,7 +18,7 @@ from ostiary_core.storage.summaries import (
     Tally,
     hour_of,
 )
-from ostiary_net.turns.ports import AskedStore
+from ostiary_net.turns.ports import ListStore
 from ostiary_net.upkeep.summarising import count_running
 from ostiary_web.http.context import RequestContext
 
@@ -134,10 +134,10 @@ _OF_USERS: Final = (SessionKind.LOGIN, SessionKind.AUTHORIZATION_CODE)
 
 def overview_of(
     span: Span, counted: Collection[Counted], kinds: Collection[SessionKind]
-) -> Callable[[AskedStore, Instant], Overview]:
+) -> Callable[[ListStore, Instant], Overview]:
     """The question for the overview of a span, as far as somebody may see it."""
 
-    def look(store: AskedStore, now: Instant) -> Overview:
+    def look(store: ListStore, now: Instant) -> Overview:
         periods, totals = tuple(Counts() for _ in span.starts), Counts()
         clients: dict[str, Counts] = {}
         start = span.starts[0]

@@ -12,7 +12,7 @@ import click
 
 from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
-from ostiary_net.sqlite.backup import BackupError, back_up, note_backup
+from ostiary_net.sqlite.backup import BackupError, back_up, record_backup
 from ostiary_net.sqlite.backup import restore as put_back
 from ostiary_net.sqlite.compacting import CompactError
 from ostiary_net.sqlite.compacting import compact as make_small
@@ -51,7 +51,7 @@ def backup(printer: Printer, file: Path) -> None:
             _stream_backup(database)
     except (BackupError, SchemaError) as error:
         _exit(str(error))
-    note_backup(database, SystemClock().now())
+    record_backup(database, SystemClock().now())
     if not is_streamed:
         printer.record({"file": str(file), "bytes": size}, _BACKED_UP)
 

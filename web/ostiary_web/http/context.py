@@ -146,7 +146,7 @@ class RequestContext:
 
     def limit(self, operation: Operation) -> None:
         """Count the request as `operation`; raises `RequestRefused` past the limit ("Limits", rule 1)."""
-        wait = self.service.seconds_to_wait(operation, self.source)
+        wait = self.service.admit(operation, self.source)
         if wait:
             self.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=wait)
 

@@ -16,10 +16,10 @@ def findings_around(database: PostgreSQLDatabase, prepares: bool | None) -> Iter
 
     `prepares` is what the settings say of prepared statements.
     """
-    from ostiary_net.postgres.surroundings import look_around
+    from ostiary_net.postgres.cluster_status import read_cluster_status
 
     try:
-        seen = look_around(database.url.reveal(), database.read_password())
+        seen = read_cluster_status(database.url.reveal(), database.read_password())
     except Exception as error:
         values = {"error": type(error).__name__, "place": where_raised(error)[0]}
         yield Finding(Level.WARNING, "replication", "check.replication.unseen", values)

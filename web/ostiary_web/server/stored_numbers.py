@@ -33,7 +33,7 @@ class NumberStore(Protocol):
 
     def state(self) -> StoreState: ...
 
-    def note_milestone(self, milestone: Milestone, now: Instant) -> None: ...
+    def record_milestone(self, milestone: Milestone, now: Instant) -> None: ...
 
 
 def rewrite_numbers(store: NumberStore, region: str, now: Instant) -> None:
@@ -44,7 +44,7 @@ def rewrite_numbers(store: NumberStore, region: str, now: Instant) -> None:
     asked = _find_users_to_rewrite(store.records(Table.USER), region)
     for start in range(0, len(asked), _USERS_AT_A_TIME):
         _rewrite(store, asked[start : start + _USERS_AT_A_TIME], region)
-    store.note_milestone(Milestone.NUMBERS_REWRITTEN, now)
+    store.record_milestone(Milestone.NUMBERS_REWRITTEN, now)
     if asked:
         _log.info("telephone numbers were given one form", count=len(asked), region=region)
 

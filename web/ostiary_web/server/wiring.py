@@ -29,8 +29,8 @@ from ostiary_net.runtime.system import (
     run_in_thread,
 )
 from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
-from ostiary_net.turns.authentications import Authentications, keep_uses
-from ostiary_net.turns.refusals import keep_refusals, keep_refusals_once
+from ostiary_net.turns.authentications import Authentications, flush_uses_forever
+from ostiary_net.turns.refusals import flush_refusals, flush_refusals_forever
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Turns, open_turns
 from ostiary_net.upkeep.summarising import Summarising
@@ -195,7 +195,7 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
         nursery.cancel_scope.cancel()
         if around.upkeep.summary_seconds < math.inf:
             with trio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
-                await keep_refusals_once(service.refusals, store, clock, around.run_sync)
+                await flush_refusals(service.refusals, store, clock, around.run_sync)
 
 
 _LAST_WORDS_SECONDS: Final = 5.0
@@ -215,7 +215,7 @@ def _start_upkeep(
     if upkeep.watches_pauses and service.pauses is not None:
         nursery.start_soon(service.pauses.watch)
     if upkeep.uses_seconds < math.inf:
-        nursery.start_soon(keep_uses, service.authentications, turns, upkeep.uses_seconds)
+        nursery.start_soon(flush_uses_forever, service.authentications, turns, upkeep.uses_seconds)
     if upkeep.sweep_seconds < math.inf:
         nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, around.run_sync)
     if upkeep.mark_seconds < math.inf and isinstance(store, MarkedStore):
@@ -230,7 +230,7 @@ def _start_upkeep(
         nursery.start_soon(_forget_foreign_hashes, passwords, store, upkeep.purge_seconds)
     if upkeep.summary_seconds < math.inf:
         every = upkeep.summary_seconds
-        nursery.start_soon(keep_refusals, service.refusals, store, clock, every, around.run_sync)
+        nursery.start_soon(flush_refusals_forever, service.refusals, store, clock, every, around.run_sync)
         nursery.start_soon(Summarising(store, clock, run_sync=around.run_sync).run, holder, every)
 
 

@@ -173,14 +173,14 @@ _WITH_ALL: Final = {
 
 _KEPT: Final = tuple(zip(ENTRIES.columns[1:], ENTRIES.kinds[1:], strict=True))
 """The columns of an entry that are written; the database gives its number."""
-_KEPT_OF_MOST: Final = _KEPT[: [column for column, _ in _KEPT].index("changes")]
+_COLUMNS_WITHOUT_CHANGES: Final = _KEPT[: [column for column, _ in _KEPT].index("changes")]
 """Those of entries that tell of no change, as of tokens: without its array it costs what it did."""
-_KEEP_ENTRIES: Final = {
+_INSERT_ENTRIES: Final = {
     kept: (
         f"INSERT INTO audit ({', '.join(column for column, _ in kept)})"
         f" SELECT * FROM {_unnest(kind for _, kind in kept)}"
     ).encode()
-    for kept in (_KEPT, _KEPT_OF_MOST)
+    for kept in (_KEPT, _COLUMNS_WITHOUT_CHANGES)
 }
 
 
@@ -233,9 +233,9 @@ def write(connection: Connection[Any], changes: Iterable[Change], entries: Seque
             for name, statement, arrays, expected in _statements(changes)
         ]
         if entries:
-            kept = _KEPT if any(entry.changes for entry in entries) else _KEPT_OF_MOST
+            kept = _KEPT if any(entry.changes for entry in entries) else _COLUMNS_WITHOUT_CHANGES
             rows = [ENTRIES.to_row(entry)[1 : len(kept) + 1] for entry in entries]
-            connection.execute(_KEEP_ENTRIES[kept], _arrays((kind for _, kind in kept), rows))
+            connection.execute(_INSERT_ENTRIES[kept], _arrays((kind for _, kind in kept), rows))
     for name, cursor, expected in sent:
         if cursor.rowcount != expected:
             raise LostRace(f"a record of {name} is not at the revision it was read at")

@@ -286,7 +286,7 @@ def _check_all_written(connection: apsw.Connection, layout: Layout, before: int,
 # both; for the entries of a user or a session, one that goes by their index
 # (docs/decisions/0026-entries-are-filed-later.md).
 
-FILED_AT_ONCE = 512
+PENDING_ENTRIES_MAX = 512
 """Whenever so many were kept. A reader goes through those that are not filed yet, so there must be few."""
 
 OF_A_USER: Final = "audit_of_user"
@@ -313,7 +313,7 @@ def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> bool:
         return False
     _execute_on(connection, _KEEP, [ENTRIES.to_row(entry)[1:] for entry in entries])
     last = connection.last_insert_rowid()
-    return last // FILED_AT_ONCE != (last - len(entries)) // FILED_AT_ONCE
+    return last // PENDING_ENTRIES_MAX != (last - len(entries)) // PENDING_ENTRIES_MAX
 
 
 def index_pending(connection: apsw.Connection) -> None:

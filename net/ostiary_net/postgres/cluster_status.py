@@ -35,7 +35,7 @@ class Standby:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ClusterStatus:
     """What an operator should know of a database before its primary is lost."""
 
     standbys: int
@@ -49,7 +49,7 @@ class Surroundings:
     """Whether something in front lends one connection of the database to several of ours, turn by turn."""
 
 
-def look_around(url: str, password: str | None = None) -> Surroundings:
+def read_cluster_status(url: str, password: str | None = None) -> ClusterStatus:
     """What stands around the database. Raises `psycopg.Error`."""
     with _connect(url, password) as connection:
         with _transaction(connection) as process:
@@ -66,7 +66,7 @@ def look_around(url: str, password: str | None = None) -> Surroundings:
         # A pooler for each transaction lends what was given back last; one for each session keeps it.
         with _connect(url, password) as second, _transaction(second) as other:
             shares_connections = process == other
-        return Surroundings(
+        return ClusterStatus(
             standbys=len(rows),
             visible_standbys=tuple(seen),
             # A connection of the store raises what is off to on, and leaves anything else.
