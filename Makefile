@@ -16,7 +16,7 @@ STEPS ?= 1000000
 SEEDS ?= 500
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
-.PHONY: help setup run demo test check fuzz campaign bench bench-full docs screenshots dist lock clean
+.PHONY: help setup run demo test check fuzz bench bench-full docs screenshots dist lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -78,9 +78,8 @@ check: $(STAMP)  ## lint, format, types, and the tests of what was touched
 		*) echo "$(BIN)/python -m pytest -q$$paths"; exec $(BIN)/python -m pytest -q $$paths ;; \
 	esac
 
-fuzz: $(STAMP)  ## sequences (STEPS, SEED), exploration, simulation (SEEDS), planted faults: docs/proving.md
+fuzz: $(STAMP)  ## sequences (STEPS, SEED), simulation (SEEDS), planted faults: docs/proving.md
 	$(BIN)/python -m fuzz sequences --seed $(SEED) --steps $(STEPS)
-	$(BIN)/python -m fuzz explore --depth 2
 	$(BIN)/python -m fuzz simulate --seed $(SEED) --seeds $(SEEDS)
 	$(BIN)/python -m fuzz --selftest
 	$(BIN)/python -m fuzz simulate --selftest
@@ -93,9 +92,6 @@ fuzz: $(STAMP)  ## sequences (STEPS, SEED), exploration, simulation (SEEDS), pla
 	$(BIN)/python -m fuzz parsers --seed $(SEED) --seconds 120
 	$(BIN)/python -m fuzz failover --seed $(SEED) --seconds 600 --rounds 100
 	$(BIN)/python -m fuzz failover --selftest
-
-campaign: $(STAMP)  ## every campaign in turn for MINUTES, going on where the last run stopped: docs/proving.md
-	$(BIN)/python -m fuzz campaign --minutes $(MINUTES)
 
 bench: $(STAMP)  ## measure this server beside others, in under 10 minutes (docs/performance.md)
 	$(BIN)/python -m tests.bench

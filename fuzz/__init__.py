@@ -1,4 +1,4 @@
-"""What must hold whatever happens: sequences, exploration, simulation, kills, races, readers, planted faults.
+"""What must hold whatever happens: sequences, simulation, breakdowns, readers, mutants, planted faults.
 
 A *step* (`shared.steps`) says who does what at which instant, in references that survive the deletion of
 others; `shared.meaning` turns it into a *call* in plain values, which the core or the whole server is asked.

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fuzz.rules import exploration, sequences, trace
+from fuzz.rules import sequences, trace
 from fuzz.shared.campaign import choose_seed
 from fuzz.shared.core_events import with_more_scopes
 
@@ -90,25 +90,6 @@ def run_sequences(seed: int | None, steps: int, world: int | None, jobs: int, fa
     return sequences.run(seed, steps, jobs=jobs, most_failures=failures)
 
 
-@fuzz.command("explore")
-@click.option("--depth", type=POSITIVE, default=3)
-def explore(depth: int) -> int:
-    """Every event at every state, to a depth."""
-    return exploration.run(depth)
-
-
-@fuzz.command("reach")
-@click.option("--seed", type=int, default=1, help="decides everything")
-@click.option("--steps", type=POSITIVE, default=60_000, help="of sequences")
-@click.option("--seeds", type=POSITIVE, default=20, help="of the simulation")
-@click.option("--depth", type=POSITIVE, default=1, help="of the exploration")
-def run_reach(seed: int, steps: int, seeds: int, depth: int) -> int:
-    """Whether the campaigns take every branch of the core."""
-    from fuzz.rules import reach
-
-    return reach.run(seed, steps, seeds, depth)
-
-
 @fuzz.command("replay")
 @click.argument("file", type=FILE)
 def replay(file: Path) -> int:
@@ -153,15 +134,6 @@ def simulate(
     if seeds == 1:
         return int(home.run_one(seed, trace))
     return int(home.run(seed, seeds, jobs=jobs, most_failures=failures))
-
-
-@fuzz.command("months")
-@click.option("--months", type=POSITIVE, default=24)
-def run_months(months: int) -> int:
-    """A store through virtual months, which must not grow."""
-    from fuzz.simulation import months as home
-
-    return home.run(months)
 
 
 @campaign("crash", "fuzz.processes.crashes")
@@ -263,21 +235,6 @@ def run_mutants(
     from fuzz.mutants import campaign
 
     return campaign.run(room, only, sample, choose_seed(seed), seconds)
-
-
-@campaign("prove", "fuzz.proof.campaign")
-def prove(home: Any) -> int:
-    """Rotation over two instances and a failover, proved for any number of steps."""
-    return int(home.run())
-
-
-@fuzz.command("campaign")
-@click.option("--minutes", type=float, default=60.0, help="for about so long")
-def run_campaign(minutes: float) -> int:
-    """Every campaign in turn, going on where the last run stopped."""
-    from fuzz import long_runs
-
-    return long_runs.run(minutes)
 
 
 def _with_file(path: Path, run: Callable[[Path], int]) -> int:

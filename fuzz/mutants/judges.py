@@ -1,4 +1,4 @@
-"""Who judges a mutant: worlds of random steps, exploration, and each test of the core that reaches it.
+"""Who judges a mutant: worlds of random steps, and each test of the core that reaches it.
 
 A judge is tried once without a mutant, which shows the statements that it reaches and what it costs.
 """
@@ -18,7 +18,6 @@ from typing import Any, Final, TypeVar
 import pytest
 
 from fuzz.mutants.planting import functions_by_code, note_statements
-from fuzz.rules.exploration import explore
 from fuzz.rules.sequences import run_world
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.selftest import SEED
@@ -67,7 +66,7 @@ class _Conductor:
         settings.load_profile("mutants")
         worlds = [Judge(f"world {number}", partial(_world, number)) for number in range(_WORLDS)]
         tests = [Judge(item.nodeid, partial(self._fails, item)) for item in session.items]
-        self.code = self._run([*worlds, Judge("exploration", _exploration), *tests])
+        self.code = self._run([*worlds, *tests])
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -82,10 +81,6 @@ class _Conductor:
 def _world(number: int) -> bool:
     with with_more_scopes():
         return bool(run_world(SEED, number, looks_back=False).violations)
-
-
-def _exploration() -> bool:
-    return bool(explore(1).violations)
 
 
 def try_judges(judges: Sequence[Judge], modules: Sequence[str], processes: int) -> list[Judge]:

@@ -1,1 +1,1 @@
-"""Campaigns over the core alone: random sequences and exploration, judged by model and invariants."""
+"""Campaigns over the core alone: random sequences and kept traces, judged by model and invariants."""

@@ -1,5 +1,6 @@
 """Random sequences: worlds of clients and people, each lived for some hundred steps under both judges."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from fuzz.shared.invariants import OF_THE_RULES, Violation
 from fuzz.shared.seeds import choices
 from fuzz.shared.selftest import SEED, run_selftest
 from fuzz.shared.shrinking import Shrinker
+from fuzz.shared.state_tables import DECIDED_ROWS
 from fuzz.shared.steps import Step
 from fuzz.workload.generator import Workload
 
@@ -28,6 +30,8 @@ LOOKED_BACK_AT_EVERY: Final = 4
 """Likewise of worlds, as that takes as long as to live in one."""
 MOST_REPLAYS: Final = 600
 """A bound, so that a failure is told in seconds even where it shrinks badly."""
+STEPS_OF_ALL_ROWS: Final = 100_000
+"""Steps after which each row of the state tables must have been taken."""
 MOST_WORLDS: Final = 250
 """A planted fault that so many worlds do not show is one that survives."""
 
@@ -169,7 +173,19 @@ def run(seed: int, steps: int, *, jobs: int, most_failures: int) -> int:
         worlds = f"{total.counts['worlds']:,} worlds, {done / seconds:,.0f} steps/s"
         return f"{done:>10,} of {steps:,} steps, {worlds}"
 
-    return conduct(run_worlds(seed, steps, jobs), _figures, progress, most_failures=most_failures)
+    transitions: Counter[str] = Counter()
+
+    def add_transitions() -> Iterator[Report]:
+        for report in run_worlds(seed, steps, jobs):
+            transitions.update(report.tables["transitions"])
+            yield report
+
+    code = conduct(add_transitions(), _figures, progress, most_failures=most_failures)
+    missed = [row for row in DECIDED_ROWS if not transitions[row]]
+    if code == 0 and missed and steps >= STEPS_OF_ALL_ROWS:
+        print(f"FAILED: rows of the state tables not taken: {', '.join(missed)}", file=sys.stderr)
+        return 1
+    return code
 
 
 def run_one(seed: int, number: int) -> int:

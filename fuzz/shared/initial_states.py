@@ -142,7 +142,7 @@ def draw_initial_state(random: Random) -> InitialState:
 
 
 def fixed_initial_state(*, code_replay_ends_session: bool = False) -> InitialState:
-    """Two clients alike and one user: where exploration begins, and a good place for a story told by hand."""
+    """Two clients alike and one user: a good place for a story told by hand."""
     settings = {
         client: ClientSettings(
             redirect_uris=uris(client), scopes=SCOPES[:2], access_seconds=300, refresh_seconds=3_600

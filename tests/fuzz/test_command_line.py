@@ -99,7 +99,6 @@ def test_a_target_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) ->
         "sequences --jobs -1",
         "sequences --failures 0",
         "sequences --world -1",
-        "explore --depth 0",
         "simulate --seeds 0",
         "simulate --jobs -1",
         "simulate --failures 0",
