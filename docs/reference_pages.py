@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,27 +82,27 @@ def setting_names() -> list[str]:
 
 
 def _settings() -> Iterator[str]:
-    yield from _head("Settings", "`ostiary_web.server.settings` and the README")
-    yield "Settings come from the environment and are read once. A wrong value stops the start with one line"
-    yield "that names the setting, its fault and what is allowed. An empty value counts as not set."
+    yield "# Settings"
     yield ""
-    told = _told_in_the_readme()
-    rows = []
-    for name in setting_names():
-        default, meaning = told.get(name, ("", ""))
-        rows.append((f"`{name}`", default, _allowed(name), meaning))
-    yield from _table(("Setting", "Default", "Allowed", "Meaning"), rows)
+    yield "<!-- Defaults and meanings are edited here; `make docs` adds settings and fills in `Allowed`. -->"
+    yield ""
+    yield "Settings come from the environment and are read once, at the start. An invalid setting stops"
+    yield "startup with one line: which setting, what is wrong, what is allowed. An empty value counts as not set."
+    yield ""
+    described = described_settings()
+    names = [*described, *sorted(set(setting_names()) - set(described))]
+    rows = [(f"`{name}`", *described.get(name, ("", ""))) for name in names if name in setting_names()]
+    yield from _table(
+        ("Setting", "Default", "Allowed", "Meaning"),
+        ((name, default, _allowed(name.strip("`")), meaning) for name, default, meaning in rows),
+    )
 
 
-def _told_in_the_readme() -> Mapping[str, tuple[str, str]]:
-    told = {}
-    for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        names = re.findall(r"`([A-Z_]+)`", cells[0]) if len(cells) == 3 else []
-        defaults = cells[1].split(", ") if names else []
-        for place, name in enumerate(names):
-            told[name] = (defaults[place] if len(defaults) == len(names) else cells[1], cells[2])
-    return told
+def described_settings() -> dict[str, tuple[str, str]]:
+    """Return the default and the meaning of each setting, as the page of settings has them."""
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*?) \| .*? ?\| (.*) \|$", page, re.MULTILINE)
+    return {name: (default, meaning) for name, default, meaning in rows}
 
 
 def _allowed(name: str) -> str:

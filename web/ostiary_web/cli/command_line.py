@@ -55,7 +55,7 @@ _GRACEFUL_SECONDS: Final = 10.0
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("ostiary"), prog_name="ostiary")
 def main() -> None:
-    """An OAuth 2.0 authorization server. Settings come from the environment; see the README."""
+    """An OAuth 2.0 authorization server. Settings come from the environment."""
 
 
 @main.command()

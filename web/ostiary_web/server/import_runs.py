@@ -1,7 +1,7 @@
 """Imports that take longer than a request may: they go on after it, and tell how far they are.
 
 - Of a run all rows are one turn at its end, as of any import; what takes long is hashing passwords before.
-- How far it is stands in a file in `DATA_DIR/imports`, which all workers and machines share (README), so that
+- How far it is stands in a file in `DATA_DIR/imports`, which all workers and machines share, so that
   whichever is asked knows. It has counts, the headings of the sheet, and what is wrong by row and field: no
   row, no password, no hash.
 - A run whose file was not written for a while is lost: the process has ended. Nothing of it is there, or all.
