@@ -87,7 +87,8 @@ def _settings() -> Iterator[str]:
     yield "<!-- Defaults and meanings are edited here; `make docs` adds settings and fills in `Allowed`. -->"
     yield ""
     yield "Settings come from the environment and are read once, at the start. An invalid setting stops"
-    yield "startup with one line: which setting, what is wrong, what is allowed. An empty value counts as not set."
+    yield "startup with one line: which setting, what is wrong, what is allowed. An empty value counts as"
+    yield "not set."
     yield ""
     described = described_settings()
     names = [*described, *sorted(set(setting_names()) - set(described))]

@@ -104,7 +104,9 @@ def test_a_circle_would_be_seen() -> None:
 
 def test_one_module_imports_hypercorn() -> None:
     trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
-    reaching = [name for name, tree in trees.items() if any(each.startswith("hypercorn") for each in imported(tree))]
+    reaching = [
+        name for name, tree in trees.items() if any(each.startswith("hypercorn") for each in imported(tree))
+    ]
     assert reaching == ["ostiary_net.front_door.hypercorn_internals"]
 
 

@@ -22,7 +22,7 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("ostiary"):
             raise
-        sys.exit(f"ostiary: the command line needs {missing.name} and more: install the wheel with its extra `server`")
+        sys.exit(f"ostiary: the command line needs {missing.name} and more: install the extra `server`")
     command_line()
 
 

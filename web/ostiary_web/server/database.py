@@ -74,7 +74,7 @@ def read_database(value: str) -> Database:
 
 def _postgresql(value: str) -> PostgreSQLDatabase:
     if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
-        raise ValueError("asks for PostgreSQL's driver, which is missing: install the wheel with its extra `postgres`")
+        raise ValueError("asks for PostgreSQL's driver, which is missing: install the extra `postgres`")
     from psycopg import Error
     from psycopg.conninfo import conninfo_to_dict
 

@@ -315,7 +315,7 @@ def _outbound_url(name: str, value: str, *, example: str, key_is_in: str) -> str
 def _collector_url(name: str, value: str) -> str:
     """Where traces are sent. It may hold a key, so a fault does not quote it."""
     if not _is_installed("opentelemetry.exporter.otlp.proto.http"):
-        allowed = "nothing, or install the wheel with its extra `traces`"
+        allowed = "nothing, or install the extra `traces`"
         raise SettingError(name, "asks for traces, and OpenTelemetry is not installed", allowed)
     return _outbound_url(name, value, example="http://127.0.0.1:4318", key_is_in="OTEL_EXPORTER_OTLP_HEADERS")
 
