@@ -64,7 +64,7 @@ async def test_an_event_is_counted_by_its_name_and_how_it_went() -> None:
         store.broken = True
         with pytest.raises(TurnFailed):
             await service.decide(registered("bert"), origin())
-        for look in (service.look, service.look_through):
+        for look in (service.query, service.query_whole_lists):
             with pytest.raises(TurnFailed):
                 await look(lambda store, now: 1 // 0, origin())
     found = samples(metrics)

@@ -467,5 +467,5 @@ async def test_lists_are_read_beside_the_turns_and_fail_alike() -> None:
         nursery.start_soon(partial(turns.decide, registered("anna")))
         gate.open()
         with pytest.raises(TurnFailed) as failed:
-            await turns.look(lambda store, now: store.session_history("0" * 32))
+            await turns.query(lambda store, now: store.session_history("0" * 32))
     assert isinstance(failed.value.__cause__, OSError)

@@ -373,7 +373,7 @@ async def house(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         (Passwords, "hash", "hashes"),
         (Passwords, "verify", "hashes"),
         (Service, "look", "lists"),
-        (Service, "look_through", "lists"),
+        (Service, "query_whole_lists", "lists"),
     ):
         monkeypatch.setattr(owner, name, counting(work, what, getattr(owner, name)))
     open_store = in_memory(CountingStore(work))

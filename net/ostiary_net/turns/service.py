@@ -31,7 +31,7 @@ from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnconfirmed
 from ostiary_net.turns.refusals import Refusals
 from ostiary_net.turns.turn_queue import TurnFailed
-from ostiary_net.turns.turns import Question, Turns
+from ostiary_net.turns.turns import ListQuery, Turns
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
     from ostiary_net.observability.spans import Spans
@@ -112,13 +112,13 @@ class Service:
             observe(self.tracing.note_outcome, origin, event, None)
         observe(_log_failure, "turn failed", failure, origin, type(event).__name__)
 
-    async def look(self, question: Question[T], origin: Origin) -> T:
+    async def query(self, read: ListQuery[T], origin: Origin) -> T:
         """Answer a question from the store's lists. Raises `TurnFailed`, after logging it."""
-        return await self._log_if_failed(self.turns.look(question), origin, "a list")
+        return await self._log_if_failed(self.turns.query(read), origin, "a list")
 
-    async def look_through(self, question: Question[T], origin: Origin) -> T:
+    async def query_whole_lists(self, read: ListQuery[T], origin: Origin) -> T:
         """Answer a question that reads whole lists. Raises `TurnFailed`, after logging it."""
-        return await self._log_if_failed(self.turns.look_through(question), origin, "a whole list")
+        return await self._log_if_failed(self.turns.query_whole_lists(read), origin, "a whole list")
 
     async def _log_if_failed(self, answer: Awaitable[T], origin: Origin, asked: str) -> T:
         try:

@@ -46,7 +46,7 @@ _MOST_LOOKERS: Final = 2
 T = TypeVar("T")
 
 
-Question = Callable[[ListStore, Instant], T]
+ListQuery = Callable[[ListStore, Instant], T]
 """Something to be found in a store's lists or summaries at an instant."""
 
 
@@ -144,20 +144,20 @@ class Turns:
             raise failures[0]
         return decisions
 
-    async def look(self, question: Question[T]) -> T:
+    async def query(self, read: ListQuery[T]) -> T:
         """Answer a question from the store's lists, beside all turns. Raises `TurnFailed`."""
-        return await self._ask(question, self._lookers)
+        return await self._ask(read, self._lookers)
 
-    async def look_through(self, question: Question[T]) -> T:
+    async def query_whole_lists(self, read: ListQuery[T]) -> T:
         """Answer a question that reads whole lists, one such question at a time. Raises `TurnFailed`.
 
         Those who only look at a page do not wait for it.
         """
-        return await self._ask(question, self._reader_of_whole_lists)
+        return await self._ask(read, self._reader_of_whole_lists)
 
-    async def _ask(self, question: Question[T], limiter: trio.CapacityLimiter) -> T:
+    async def _ask(self, read: ListQuery[T], limiter: trio.CapacityLimiter) -> T:
         try:
-            return await self._run_sync(lambda: question(self._store, self._clock.now()), limiter=limiter)
+            return await self._run_sync(lambda: read(self._store, self._clock.now()), limiter=limiter)
         except Exception as cause:
             raise make_failure(cause) from cause
 

@@ -9,7 +9,7 @@ import pytest
 from ostiary_core.events import Event, Operator
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Reply
-from ostiary_net.turns.turns import Question
+from ostiary_net.turns.turns import ListQuery
 from ostiary_web.api.resources.online import force_out_everybody
 from tests.net.rooms import origin
 from tests.rows import row
@@ -167,8 +167,8 @@ async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served:
             reply: Reply = await served.decide(event)
             return reply
 
-        async def look(self, question: Question[T]) -> T:
-            found = await served.service.look(question, origin())
+        async def query(self, read: ListQuery[T]) -> T:
+            found = await served.service.query(read, origin())
             if len(late) < 2:
                 client = await served.client(f"late-{len(late)}")
                 late.append((client, await machine_token(served, client)))

@@ -71,7 +71,7 @@ async def grants_of(context: RequestContext, user_id: str, client_id: str | None
             last = granted[-1]
         return found
 
-    return await context.look(question)
+    return await context.query(question)
 
 
 def _grant(access: GrantedAccess, newest: Sequence[OnlineSession]) -> Grant:

@@ -117,7 +117,7 @@ async def show_overview(context: RequestContext) -> Response:
     if faults:
         context.refuse(Why.FIELDS_INVALID, faults)
     counted, kinds = visible_to(context)
-    found = await context.look(overview_of(Span.between(start, end, zone), counted, kinds))
+    found = await context.query(overview_of(Span.between(start, end, zone), counted, kinds))
     return context.success(_record(context, found, await findings_for(context), Counted.STARTED in counted))
 
 

@@ -56,7 +56,7 @@ async def _export(context: CommandContext) -> None:
     """Piece by piece, and nothing waits in memory."""
     last = None
     while True:
-        lines = await context.turns.look(_lines_after(last))
+        lines = await context.turns.query(_lines_after(last))
         if lines.texts:
             print_data("\n".join(lines.texts))
         if lines.last is None:

@@ -27,7 +27,7 @@ from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.sql.migrations import Opening
 from ostiary_net.turns.turn_queue import TurnFailed
-from ostiary_net.turns.turns import Question, Turns, open_turns
+from ostiary_net.turns.turns import ListQuery, Turns, open_turns
 from ostiary_web.api.resources.fields import as_json
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.app.asgi_app import settings_or_exit
@@ -76,9 +76,9 @@ class CommandContext:
             raise RequestRefused(reply)
         return reply
 
-    async def look(self, question: Question[T]) -> T:
+    async def query(self, read: ListQuery[T]) -> T:
         """What a question finds in the lists; raises `TurnFailed`."""
-        return await self.turns.look(question)
+        return await self.turns.query(read)
 
     async def foresee(self, event: Event) -> Reply:
         """What the reply to `event` would be, with nothing kept; raises `TurnFailed`."""
@@ -98,7 +98,7 @@ class CommandContext:
             records = [as_json(resource.fields, item) for item in shown]
             return PageOfRecords(records, listing.offset, page.total)
 
-        return await self.look(look)
+        return await self.query(look)
 
     async def record(self, resource: Resource[T, Any], item: T) -> Record:
         """One item, as the interface shows it."""
@@ -107,7 +107,7 @@ class CommandContext:
             [shown] = resource.list_view.shown(store, [item])
             return as_json(resource.fields, shown)
 
-        return await self.look(look)
+        return await self.query(look)
 
     def phone_number(self, text: str) -> str:
         """A telephone number in its one form, however it is written."""

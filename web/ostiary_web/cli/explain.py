@@ -22,7 +22,7 @@ def explain_session(printer: Printer, session_id: str) -> None:
     """Tell the history of SESSION in order, and how and why it ended."""
 
     async def work(context: CommandContext) -> tuple[Explanation, dict[str, str]]:
-        history = await context.turns.look(lambda store, now: store.session_history(session_id))
+        history = await context.turns.query(lambda store, now: store.session_history(session_id))
         if history is None:
             raise RequestRefused(Refused(Why.NOT_FOUND))
         explanation = explain(history, context.clock.now())

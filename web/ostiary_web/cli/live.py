@@ -96,7 +96,7 @@ async def _ask(public_url: str, client_id: str, secret: str) -> str:
 async def _seen(context: CommandContext, client_id: str) -> str:
     """The address that the audit trail has for the session of a client."""
     listing = Listing(resource=AUDIT, filters={"client_id": client_id})
-    page = await context.turns.look(lambda store, now: store.page(listing, now))
+    page = await context.turns.query(lambda store, now: store.page(listing, now))
     for entry in page.items:
         if entry.kind is FactKind.SESSION_STARTED and entry.source is not None:
             return entry.source

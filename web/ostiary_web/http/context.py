@@ -27,7 +27,7 @@ from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.observability.log import log_refusal
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
-from ostiary_net.turns.turns import Question
+from ostiary_net.turns.turns import ListQuery
 from ostiary_web.pictures.uploads import orphaned_files
 from ostiary_web.server.backing import Backing, backing
 from ostiary_web.server.telephones import phone_number
@@ -140,9 +140,9 @@ class RequestContext:
             raise RequestRefused(reply)
         return reply
 
-    async def look(self, question: Question[T]) -> T:
+    async def query(self, read: ListQuery[T]) -> T:
         """What a question finds in the lists."""
-        return await self.service.look(question, self.origin)
+        return await self.service.query(read, self.origin)
 
     def limit(self, operation: Operation) -> None:
         """Count the request as `operation`; raises `RequestRefused` past the limit ("Limits", rule 1)."""

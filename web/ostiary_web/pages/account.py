@@ -108,7 +108,7 @@ async def _sessions(page: PageContext, reply: Refused | None = None) -> Response
         page=number,
         page_size=_SESSIONS_A_PAGE,
     )
-    found = await context.look(lambda store, now: store.page(listing, now))
+    found = await context.query(lambda store, now: store.page(listing, now))
     pages = max(1, -(-found.total // _SESSIONS_A_PAGE))
     return await render(
         page,

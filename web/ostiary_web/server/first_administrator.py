@@ -54,7 +54,7 @@ async def ensure_administrator(
         username="", password_hash="", must_change_password=True, entropy=entropy_source.draw()
     )
     if (await turns.decide(probe)).reply == Refused(Why.ADMINISTRATOR_EXISTS):
-        return await turns.look(_find_unused)
+        return await turns.query(_find_unused)
     drawn = None if password else draw_token(entropy_source.draw(), "first password")
     secret = password or (drawn.reveal() if drawn else "")
     event = FirstAdministratorCreated(

@@ -76,7 +76,7 @@ async def explain_session(context: RequestContext, session_id: str) -> Response:
     def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, Instant]:
         return store.session_history(session_id), now
 
-    history, now = await context.look(look)
+    history, now = await context.query(look)
     if history is None or (
         history.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
     ):

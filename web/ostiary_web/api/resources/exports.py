@@ -111,7 +111,7 @@ class _Export(ResponseBody, Generic[T, V]):
         """Read and write until something can be sent. Raises `TurnFailed`."""
         while not self._piece and not self._is_complete:
             # One piece at a time of all exports: none keeps another from going on.
-            piece = await self._context.service.look_through(self._write_piece, self._context.origin)
+            piece = await self._context.service.query_whole_lists(self._write_piece, self._context.origin)
             if piece is None:
                 self._context.refuse(Why.PERMISSION_MISSING)
             self._piece = piece

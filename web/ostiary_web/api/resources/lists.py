@@ -39,7 +39,7 @@ async def answer_list(
         page = store.page(listing, now)
         return list_view.shown(store, page.items), page.total
 
-    items, total = await context.look(look)
+    items, total = await context.query(look)
     return context.success(Page(items=[as_json(list_view.fields, item) for item in items], total=total))
 
 

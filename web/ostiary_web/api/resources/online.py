@@ -18,7 +18,7 @@ from ostiary_core.storage.listing import (
     ListingStore,
     OnlineSession,
 )
-from ostiary_net.turns.turns import Question
+from ostiary_net.turns.turns import ListQuery
 from ostiary_web.api.resources.fields import Field, Kind, ListView, as_they_are
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.records import refuse_body
@@ -95,7 +95,7 @@ class Asker(Protocol):
 
     async def decide(self, event: Event) -> Reply: ...
 
-    async def look(self, question: Question[T]) -> T: ...
+    async def query(self, read: ListQuery[T]) -> T: ...
 
 
 _AT_A_TIME: Final = 1_000
@@ -108,7 +108,7 @@ async def force_out_everybody(asker: Asker, caller: Caller) -> int:
     afterwards, and as the operator: the caller is signed out by then.
     """
     ended: set[str] = set()
-    while new := [client_id for client_id in await asker.look(_all_clients) if client_id not in ended]:
+    while new := [client_id for client_id in await asker.query(_all_clients) if client_id not in ended]:
         await asker.decide(EverybodyForcedOut(caller=caller, client_ids=tuple(new)))
         ended.update(new)
         caller = Operator()

@@ -39,7 +39,7 @@ async def create_record(
 async def answer_record(context: RequestContext, resource: Resource[T, V], reply: Reply) -> Response:
     """The record that a question found."""
     item = _held(resource, reply)
-    [shown] = await context.look(lambda store, now: resource.list_view.shown(store, [item]))
+    [shown] = await context.query(lambda store, now: resource.list_view.shown(store, [item]))
     return context.success(as_json(resource.fields, shown))
 
 
@@ -53,7 +53,7 @@ async def answer_change(
     """
     item = _held(resource, reply)
     try:
-        [shown] = await context.look(lambda store, now: resource.list_view.shown(store, [item]))
+        [shown] = await context.query(lambda store, now: resource.list_view.shown(store, [item]))
     except TurnFailed:
         [shown] = resource.list_view.shown(None, [item])
     secret = {"secret": reply.secret.reveal()} if isinstance(reply, SecretIssued) else {}

@@ -92,7 +92,7 @@ def _add_reading(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         listing = read_filters(resource.list_view, query_arguments(), MOST_OPTIONS)
         if isinstance(listing, tuple):
             context.refuse(Why.FIELDS_INVALID, listing)
-        found = await context.look(lambda store, now: store.page(listing, now))
+        found = await context.query(lambda store, now: store.page(listing, now))
         return context.success(
             [Option(value=resource.identify(item), label=resource.label(item)) for item in found.items]
         )

@@ -109,7 +109,7 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
         history = store.session_history(session_id)
         return history, history is None and store.page(entries, now).total > 0, now
 
-    history, is_erased, now = await context.look(read)
+    history, is_erased, now = await context.query(read)
     if is_erased:
         return page.redirect(f"{_PLACE}?sessionId={session_id}&erased=1")
     if history is None or (

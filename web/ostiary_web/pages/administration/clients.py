@@ -73,7 +73,7 @@ async def _extra_context(page: PageContext, client: Client | None) -> dict[str, 
 
 async def _refusals(page: PageContext, client: Client) -> list[tuple[Refusal, str]]:
     """Return the client's last refused requests, each with its reason in words."""
-    last = await page.request.look(lambda store, now: store.last_refusals(client.client_id))
+    last = await page.request.query(lambda store, now: store.last_refusals(client.client_id))
     return [(refusal, reason_text(refusal.why, page.language)) for refusal in last]
 
 

@@ -137,7 +137,7 @@ async def show_list(
     faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
     listing = Listing(resource=list_page.list_view.source) if isinstance(asked, tuple) else asked
     following = listing.page * DEFAULT_PAGE_SIZE
-    items, total = await page.request.look(_make_read(list_page, listing)) if not faults else ((), 0)
+    items, total = await page.request.query(_make_read(list_page, listing)) if not faults else ((), 0)
     pages = max(1, -(-total // DEFAULT_PAGE_SIZE))
     shown = [_field(list_page.list_view, name) for name in list_page.columns]
     names = {} if list_page.names is None else await list_page.names(page.request, items)

@@ -135,7 +135,7 @@ async def show_overview(page: PageContext) -> Response:
     now = page.request.service.clock.now()
     span = Span.between(Instant(now - _RANGES[chosen]), now, page.zone)
     counted, kinds = visible_to(page.request)
-    found = await page.request.look(overview_of(span, counted, kinds))
+    found = await page.request.query(overview_of(span, counted, kinds))
     view = _View(page, found)
     findings = await findings_for(page.request)
     return await render(

@@ -83,4 +83,4 @@ async def _list_users(
     context: RequestContext, *, filters: Mapping[str, FilterValue] | None = None, search: str | None = None
 ) -> Page[User]:
     listing = Listing(resource=USERS, filters=filters or {}, search=search, page_size=MOST_VALUES)
-    return await context.look(lambda store, now: store.page(listing, now))
+    return await context.query(lambda store, now: store.page(listing, now))

@@ -248,7 +248,7 @@ async def _item(
 ) -> Response:
     resource = pages.resource
     item_id = resource.identify(item)
-    [shown] = await page.request.look(lambda store, now: resource.list_view.shown(store, [item]))
+    [shown] = await page.request.query(lambda store, now: resource.list_view.shown(store, [item]))
     fixed = pages.is_fixed(item)
     return await render(
         page,

@@ -8,4 +8,4 @@ from ostiary_web.http.context import RequestContext
 async def count_running_sessions(context: RequestContext, **whose: str) -> int:
     """Return how many sessions of a client (`client_id`) or a user (`user_id`) the list of sessions shows."""
     listing = Listing(resource=running_sessions(context).source, filters=whose, page_size=1)
-    return await context.look(lambda store, now: store.page(listing, now).total)
+    return await context.query(lambda store, now: store.page(listing, now).total)

@@ -56,7 +56,7 @@ def _values_of(user: User) -> dict[str, Any]:
 
 
 async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]:
-    roles = await page.request.look(_all_roles)
+    roles = await page.request.query(_all_roles)
     grants = [] if user is None else await grants_of(page.request, user.user_id)
     return {
         "may_read_trail": page.may(Permission.AUDIT_READ),
