@@ -215,7 +215,9 @@ def _metrics() -> Iterator[str]:
     yield "What a process counts, in the text format of Prometheus. No label holds an identifier of a user, a"
     yield "client or a token."
     yield ""
-    told = [line.split(" ", 3)[1:] for line in Metrics().exposition().splitlines() if line.startswith("# ")]
+    told = [
+        line.split(" ", 3)[1:] for line in Metrics().write_exposition().splitlines() if line.startswith("# ")
+    ]
     meanings = {name: said for word, name, said in told if word == "HELP"}
     kinds = {name: said for word, name, said in told if word == "TYPE"}
     for kind, name, said in _added():

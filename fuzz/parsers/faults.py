@@ -137,7 +137,7 @@ FAULTS: Final = (
         ("pieces-differ", "a request in pieces is waited for in vain", "self._wanted -= self._start", "pass"),
     ),
     *mistakes_in(
-        "ostiary_net.front_door.source.source_of",
+        "ostiary_net.front_door.source.find_source",
         (
             *("source-left", "the left end of X-Forwarded-For is believed"),
             *("_from_the_right(forwarded_for)", "reversed(list(_from_the_right(forwarded_for)))"),

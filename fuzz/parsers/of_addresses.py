@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from fuzz.parsers.target import Target, agree
 from ostiary_core.clients.client_fields import is_redirect_uri
-from ostiary_net.front_door.source import LOCAL, source_of
+from ostiary_net.front_door.source import LOCAL, find_source
 from ostiary_web.pages.addresses import local_path
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -99,10 +99,10 @@ def judge_source(data: bytes) -> None:
         except ValueError:
             continue
     values = lines[2:]
-    read = source_of(peer, values, trusted)
+    read = find_source(peer, values, trusted)
     agree(read, _source(peer, values, trusted), (peer, trusted, values))
     if read != LOCAL and not _is_within(read, trusted):
-        agree(source_of(peer, [b"203.0.113.9, x", *values], trusted), read, (peer, trusted, values))
+        agree(find_source(peer, [b"203.0.113.9, x", *values], trusted), read, (peer, trusted, values))
 
 
 def _source(peer: str | None, values: Sequence[bytes], trusted: Sequence[Network]) -> str:

@@ -203,7 +203,7 @@ _OF_MACHINES: Final = (
         ("clock-set-back", "the server's clock goes back", "max(self._latest, present, slowed)", "present"),
     ),
     *mistakes_in(
-        "ostiary_net.runtime.arrivals.Pauses.beat",
+        "ostiary_net.runtime.arrivals.StallDetector.tick",
         ("pause-unnoticed", "nobody notices that the server stood still", "> _LATE_MS", "> 10**9"),
     ),
 )

@@ -36,7 +36,9 @@ async def listening(served: Served, door: SocketDoor) -> AsyncIterator[int]:
         started.set()
 
     async with trio.open_nursery() as nursery:
-        serve = partial(serve_until, stop, guarded, bind="127.0.0.1:0", graceful_seconds=1.0, started=begun)
+        serve = partial(
+            serve_until, stop, guarded, bind="127.0.0.1:0", graceful_seconds=1.0, on_listening=begun
+        )
         nursery.start_soon(serve)
         with trio.fail_after(10):
             await started.wait()

@@ -245,7 +245,9 @@ async def test_one_instance_clears_and_the_others_leave_it_to_it(
             await trio.sleep(60)
             assert house.size()[Table.CODE] == 0
             nursery.cancel_scope.cancel()
-    told = [metrics.exposition().count('ostiary_swept_total{what="codes"}') for metrics in (first, second)]
+    told = [
+        metrics.write_exposition().count('ostiary_swept_total{what="codes"}') for metrics in (first, second)
+    ]
     assert told == [1, 0]
 
 
@@ -350,4 +352,4 @@ async def test_what_was_cleared_before_a_failure_is_counted() -> None:
         clearing = Purge(turns, store, clock, audit_seconds=1, run_sync=run_inline, metrics=metrics)
         with pytest.raises(OSError, match="disk"):
             await clearing.purge_once()
-    assert 'ostiary_swept_total{what="codes"} 7' in metrics.exposition()
+    assert 'ostiary_swept_total{what="codes"} 7' in metrics.write_exposition()

@@ -64,8 +64,8 @@ def test_entries_that_belong_together_go_out_in_one_write_and_in_order(
 ) -> None:
     written = watched(monkeypatch)
     lines = LogLines()
-    lines.tell("info", [{"event": "one"}, {"event": "two"}])
-    lines.tell("info", [])
+    lines.write_entries("info", [{"event": "one"}, {"event": "two"}])
+    lines.write_entries("info", [])
     lines.info("three")
     assert written.writes == ["info one\ninfo two\n", "three\n"]
 
@@ -80,8 +80,8 @@ def test_what_a_processor_drops_is_not_written(
 
     processors.insert(0, only_two)
     written = watched(monkeypatch)
-    LogLines().tell("info", [{"event": "one"}, {"event": "two"}])
-    LogLines().tell("info", [{"event": "one"}])
+    LogLines().write_entries("info", [{"event": "one"}, {"event": "two"}])
+    LogLines().write_entries("info", [{"event": "one"}])
     assert written.writes == ["info two\n"]
 
 
@@ -154,7 +154,7 @@ def test_a_log_that_cannot_be_written_counts_its_lines_and_ends_with_the_rest() 
     with open("/dev/full", "wb") as full, lines.write_in_thread(full.fileno()):
         lines.info("one")
         lines.info("two\nthree")
-        assert lines.drain(PATIENCE_SECONDS)
+        assert lines.flush(PATIENCE_SECONDS)
     assert lines.dropped == 3
 
 
@@ -189,7 +189,7 @@ def test_a_log_that_cannot_be_written_fails_nobody(monkeypatch: pytest.MonkeyPat
     lines = LogLines()
     monkeypatch.setattr(sys, "stderr", Full())
     lines.info("one")
-    lines.tell("info", [{"event": "two"}])
+    lines.write_entries("info", [{"event": "two"}])
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)

@@ -19,7 +19,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.listeners import AddressError
-from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
+from ostiary_net.front_door.scraping import open_metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Histogram, Metrics
 from ostiary_net.turns.turn_queue import TurnFailed
 from tests.core import asks
@@ -38,7 +38,7 @@ def samples(metrics: Metrics) -> dict[str, float]:
     """Every sample by its name and labels, read as strictly as the format is described."""
     found: dict[str, float] = {}
     kinds: dict[str, str] = {}
-    text = metrics.exposition()
+    text = metrics.write_exposition()
     assert text.endswith("\n")
     for line in text.splitlines():
         if line.startswith("# TYPE "):
@@ -110,7 +110,7 @@ async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
         ):
             await service.answer(posting(Operation.TOKEN, fields, body.encode(), SECRET), "a trace")
     assert token_service.PATHS, "the operations have paths"
-    assert SECRET not in metrics.exposition()
+    assert SECRET not in metrics.write_exposition()
     assert sum(n for name, n in samples(metrics).items() if name.startswith("ostiary_requests_total")) == 2
 
 
@@ -134,7 +134,7 @@ async def asked(port: int, method: str, target: str) -> Response:
 async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is() -> None:
     metrics = Metrics()
     metrics.count_decision(UNKNOWN_GRANT, Decision(Refused(Why.GRANT_TYPE_UNKNOWN)), lambda: Instant(0))
-    with metrics_listeners("127.0.0.1:0", {}) as listeners, trio.fail_after(20):
+    with open_metrics_listeners("127.0.0.1:0", {}) as listeners, trio.fail_after(20):
         port = listeners[0].getsockname()[1]
         async with trio.open_nursery() as nursery:
             nursery.start_soon(serve_metrics, listeners, metrics)
@@ -154,14 +154,14 @@ async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is
 
 
 def test_each_worker_has_a_port_of_its_own() -> None:
-    with metrics_listeners("127.0.0.1:0", {}) as [free]:
+    with open_metrics_listeners("127.0.0.1:0", {}) as [free]:
         port = free.getsockname()[1]
-    with metrics_listeners(f"127.0.0.1:{port - 1}", {WORKER: "1"}) as [listener]:
+    with open_metrics_listeners(f"127.0.0.1:{port - 1}", {WORKER: "1"}) as [listener]:
         assert listener.getsockname()[1] == port
     with (
         pytest.raises(AddressError, match="no such port"),
-        metrics_listeners("127.0.0.1:65535", {WORKER: "1"}),
+        open_metrics_listeners("127.0.0.1:65535", {WORKER: "1"}),
     ):
         pass
-    with metrics_listeners(None, {}) as none:
+    with open_metrics_listeners(None, {}) as none:
         assert none == []

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from ostiary_net.runtime.foreign_hashes import hash_to_keep
+from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_net.runtime.passwords import OWASP, Passwords
 from ostiary_net.runtime.system import count_processors, run_inline
 from tests.net.rooms import CHEAP, Gate, SeededEntropy
@@ -225,7 +225,7 @@ async def test_what_other_hashes_took_is_forgotten_in_an_hour_or_once_there_are_
     ],
 )
 def test_what_others_usually_make_is_not_too_costly(usual: str) -> None:
-    assert hash_to_keep(usual) == usual
+    assert normalize_foreign_hash(usual) == usual
 
 
 @pytest.mark.parametrize(

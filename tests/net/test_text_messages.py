@@ -258,17 +258,17 @@ async def test_an_outbox_that_cannot_be_written_is_told_without_the_code(tmp_pat
     assert CODE not in str(logs)
 
 
-# --- errands
+# --- jobs
 
 
 def ready(message: TextMessage | None) -> Callable[[], Awaitable[TextMessage | None]]:
-    """An errand that has nothing to find out."""
+    """An job that has nothing to find out."""
 
-    async def errand() -> TextMessage | None:
+    async def job() -> TextMessage | None:
         await trio.lowlevel.checkpoint()
         return message
 
-    return errand
+    return job
 
 
 class Far:

@@ -93,7 +93,7 @@ async def test_callers_of_the_same_moment_share_one_commit_on_disk(tmp_path: Pat
         async with turns_of as turns, trio.open_nursery() as nursery:
             for asked in everybody:
                 nursery.start_soon(asked.ask, turns)
-    assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.exposition()
+    assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.write_exposition()
 
     with SQLiteStore(tmp_path / "ostiary.db") as reopened:
         assert usernames(reopened) == {asked.name for asked in everybody}

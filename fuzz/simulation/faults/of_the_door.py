@@ -13,7 +13,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_net.front_door.source.source_of",
+        "ostiary_net.front_door.source.find_source",
         (
             *("left-end-trusted", "the left end of X-Forwarded-For is believed"),
             *("_from_the_right(forwarded_for)", "reversed(list(_from_the_right(forwarded_for)))"),
@@ -24,7 +24,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_net.front_door.connections.Connections.leave",
+        "ostiary_net.front_door.connections.OpenConnections.leave",
         ("connections-leak", "closed connections stay counted", "self._open.discard(connection)", "pass"),
     ),
     *mistakes_in(

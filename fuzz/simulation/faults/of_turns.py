@@ -76,7 +76,7 @@ FAULTS: Final = (
     Fault(
         "error-logged",
         "the log quotes the store's error",
-        lambda: patch("ostiary_net.turns.service.where_raised", lambda error: [str(error)]),
+        lambda: patch("ostiary_net.turns.service.list_frames", lambda error: [str(error)]),
     ),
     *mistakes_in(
         "ostiary_net.runtime.system.SystemClock.now",

@@ -7,7 +7,7 @@ from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.rules import AnswerCutOff, DoorRules
-from ostiary_net.front_door.serving import ServerFailed, serve, until_signal
+from ostiary_net.front_door.serving import ServerFailed, run_until_signal, serve
 from ostiary_net.front_door.supervising import supervise
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "Guard",
     "ServerFailed",
     "patch_hypercorn",
+    "run_until_signal",
     "serve",
     "supervise",
-    "until_signal",
 ]

@@ -22,8 +22,8 @@ from ostiary_net.front_door.hypercorn_internals import (
     replace_classes,
 )
 from ostiary_net.front_door.protocol import guard_of, open_protocol
-from ostiary_net.observability.log import fault_in, where_raised
-from ostiary_net.runtime.arrivals import HAS_LEFT, make_has_left
+from ostiary_net.observability.log import list_frames, unwrap_error
+from ostiary_net.runtime.arrivals import CLIENT_GONE, make_disconnect_check
 
 _log = structlog.get_logger("ostiary")
 
@@ -76,7 +76,7 @@ class GuardedConnection(TCPServer):
         if not self.connections.admit(self):
             self.abort()
             return
-        HAS_LEFT.set(make_has_left(self.stream))
+        CLIENT_GONE.set(make_disconnect_check(self.stream))
         CONNECTION.set(self)
         try:
             async with trio.open_nursery() as nursery:
@@ -84,8 +84,8 @@ class GuardedConnection(TCPServer):
                 await super().run()
                 self._watch.end()
         except Exception as error:  # one connection's fault must not end the others
-            fault = fault_in(error)
-            _log.error("connection failed", cause=type(fault).__name__, where=where_raised(fault))
+            fault = unwrap_error(error)
+            _log.error("connection failed", cause=type(fault).__name__, where=list_frames(fault))
         finally:
             self.connections.leave(self)
 

@@ -16,7 +16,7 @@ class OpenConnection(Protocol):
         ...
 
 
-class Connections:
+class OpenConnections:
     """The open connections of one process.
 
     A new connection that finds all places taken gets that of the one which has been idle longest, else of

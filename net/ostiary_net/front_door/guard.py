@@ -13,8 +13,8 @@ import structlog
 import trio
 
 from ostiary_core.http.answer import Answer
-from ostiary_net.front_door.connections import CONNECTION, Connections
-from ostiary_net.front_door.heads import Head, read_head
+from ostiary_net.front_door.connections import CONNECTION, OpenConnections
+from ostiary_net.front_door.heads import HeadVerdict, read_head
 from ostiary_net.front_door.rules import (
     AnswerCutOff,
     Application,
@@ -26,7 +26,7 @@ from ostiary_net.front_door.rules import (
     Scope,
     Send,
 )
-from ostiary_net.observability.log import fault_in, log_refusal_at_the_door, where_raised
+from ostiary_net.observability.log import list_frames, log_refusal_at_the_door, unwrap_error
 from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.system import SystemEntropy
 
@@ -51,7 +51,7 @@ class Guard:
     def __init__(self, app: Application, rules: DoorRules) -> None:
         self.app = app
         self.rules = rules
-        self.connections = Connections(rules.most_connections)
+        self.connections = OpenConnections(rules.most_connections)
         self.open_connection: Callable[..., Any] | None = None
         """What makes a connection of Hypercorn's server, where not the front door's own does."""
         self.shortcut: Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None] | None = None
@@ -94,7 +94,7 @@ class Guard:
 
         async def note_status(message: Message) -> None:
             if message["type"] == "http.response.start":
-                tracing.note_answer(trace_id, message["status"], scope.get("ostiary.route"))
+                tracing.record_answer(trace_id, message["status"], scope.get("ostiary.route"))
             await send(message)
 
         try:
@@ -110,7 +110,7 @@ class Guard:
         finally:
             REQUEST_IDS.end(scope["ostiary.trace_id"])
 
-    async def _serve_judged(self, head: Head, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_judged(self, head: HeadVerdict, scope: Scope, receive: Receive, send: Send) -> None:
         context = _RequestContext(self, scope, receive, send, head)
         if head.status:
             if head.status == 404 and not self._has_missed_path:
@@ -162,13 +162,13 @@ class Guard:
         try:
             await self.app(scope, note_receive, note_start)
         except Exception as error:
-            where = where_raised(error)
+            where = list_frames(error)
             if has_started:
                 _log.critical("the application ended", cause=type(error).__name__, where=where)
                 self.failure = "the application ended by itself; the log says why"
                 self.broken.set()
                 raise
-            fault = fault_in(error)
+            fault = unwrap_error(error)
             self.failure = str(fault)
             if not isinstance(fault, CannotStart):
                 _log.critical("the application could not start", cause=repr(fault), where=where)
@@ -185,7 +185,7 @@ def _draw_trace_id() -> str:
 class _RequestContext:
     """One request and its answer, between the server and the application."""
 
-    def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send, head: Head) -> None:
+    def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send, head: HeadVerdict) -> None:
         self._guard = guard
         self._rules = rules = guard.rules
         self._scope = scope
@@ -211,7 +211,7 @@ class _RequestContext:
         """Wait a moment for the body; False when the request is over already."""
         if self._gathered is None:
             return True
-        with trio.move_on_after(self._rules.patience_seconds):
+        with trio.move_on_after(self._rules.body_wait_seconds):
             while not self._whole.is_set():
                 message = await self._receive_piece()
                 if message["type"] == _DISCONNECT:
@@ -305,7 +305,7 @@ class _RequestContext:
             try:
                 await self._guard.app(scope, receive, send)
             except Exception as error:
-                _log.error("unexpected error", cause=type(error).__name__, where=where_raised(error))
+                _log.error("unexpected error", cause=type(error).__name__, where=list_frames(error))
                 return None
         if not sent or sent[-1].get("more_body", False):
             return None
@@ -313,8 +313,8 @@ class _RequestContext:
 
     async def fail(self, error: Exception) -> None:
         """Log an error that no handler of the application met, and answer 500."""
-        trace_id, where = self._scope["ostiary.trace_id"], where_raised(error)
-        if isinstance(fault_in(error), AnswerCutOff):
+        trace_id, where = self._scope["ostiary.trace_id"], list_frames(error)
+        if isinstance(unwrap_error(error), AnswerCutOff):
             _log.warning("an answer was cut off", trace_id=trace_id)
         else:
             _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)

@@ -12,8 +12,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from ostiary_net.front_door.rules import DoorRules, Fields, Scope
-from ostiary_net.front_door.source import is_trusted, nearest_entry, source_of
-from ostiary_net.observability.request_ids import FIELD, REQUEST_ID
+from ostiary_net.front_door.source import find_source, is_trusted, nearest_entry
+from ostiary_net.observability.request_ids import REQUEST_ID_FIELD, REQUEST_ID_PATTERN
 
 _LONGEST_HOST: Final = 255
 _LABEL: Final = rb"[A-Za-z0-9_-]{1,63}"
@@ -22,19 +22,19 @@ _HOST: Final = re.compile(
     rb"(?::(?P<port>[0-9]{0,5}))?"
 )
 _ABSOLUTE: Final = re.compile(rb"https?://(?P<authority>[^/?#@]+)(?P<rest>[/?].*)?", re.IGNORECASE)
-_REQUEST_ID: Final = re.compile(REQUEST_ID)
+_REQUEST_ID: Final = re.compile(REQUEST_ID_PATTERN)
 _SPOKEN_ON_PLAIN_PORTS: Final = ("1.1", "1.0")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HeadVerdict:
     """What a head is refused with, as a status, 0 for none, and whether a body follows it."""
 
     status: int
     has_body: bool
 
 
-def read_head(scope: Scope, rules: DoorRules) -> Head:
+def read_head(scope: Scope, rules: DoorRules) -> HeadVerdict:
     """Judge a head, and put what it means into the scope: path, scheme, host and `ostiary.source`.
 
     Scheme and host are those that the client's user sees; of the path, what is behind `rules.public_path`.
@@ -57,13 +57,13 @@ def read_head(scope: Scope, rules: DoorRules) -> Head:
             codings.append(value)
         elif name == b"x-forwarded-for":
             forwarded_for.append(value)
-        elif name == FIELD:
+        elif name == REQUEST_ID_FIELD:
             request_ids.append(value)
     client = scope.get("client")
     peer: str | None = client[0] if client else None
-    scope["ostiary.source"] = source_of(peer, forwarded_for, rules.trusted_proxies)
+    scope["ostiary.source"] = find_source(peer, forwarded_for, rules.trusted_proxies)
     if request_ids and not (_is_request_id(request_ids) and is_trusted(peer, rules.trusted_proxies)):
-        scope["headers"] = [field for field in fields if field[0] != FIELD]
+        scope["headers"] = [field for field in fields if field[0] != REQUEST_ID_FIELD]
     version = scope["http_version"]
     declared = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
     has_body = bool(codings) or declared > 0 or version not in _SPOKEN_ON_PLAIN_PORTS
@@ -76,7 +76,7 @@ def read_head(scope: Scope, rules: DoorRules) -> Head:
         status = 413
     if status == 0 and rules.trusted_proxies and is_trusted(peer, rules.trusted_proxies):
         status = _believe_proxy(scope)
-    return Head(status, has_body)
+    return HeadVerdict(status, has_body)
 
 
 def _is_request_id(values: list[bytes]) -> bool:

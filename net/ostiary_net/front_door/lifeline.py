@@ -36,12 +36,12 @@ class Lifeline:
     def __exit__(self, *_: object) -> None:
         self._end.close()
 
-    def tell(self) -> None:
-        """Tell the supervisor that this worker serves. Of a supervisor that has gone, `hear` tells."""
+    def announce_ready(self) -> None:
+        """Tell the supervisor that this worker serves. Of a supervisor that has gone, `wait` tells."""
         with suppress(ConnectionError):
             self._end.send(_SERVES)
 
-    async def hear(self) -> bool:
+    async def wait(self) -> bool:
         """Wait for the other end to say something. False when it has gone."""
         await trio.lowlevel.wait_readable(self._end)
         try:
@@ -50,7 +50,7 @@ class Lifeline:
             return False
 
 
-def inherited_lifeline(environment: MutableMapping[str, str] = os.environ) -> Lifeline | None:
+def take_inherited_lifeline(environment: MutableMapping[str, str] = os.environ) -> Lifeline | None:
     """This worker's end of the pair; None in a process that no supervisor started.
 
     No child of this process inherits it again.
@@ -64,7 +64,7 @@ def inherited_lifeline(environment: MutableMapping[str, str] = os.environ) -> Li
 
 
 def notify_manager(state: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Tell systemd `READY=1` or `STOPPING=1`, where it wants to be told (sd_notify(3), `Type=notify`).
+    """Tell systemd `READY=1` or `STOP_SIGNALS=1`, where it wants to be told (sd_notify(3), `Type=notify`).
 
     One that cannot be told changes nothing.
     """

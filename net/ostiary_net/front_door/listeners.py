@@ -60,11 +60,11 @@ def _identity(path: str) -> tuple[int, int, int] | None:
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
-def address_of(listener: socket.socket) -> str:
+def format_listener_url(listener: socket.socket) -> str:
     """The address at which a browser on this machine finds a listener.
 
     >>> with open_listeners("127.0.0.1:0") as [listener]:
-    ...     address_of(listener).rpartition(":")[0]
+    ...     format_listener_url(listener).rpartition(":")[0]
     'http://127.0.0.1'
     """
     name = listener.getsockname()

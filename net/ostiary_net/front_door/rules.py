@@ -76,7 +76,7 @@ class DoorRules:
     says that it is the last; what is closed without a word may meet the next request, which is then lost
     (RFC 9112 §9.5)."""
 
-    patience_seconds: float = 0.5
+    body_wait_seconds: float = 0.5
     """How long a request waits for its body to be whole before the application sees it. What is answered
     after that, with the body still coming, closes the connection."""
 

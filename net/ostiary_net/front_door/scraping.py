@@ -23,7 +23,7 @@ _MOST_BYTES: Final = 16 * 1024
 
 
 @contextmanager
-def metrics_listeners(
+def open_metrics_listeners(
     bind: str | None, environment: Mapping[str, str] = os.environ
 ) -> Iterator[list[socket.socket]]:
     """Open the sockets for this process's metrics, none without an address. Raises `AddressError`."""
@@ -84,4 +84,4 @@ def _content(request: h11.Request | None, metrics: Metrics) -> tuple[int, str, b
         return 404, plain, b"Only /metrics is here.\n"
     if request.method not in (b"GET", b"HEAD"):
         return 405, plain, b"Only GET is understood.\n"
-    return 200, CONTENT_TYPE, metrics.exposition().encode()
+    return 200, CONTENT_TYPE, metrics.write_exposition().encode()

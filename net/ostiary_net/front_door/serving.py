@@ -26,14 +26,14 @@ from ostiary_net.front_door.hypercorn_internals import (
     Sockets,
     worker_serve,
 )
-from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline, notify_manager
-from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
+from ostiary_net.front_door.lifeline import Lifeline, notify_manager, take_inherited_lifeline
+from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
-from ostiary_net.observability.log import fault_in
+from ostiary_net.observability.log import unwrap_error
 
-Started = Callable[[list[str]], None]
+OnListening = Callable[[list[str]], None]
 
-HARD_END_SECONDS: Final = 3.0
+FORCE_EXIT_SECONDS: Final = 3.0
 """After the graceful seconds, until the process ends itself: time to close what stands behind the
 application."""
 
@@ -50,37 +50,39 @@ class ServerFailed(RuntimeError):
     """The server could not start, or ended by itself; its text is for an operator."""
 
 
-async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Started) -> None:
-    """Serve until one of `STOPPING` comes; a second one does not wait for running requests.
+async def serve(app: Guard, *, bind: str, graceful_seconds: float, on_listening: OnListening) -> None:
+    """Serve until one of `STOP_SIGNALS` comes; a second one does not wait for running requests.
 
     One that comes while the application still starts ends that.
 
-    `started` is called with the addresses once they are listened on. Raises `AddressError` where the
+    `on_listening` is called with the addresses once they are listened on. Raises `AddressError` where the
     address cannot be had, `ServerFailed` where the application could not start or has ended.
     """
     stop = trio.Event()
     failure: Exception | None = None
     with (
-        inherited_lifeline() or nullcontext() as lifeline,
-        ForcedExit(graceful_seconds + HARD_END_SECONDS) as forced_exit,
+        take_inherited_lifeline() or nullcontext() as lifeline,
+        ForcedExit(graceful_seconds + FORCE_EXIT_SECONDS) as forced_exit,
     ):
 
-        def tell(addresses: list[str]) -> None:
-            started(addresses)
+        def announce(addresses: list[str]) -> None:
+            on_listening(addresses)
             if lifeline is not None:
-                lifeline.tell()
+                lifeline.announce_ready()
             else:
                 notify_manager("READY=1")
 
         async with trio.open_nursery() as nursery:
             await nursery.start(heed_signals, stop, forced_exit)
-            nursery.start_soon(forced_exit.arm_after, stop)
+            nursery.start_soon(forced_exit.start_timer_after, stop)
             if lifeline is not None:
                 nursery.start_soon(_stop_without_parent, lifeline, stop)
             else:
                 nursery.start_soon(_notify_of_stop, stop)
             try:
-                await serve_until(stop, app, bind=bind, graceful_seconds=graceful_seconds, started=tell)
+                await serve_until(
+                    stop, app, bind=bind, graceful_seconds=graceful_seconds, on_listening=announce
+                )
             except (AddressError, ServerFailed) as error:
                 failure = error  # raised out of here, it would come in a group
             nursery.cancel_scope.cancel()
@@ -88,8 +90,8 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Star
         raise failure
 
 
-async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
-    """Do `work`, and cancel it on one of `STOPPING`. Raises what `work` raises."""
+async def run_until_signal(work: Callable[[], Awaitable[None]]) -> None:
+    """Do `work`, and cancel it on one of `STOP_SIGNALS`. Raises what `work` raises."""
     stop = trio.Event()
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -105,11 +107,11 @@ async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def serve_until(
-    stop: trio.Event, app: Guard, *, bind: str, graceful_seconds: float, started: Started
+    stop: trio.Event, app: Guard, *, bind: str, graceful_seconds: float, on_listening: OnListening
 ) -> None:
     """Serve on `bind` until `stop` is set, or until the application breaks, which raises `ServerFailed`."""
     with open_listeners(bind) as listeners:
-        await serve_on(listeners, stop, app, graceful_seconds=graceful_seconds, started=started)
+        await serve_on(listeners, stop, app, graceful_seconds=graceful_seconds, on_listening=on_listening)
 
 
 async def serve_on(
@@ -118,7 +120,7 @@ async def serve_on(
     app: Guard,
     *,
     graceful_seconds: float,
-    started: Started,
+    on_listening: OnListening,
 ) -> None:
     """Serve on sockets that listen already, until `stop` is set or the application breaks."""
     patch_hypercorn()
@@ -126,10 +128,10 @@ async def serve_on(
     failure: BaseException | None = None
     serving = trio.Event()
 
-    def tell() -> None:
+    def announce() -> None:
         serving.set()
         if app.failure is None:  # Hypercorn goes on for a moment when the application could not start
-            started([address_of(each) for each in listeners])
+            on_listening([format_listener_url(each) for each in listeners])
 
     letting_in_seconds = min(_LETTING_IN_SECONDS, graceful_seconds / 2)
     config = _config(app, graceful_seconds)
@@ -142,10 +144,10 @@ async def serve_on(
                 config,
                 sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
                 shutdown_trigger=partial(_wait_for_stop, stop, app, listeners, letting_in_seconds),
-                task_status=_StartStatus(tell),
+                task_status=_StartStatus(announce),
             )
         except* (LifespanFailureError, LifespanTimeoutError) as group:
-            failure = fault_in(group)
+            failure = unwrap_error(group)
         nursery.cancel_scope.cancel()
     if app.failure is not None:
         raise ServerFailed(app.failure)
@@ -156,17 +158,17 @@ async def serve_on(
 class _StartStatus:
     """Trio's `task_status`, for a function that is not started in a nursery."""
 
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell = tell
+    def __init__(self, announce: Callable[[], None]) -> None:
+        self._announce = announce
 
     def started(self, value: object = None) -> None:
-        self._tell()
+        self._announce()
 
 
 def _config(app: Guard, graceful_seconds: float) -> Config:
     config = Config()
     config.graceful_timeout = graceful_seconds
-    config.shutdown_timeout = HARD_END_SECONDS
+    config.shutdown_timeout = FORCE_EXIT_SECONDS
     config.keep_alive_timeout = app.rules.idle_seconds
     config.keep_alive_max_requests = _REQUESTS_A_CONNECTION
     config.include_server_header = False
@@ -217,10 +219,10 @@ async def _cancel_start(start: trio.CancelScope, stop: trio.Event, serving: trio
 
 async def _notify_of_stop(stop: trio.Event) -> None:
     await stop.wait()
-    notify_manager("STOPPING=1")
+    notify_manager("STOP_SIGNALS=1")
 
 
 async def _stop_without_parent(lifeline: Lifeline, stop: trio.Event) -> None:
-    while await lifeline.hear():
+    while await lifeline.wait():
         pass
     stop.set()

@@ -30,15 +30,15 @@ def is_trusted(peer: str | None, trusted: Sequence[Network]) -> bool:
     return address is not None and _within(address, trusted)
 
 
-def source_of(peer: str | None, forwarded_for: Sequence[bytes], trusted: Sequence[Network]) -> str:
+def find_source(peer: str | None, forwarded_for: Sequence[bytes], trusted: Sequence[Network]) -> str:
     """The address that a request counts against: the peer's, or what trusted proxies say of theirs.
 
     `forwarded_for` has the values of `X-Forwarded-For` in their order.
 
     >>> proxies = (ipaddress.ip_network("10.0.0.0/8"),)
-    >>> source_of("10.0.0.1", [b"6.6.6.6, 192.0.2.7:4711, 10.0.0.2"], proxies)
+    >>> find_source("10.0.0.1", [b"6.6.6.6, 192.0.2.7:4711, 10.0.0.2"], proxies)
     '192.0.2.7'
-    >>> source_of("192.0.2.9", [b"6.6.6.6"], proxies)
+    >>> find_source("192.0.2.9", [b"6.6.6.6"], proxies)
     '192.0.2.9'
     """
     source = LOCAL if peer is None else _plain(peer)

@@ -20,16 +20,19 @@ from ostiary_net.observability.log import LINES
 
 _log = structlog.get_logger("ostiary")
 
-STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """The signals that stop a server. Nothing is read anew on SIGHUP, and a terminal that goes sends it."""
 
 _LAST_WORDS_SECONDS: Final = 0.5
 
 
-def stopping_signals() -> list[signal.Signals]:
-    """Return those of `STOPPING` that are heeded: `nohup` and shells have others ignore SIGHUP and SIGINT."""
+def list_stop_signals() -> list[signal.Signals]:
+    """Return those of `STOP_SIGNALS` that are heeded."""
+    # `nohup` has a process ignore SIGHUP, and a shell has one in the background ignore SIGINT.
     return [
-        each for each in STOPPING if each is signal.SIGTERM or signal.getsignal(each) is not signal.SIG_IGN
+        each
+        for each in STOP_SIGNALS
+        if each is signal.SIGTERM or signal.getsignal(each) is not signal.SIG_IGN
     ]
 
 
@@ -47,16 +50,16 @@ class ForcedExit:
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
 
-    def arm(self) -> None:
+    def start_timer(self) -> None:
         """Let the process end in so many seconds, counted from the first call."""
         if self._seconds is not None and not self._is_armed:
             self._is_armed = True
             threading.Thread(target=self._end, args=(self._seconds,), name="forced exit", daemon=True).start()
 
-    async def arm_after(self, stop: trio.Event) -> None:
+    async def start_timer_after(self, stop: trio.Event) -> None:
         """Arm it once `stop` is set, which it may be without a signal."""
         await stop.wait()
-        self.arm()
+        self.start_timer()
 
     def _end(self, seconds: float) -> None:
         if not self._is_over.wait(seconds):
@@ -66,31 +69,31 @@ class ForcedExit:
 async def heed_signals(
     stop: trio.Event, forced_exit: ForcedExit, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Set `stop` on a stopping signal and arm `forced_exit`; a second one ends the process."""
-    stopping = stopping_signals()
+    """Set `stop` on a stopping signal and start_timer `forced_exit`; a second one ends the process."""
+    stopping = list_stop_signals()
     heard: list[int] = []
 
-    def hear(number: int) -> None:
+    def handle(number: int) -> None:
         if number not in stopping:
             return
         heard.append(number)
         if len(heard) > 1:
             _exit_now("stopped at once by a second signal")
-        forced_exit.arm()
+        forced_exit.start_timer()
 
-    with trio.open_signal_receiver(*stopping) as signals, _listen_in_thread(hear):
+    with trio.open_signal_receiver(*stopping) as signals, _listen_in_thread(handle):
         task_status.started()
         async for _ in signals:
             stop.set()
 
 
 @contextmanager
-def _listen_in_thread(hear: Callable[[int], None]) -> Iterator[None]:
-    """Call `hear` in a thread with the number of each signal that comes, as the system writes it."""
+def _listen_in_thread(handle: Callable[[int], None]) -> Iterator[None]:
+    """Call `handle` in a thread with the number of each signal that comes, as the system writes it."""
     ours, its = socket.socketpair()
     its.setblocking(False)
     trios = signal.set_wakeup_fd(its.fileno(), warn_on_full_buffer=False)
-    thread = threading.Thread(target=_listen, args=(ours, trios, hear), name="signals", daemon=True)
+    thread = threading.Thread(target=_listen, args=(ours, trios, handle), name="signals", daemon=True)
     thread.start()
     try:
         yield
@@ -101,12 +104,12 @@ def _listen_in_thread(hear: Callable[[int], None]) -> Iterator[None]:
         ours.close()
 
 
-def _listen(ours: socket.socket, trios: int, hear: Callable[[int], None]) -> None:
+def _listen(ours: socket.socket, trios: int, handle: Callable[[int], None]) -> None:
     while numbers := ours.recv(64):
         with suppress(OSError):  # it is full, so the event loop is woken already
             os.write(trios, numbers)
         for number in numbers:
-            hear(number)
+            handle(number)
 
 
 def _exit_now(words: str) -> None:
@@ -120,4 +123,4 @@ def _exit_now(words: str) -> None:
 
 def _say(words: str) -> None:
     _log.error(words)
-    LINES.drain(_LAST_WORDS_SECONDS)
+    LINES.flush(_LAST_WORDS_SECONDS)

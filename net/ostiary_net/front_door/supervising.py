@@ -20,19 +20,19 @@ import structlog
 import trio
 
 from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline, notify_manager
-from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
-from ostiary_net.front_door.serving import HARD_END_SECONDS
-from ostiary_net.front_door.stopping import stopping_signals
+from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
+from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS
+from ostiary_net.front_door.stopping import list_stop_signals
 
 _log = structlog.get_logger("ostiary")
 
-Started = Callable[[list[str]], None]
+OnListening = Callable[[list[str]], None]
 
 _SETTLED_SECONDS: Final = 10.0
 _FIRST_PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 15.0
 _MOST_FAILED_STARTS: Final = 3
-_KILL_SECONDS: Final = HARD_END_SECONDS + 1.0
+_KILL_SECONDS: Final = FORCE_EXIT_SECONDS + 1.0
 """After the graceful seconds. A worker ends itself before that."""
 
 
@@ -42,20 +42,19 @@ def supervise(
     bind: str,
     workers: int,
     graceful_seconds: float,
-    started: Started,
+    on_listening: OnListening,
     examine: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run `workers` processes until one of `STOPPING` comes; return the exit code of this process.
+    """Run `workers` processes until one of `STOP_SIGNALS` comes; return the exit code of this process.
 
-    Each is started as `argv` with the addresses of the inherited sockets, `fd://N`, behind it. `started` is
-    called with the addresses when the first worker serves. 0 when all stopped in time.
-
+    Each is started as `argv` with the addresses of the inherited sockets, `fd://N`, behind it. The code is 0
+    when all stopped in time. `on_listening` is called with the addresses when the first worker serves.
     `examine` is called while the address is held and before there are workers; what it raises ends it.
     """
     try:
         with open_listeners(bind) as listeners:
             examine()
-            supervisor = _Supervisor(argv, listeners, workers, graceful_seconds, started)
+            supervisor = _Supervisor(argv, listeners, workers, graceful_seconds, on_listening)
             return trio.run(supervisor.run)
     except AddressError as error:
         _log.critical(str(error))
@@ -68,7 +67,7 @@ class _Supervisor:
     listeners: Sequence[socket.socket]
     workers: int
     graceful_seconds: float
-    started: Started
+    on_listening: OnListening
     _stop: trio.Event = field(default_factory=trio.Event)
     _at_once: trio.Event = field(default_factory=trio.Event)
     _ever_served: bool = False
@@ -135,9 +134,9 @@ class _Supervisor:
         return code
 
     async def _listen(self, lifeline: Lifeline) -> None:
-        if await lifeline.hear() and not self._ever_served:
+        if await lifeline.wait() and not self._ever_served:
             self._ever_served = True
-            self.started([address_of(each) for each in self.listeners])
+            self.on_listening([format_listener_url(each) for each in self.listeners])
             notify_manager("READY=1")
 
     async def _end_in_time(self, process: trio.Process, slot: int) -> None:
@@ -160,13 +159,13 @@ class _Supervisor:
         self._stop.set()
 
     async def _heed_signals(self, task_status: trio.TaskStatus[None]) -> None:
-        with trio.open_signal_receiver(*stopping_signals()) as signals:
+        with trio.open_signal_receiver(*list_stop_signals()) as signals:
             task_status.started()
             async for _ in signals:
                 if self._stop.is_set():
                     self._at_once.set()
                 else:
-                    notify_manager("STOPPING=1")
+                    notify_manager("STOP_SIGNALS=1")
                 self._stop.set()
                 # Or whoever connects while the workers finish would wait for an answer that nobody gives.
                 for each in self.listeners:

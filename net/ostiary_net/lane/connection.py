@@ -34,7 +34,7 @@ from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.sockets import Poller, SharedDeadline, SocketReader
 from ostiary_net.lane.writer import AnswerWriter
-from ostiary_net.runtime.arrivals import make_has_left
+from ostiary_net.runtime.arrivals import make_disconnect_check
 from ostiary_net.turns.service import Service
 
 _MOST_HELD: Final = 64
@@ -63,7 +63,7 @@ class LaneConnection(GuardedConnection):
     def __init__(self, *accepted: Any, guard: Guard, lane: Lane) -> None:
         super().__init__(*accepted, guard=guard)
         self._lane = lane
-        self._has_left = make_has_left(self.stream)
+        self._has_left = make_disconnect_check(self.stream)
         self._lazy_protocol: LazyProtocol
         self._parser: RequestParser
         self._reader: SocketReader | None = None

@@ -8,9 +8,9 @@ import structlog
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request
 from ostiary_core.model.decision import Decision
-from ostiary_net.observability.log import observe, where_raised
+from ostiary_net.observability.log import list_frames, observe
 from ostiary_net.observability.request_ids import REQUEST_IDS
-from ostiary_net.runtime.arrivals import HasLeft
+from ostiary_net.runtime.arrivals import DisconnectCheck
 from ostiary_net.runtime.system import draw_trace_id
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed
@@ -25,7 +25,7 @@ class LaneExchange:
     service: Service
     request: Request
     deliver: Callable[[Answer], None]
-    has_left: HasLeft | None
+    is_client_gone: DisconnectCheck | None
     _trace_id: str = field(init=False)
     _pending: PendingRequest = field(init=False)
     _waiting: QueuedEvent | None = field(default=None, init=False)
@@ -47,7 +47,7 @@ class LaneExchange:
                 pending.event,
                 pending.origin,
                 self._resolve,
-                self.has_left,
+                self.is_client_gone,
                 may_be_stale=pending.may_be_stale,
             )
             service.turns.submit(self._waiting)
@@ -77,7 +77,7 @@ class LaneExchange:
 
     def _answer_fault(self, error: Exception) -> Answer:
         """Log an error that must not happen, and return the 500 that answers it."""
-        where = where_raised(error)
+        where = list_frames(error)
         _log.error("unexpected error", trace_id=self._trace_id, cause=type(error).__name__, where=where)
         return self.service.endpoint.failure(self.request, self._trace_id)
 
@@ -85,6 +85,6 @@ class LaneExchange:
         REQUEST_IDS.end(self._trace_id)
         tracing = self.service.tracing
         if tracing is not None:
-            observe(tracing.note_answer, self._trace_id, answer.status, self.request.path)
+            observe(tracing.record_answer, self._trace_id, answer.status, self.request.path)
             observe(tracing.end_request, self._trace_id)
         return answer

@@ -18,18 +18,20 @@ from ostiary_net.front_door.heads import read_head
 from ostiary_net.front_door.rules import DoorRules, Scope
 from ostiary_net.front_door.source import is_trusted
 from ostiary_net.lane.scanner import RequestLines, read_plain_head
-from ostiary_net.observability.request_ids import FIELD, REQUEST_ID
+from ostiary_net.observability.request_ids import REQUEST_ID_FIELD, REQUEST_ID_PATTERN
 
 _MOST_KNOWN: Final = 1_024
 _LONGEST_KNOWN: Final = 2_048
 """Bytes; with the number of heads it bounds what they take to about 3 MiB."""
 
-_KEPT_FIELDS: Final = (b"accept-language", b"traceparent", FIELD)
+_KEPT_FIELDS: Final = (b"accept-language", b"traceparent", REQUEST_ID_FIELD)
 """Beside what `Sender` says: for the 500 of a fault of ours, for a span, and for the log."""
 
 
-_REQUEST_ID_NAMES: Final = re.compile(rb"(?i)\r\n" + FIELD)
-_REQUEST_ID_LINES: Final = re.compile(rb"(?i)(?<=\r\n)" + FIELD + rb": ?(" + REQUEST_ID + rb")\r\n")
+_REQUEST_ID_NAMES: Final = re.compile(rb"(?i)\r\n" + REQUEST_ID_FIELD)
+_REQUEST_ID_LINES: Final = re.compile(
+    rb"(?i)(?<=\r\n)" + REQUEST_ID_FIELD + rb": ?(" + REQUEST_ID_PATTERN + rb")\r\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class HeadReader:
             is_named_once = len(named) == 1 == len(_REQUEST_ID_NAMES.findall(head))
             if is_named_once and is_trusted(client[0] if client else None, self._rules.trusted_proxies):
                 known = self._read_known(_REQUEST_ID_LINES.sub(b"", head), client)
-                return known and replace(known, fields=[*known.fields, (FIELD, named[0])])
+                return known and replace(known, fields=[*known.fields, (REQUEST_ID_FIELD, named[0])])
         return self._read_known(head, client)
 
     def _read_known(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:

@@ -49,7 +49,7 @@ def open_lane(guard: Guard, service: Service) -> bool:
 def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
     lane: Lane | None = None
     heads = HeadReader(guard.rules, service.endpoint.languages)
-    deadline = SharedDeadline(guard.rules.patience_seconds)
+    deadline = SharedDeadline(guard.rules.body_wait_seconds)
     poller = open_poller()
 
     def open_connection(app: Any, config: Any, *accepted: Any) -> LaneConnection:

@@ -59,7 +59,7 @@ class LogLines:
     # Under the names of the levels, as structlog calls its loggers.
     log = debug = info = warn = warning = error = err = critical = fatal = failure = exception = msg
 
-    def tell(self, level: str, entries: Iterable[dict[str, Any]]) -> None:
+    def write_entries(self, level: str, entries: Iterable[dict[str, Any]]) -> None:
         """Write all entries at once, each as structlog's processors render it.
 
         A logger of structlog's would pass every entry on by its names, four times over: measured, a third of
@@ -96,7 +96,7 @@ class LogLines:
         try:
             yield
         finally:
-            is_written = self.drain(_LAST_LINES_SECONDS)
+            is_written = self.flush(_LAST_LINES_SECONDS)
             self._writer = None
             if not is_written:
                 # What is still to be said of the end would wait for the same reader.
@@ -104,9 +104,9 @@ class LogLines:
                     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
             writer.close()
 
-    def drain(self, seconds: float) -> bool:
+    def flush(self, seconds: float) -> bool:
         """Wait until all lines are written, or so long; return whether they are."""
-        return self._writer is None or self._writer.drain(seconds)
+        return self._writer is None or self._writer.flush(seconds)
 
 
 class _LineWriter:
@@ -134,7 +134,7 @@ class _LineWriter:
             self._size += len(line)
             self._changed.notify_all()
 
-    def drain(self, seconds: float) -> bool:
+    def flush(self, seconds: float) -> bool:
         """Wait until all lines are written, or so long; return whether they are."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._size, seconds)
@@ -212,7 +212,7 @@ class RequestLog:
             elif isinstance(decision.reply, _REFUSALS):
                 entries.append(_refusal_entry(origin, decision.reply))
         if entries:
-            LINES.tell("info", entries)
+            LINES.write_entries("info", entries)
 
 
 def log_refusal(why: Why, trace_id: str, source: str, **more: str) -> None:
@@ -250,19 +250,19 @@ def _entry(origin: Origin, fact: Fact) -> dict[str, Any]:
 # --- errors
 
 
-def first_line(error: BaseException) -> str:
+def format_on_one_line(error: BaseException) -> str:
     """The text of an error on one line; drivers write paragraphs. They name the role, and no password."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def fault_in(error: BaseException) -> BaseException:
+def unwrap_error(error: BaseException) -> BaseException:
     """The one error inside the exception groups that nurseries have wrapped around it."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         [error] = error.exceptions
     return error
 
 
-def where_raised(error: BaseException) -> list[str]:
+def list_frames(error: BaseException) -> list[str]:
     """The last frames of an error's traceback, innermost first, without the error's text.
 
     The text is left out because it may quote a client.
@@ -276,10 +276,10 @@ def observe(report: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> N
     try:
         report(*args, **kwargs)
     except Exception as error:
-        note_fault(error)
+        log_observer_fault(error)
 
 
-def note_fault(error: Exception) -> None:
+def log_observer_fault(error: Exception) -> None:
     """Tell the log what was wrong with an observer, if it can be told."""
     with suppress(Exception):  # the log itself may be what is broken
         structlog.get_logger("ostiary").error("not observed", cause=type(error).__name__)

@@ -39,7 +39,7 @@ Labels = Mapping[str, str]
 Sample = tuple[Labels, float]
 
 
-def outcome_of(decision: Decision) -> Why | str:
+def describe_outcome(decision: Decision) -> Why | str:
     """The outcome of a decision in one word: `ok`, or why not."""
     reply = decision.reply
     if isinstance(reply, Refused):
@@ -47,10 +47,10 @@ def outcome_of(decision: Decision) -> Why | str:
     return _BATCH_REFUSED if isinstance(reply, BatchRefused) else _OK
 
 
-def operation_name(event: type[Event]) -> str:
+def name_operation(event: type[Event]) -> str:
     """
     >>> from ostiary_core.events import RefreshRequested
-    >>> operation_name(RefreshRequested)
+    >>> name_operation(RefreshRequested)
     'refresh_requested'
     """
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event.__name__).lower()
@@ -92,7 +92,7 @@ class Metrics:
 
     def count_decision(self, event: Event, decision: Decision, now: Callable[[], Instant]) -> None:
         """Count a decision, and its facts, which are those of the audit trail."""
-        self._add(event, outcome_of(decision))
+        self._add(event, describe_outcome(decision))
         for fact in decision.facts:
             self._count_fact(fact, now)
 
@@ -100,7 +100,7 @@ class Metrics:
         """Count an event whose turn could not be taken."""
         self._add(event, _FAILED)
 
-    def count_failed_look(self) -> None:
+    def count_failed_list(self) -> None:
         """Count a list or summary that the store could not give."""
         self._failed_looks += 1
 
@@ -138,13 +138,13 @@ class Metrics:
 
     # --- how it is read
 
-    def exposition(self) -> str:
+    def write_exposition(self) -> str:
         """Write all metrics in Prometheus' text format 0.0.4."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
         requests = [
-            ({"operation": operation_name(kind), "outcome": str(outcome)}, number)
+            ({"operation": name_operation(kind), "outcome": str(outcome)}, number)
             for (kind, outcome), number in self._requests.items()
         ]
         yield from _counter("ostiary_requests_total", "Requests decided, by operation and outcome.", requests)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-FIELD: Final = b"x-request-id"
+REQUEST_ID_FIELD: Final = b"x-request-id"
 """The front door leaves it in a head only as a trusted proxy wrote it."""
 
-REQUEST_ID: Final = rb"[A-Za-z0-9._~+/=:@-]{1,128}"
+REQUEST_ID_PATTERN: Final = rb"[A-Za-z0-9._~+/=:@-]{1,128}"
 """What it may be: nothing that ends a field or a line of the log."""
 
 
@@ -19,7 +19,7 @@ class RequestIds:
     def begin(self, trace_id: str, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Remember what a proxy calls a request, if one has named it, until it is answered."""
         for name, value in headers:
-            if name == FIELD:
+            if name == REQUEST_ID_FIELD:
                 self._by_trace_id[trace_id] = value.decode("ascii")
 
     def end(self, trace_id: str) -> None:

@@ -30,7 +30,7 @@ from opentelemetry.util.types import AnyValue
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
-from ostiary_net.observability.metrics import operation_name, outcome_of
+from ostiary_net.observability.metrics import describe_outcome, name_operation
 
 _METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
 _OTHER_METHOD: Final = "_OTHER"
@@ -108,7 +108,7 @@ class Spans:
         self._running[trace_id] = span
         self._methods[trace_id] = method
 
-    def note_answer(self, trace_id: str, status: int, route: str | None) -> None:
+    def record_answer(self, trace_id: str, status: int, route: str | None) -> None:
         """Note that the answer of a request has begun.
 
         `route` is one of ours, never what the caller wrote; None for no route.
@@ -126,7 +126,7 @@ class Spans:
         del self._methods[trace_id]
         self._running.pop(trace_id).end()
 
-    def note_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
+    def record_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
         """Note in a request's span what it asked for, and the outcome of the decision that is kept.
 
         The decision is None where no turn could be taken.
@@ -135,11 +135,11 @@ class Spans:
         """
         span = self._running.get(origin.trace_id)
         if span is not None:
-            outcome = "failed" if decision is None else str(outcome_of(decision))
-            span.set_attribute("ostiary.operation", operation_name(type(event)))
+            outcome = "failed" if decision is None else str(describe_outcome(decision))
+            span.set_attribute("ostiary.operation", name_operation(type(event)))
             span.set_attribute("ostiary.outcome", outcome)
 
-    def note_turn(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
+    def record_turn(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
         """Make a span of a turn in the trace of each request that shared it."""
         ended = time.time_ns()
         attributes: dict[str, AnyValue] = {"ostiary.turn.queue": queue, "ostiary.turn.events": len(origins)}

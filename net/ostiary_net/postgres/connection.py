@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg.abc import RV, PQGen
 from psycopg.errors import Diagnostic
 
-from ostiary_net.observability.log import first_line
+from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.postgres.hosts import Hosts
 from ostiary_net.turns.ports import CommitUnconfirmed
 
@@ -174,7 +174,7 @@ class BoundedConnection(Connection[Any]):
             try:
                 return hosts.connect(connect_to_one, CONNECT_SECONDS)
             except psycopg.Error as error:
-                reasons.log(first_line(error))
+                reasons.log(format_on_one_line(error))
                 raise
 
     @classmethod
@@ -192,7 +192,7 @@ class BoundedConnection(Connection[Any]):
             made = super().connect(conninfo, **{**named, **host})
         except psycopg.Error as error:
             if reasons is not None:
-                reasons.log(first_line(error))
+                reasons.log(format_on_one_line(error))
             raise
         try:
             made.made_at = began

@@ -11,7 +11,7 @@ from psycopg import Connection, errors
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from ostiary_net.observability.log import first_line
+from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.postgres.connection import (
     CONNECT_SECONDS,
     BoundedConnection,
@@ -110,7 +110,7 @@ class PrimaryConnections:
             except psycopg.OperationalError as error:
                 if time.monotonic() + pause > until:
                     raise
-                reason = first_line(error)
+                reason = format_on_one_line(error)
             if pause == first_pause:
                 tell_waiting(reason)
             time.sleep(pause)

@@ -16,17 +16,17 @@ from ostiary_net.runtime.system import Clock
 
 _BEAT_SECONDS: Final = 0.5
 _LATE_MS: Final = 1_000
-"""A beat that comes later than this after the one before was held up."""
+"""A tick that comes later than this after the one before was held up."""
 _EMPTYING_MS: Final = 2_000
 """How long after a pause what is read may have lain in a socket."""
 
 
-class Pauses:
+class StallDetector:
     """Notices that the server itself stood still, and says when a request read then may have arrived.
 
     A machine is suspended, a container frozen, a process stopped by a signal, an event loop held up: requests
-    lie in their sockets meanwhile. A beat twice a second shows it. What is read before the sockets have been
-    emptied again may have come at any time since the last beat, and is said to have. While `watch` does not
+    lie in their sockets meanwhile. A tick twice a second shows it. What is read before the sockets have been
+    emptied again may have come at any time since the last tick, and is said to have. While `watch` does not
     run, no pause is noticed.
     """
 
@@ -41,10 +41,10 @@ class Pauses:
     async def watch(self) -> None:
         """Beat twice a second, for ever."""
         while True:
-            self.beat()
+            self.tick()
             await trio.sleep(_BEAT_SECONDS)
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """Note that the server runs now."""
         present = self._clock.monotonic()
         if self._beat_at is not None and present - self._beat_at > _LATE_MS:
@@ -70,17 +70,17 @@ class Pauses:
 # A client that has given up closes its connection, and sends its request again over another. Of the first
 # one the server learns nothing while it waits for a decision; so it looks, once the request has waited.
 
-HasLeft = Callable[[], bool]
+DisconnectCheck = Callable[[], bool]
 """Says whether the sender has closed the connection, or its side of it. It neither waits nor raises; any
 thread may ask."""
 
-HAS_LEFT: Final[ContextVar[HasLeft | None]] = ContextVar("HAS_LEFT", default=None)
+CLIENT_GONE: Final[ContextVar[DisconnectCheck | None]] = ContextVar("CLIENT_GONE", default=None)
 """Of the connection that the present task answers on; None where nobody can know."""
 
 _CLOSED: Final = getattr(select, "POLLRDHUP", 0)
 
 
-def make_has_left(stream: Any) -> HasLeft | None:
+def make_disconnect_check(stream: Any) -> DisconnectCheck | None:
     """A function that asks the system whether the peer of `stream` has gone; None where nobody can know.
 
     Without a socket, or a system that can say, nobody can.

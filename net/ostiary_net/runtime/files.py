@@ -107,12 +107,12 @@ def create_for_owner_of(place: Path, path: Path) -> None:
         os.close(descriptor)
 
 
-def owner_of(path: Path) -> str:
+def read_owner(path: Path) -> str:
     """The name of whom a file belongs to, or the number of one without a name."""
-    return user_name(os.stat(path).st_uid)
+    return find_user_name(os.stat(path).st_uid)
 
 
-def user_name(uid: int) -> str:
+def find_user_name(uid: int) -> str:
     """The name of a user, or the number of one without a name."""
     try:
         return pwd.getpwuid(uid).pw_name

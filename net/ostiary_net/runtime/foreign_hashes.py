@@ -79,12 +79,12 @@ class ForeignHash(NamedTuple):
     matches: Callable[[bytes], bool]
 
 
-def hash_to_keep(text: str) -> str | FieldRule:
+def normalize_foreign_hash(text: str) -> str | FieldRule:
     """What is kept of another system's hash `text`; where it cannot be, the rule that it breaks.
 
-    >>> hash_to_keep("{bcrypt}$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG")
+    >>> normalize_foreign_hash("{bcrypt}$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG")
     '$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG'
-    >>> hash_to_keep("{noop}password"), hash_to_keep("$2a$31$" + 53 * ".")
+    >>> normalize_foreign_hash("{noop}password"), normalize_foreign_hash("$2a$31$" + 53 * ".")
     (<FieldRule.PASSWORD_HASH: 'password-hash'>, <FieldRule.PASSWORD_HASH_COST: 'password-hash-cost'>)
     """
     for prefix, form in _PREFIXES:

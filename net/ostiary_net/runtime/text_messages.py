@@ -1,12 +1,12 @@
 """Sends text messages, behind the request that asked for them, to a gateway or an outbox file.
 
 Whoever asks for a code must not learn from the time of the answer whether the number is known. So all that
-depends on it (deciding, writing, sending) is an errand: it is put on a bounded queue, and a few tasks run
-errands while the answer is already under way.
+depends on it (deciding, writing, sending) is an job: it is put on a bounded queue, and a few tasks run
+jobs while the answer is already under way.
 
 - A gateway is an HTTP service. What it does not accept for a reason that may pass is posted again a few
   times, each time later, under the same `Idempotency-Key`, so that nobody gets one message twice.
-- Without one, messages are lines of a file on this machine, and the errand is run before the answer: there
+- Without one, messages are lines of a file on this machine, and the job is run before the answer: there
   is nobody to hide from, and whoever reads the file finds the line there.
 
 No code, token or number is ever logged: a message that could not be sent is told by its trace id.
@@ -189,56 +189,56 @@ def _append(path: Path, line: bytes) -> None:
         os.close(descriptor)
 
 
-# --- errands
+# --- jobs
 
 
-Errand = Callable[[], Awaitable[TextMessage | None]]
+MessageJob = Callable[[], Awaitable[TextMessage | None]]
 """Finds out what is to be sent, if anything."""
 
 
 class TextMessages:
-    """Runs errands, a few at a time, and hands over the messages they bring."""
+    """Runs jobs, a few at a time, and hands over the messages they bring."""
 
     def __init__(self, delivery: Delivery, *, most_waiting: int = _MOST_WAITING) -> None:
         self._delivery = delivery
         self._unfinished = 0
-        self._enter, self._leave = trio.open_memory_channel[tuple[Errand, str]](most_waiting)
+        self._enter, self._leave = trio.open_memory_channel[tuple[MessageJob, str]](most_waiting)
 
-    async def send(self, errand: Errand, trace_id: str) -> None:
-        """Have `errand` run and its message delivered; the caller learns nothing of how it went."""
+    async def send(self, job: MessageJob, trace_id: str) -> None:
+        """Have `job` run and its message delivered; the caller learns nothing of how it went."""
         if self._delivery.is_local:
-            await self._run(errand, trace_id)
+            await self._run(job, trace_id)
             return
         try:
-            self._enter.send_nowait((errand, trace_id))
+            self._enter.send_nowait((job, trace_id))
         except (trio.WouldBlock, trio.ClosedResourceError):
             _log.error("text message not sent", trace_id=trace_id, cause="too many are waiting")
         else:
             self._unfinished += 1
 
     async def run(self) -> None:
-        """Run errands until `close` was called and none waits."""
+        """Run jobs until `close` was called and none waits."""
         async with trio.open_nursery() as nursery:
             for _ in range(_ERRANDS_AT_A_TIME):
                 nursery.start_soon(self._run_all)
 
     def close(self) -> None:
-        """Take no more errands."""
+        """Take no more jobs."""
         self._enter.close()
 
     def count_unfinished(self) -> int:
-        """How many errands wait or are being run."""
+        """How many jobs wait or are being run."""
         return self._unfinished
 
     async def _run_all(self) -> None:
-        async for errand, trace_id in self._leave:
-            await self._run(errand, trace_id)
+        async for job, trace_id in self._leave:
+            await self._run(job, trace_id)
             self._unfinished -= 1
 
-    async def _run(self, errand: Errand, trace_id: str) -> None:
-        """Run one errand; whatever goes wrong is logged, and nobody else learns of it."""
+    async def _run(self, job: MessageJob, trace_id: str) -> None:
+        """Run one job; whatever goes wrong is logged, and nobody else learns of it."""
         try:
-            message = await errand()
+            message = await job()
             if message is not None:
                 await self._delivery.deliver(message)
         except NotDelivered as failed:

@@ -5,7 +5,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from ostiary_net.runtime.files import create_for_owner_of, owner_of, user_name
+from ostiary_net.runtime.files import create_for_owner_of, find_user_name, read_owner
 
 
 class FileMoved(OSError):
@@ -99,7 +99,7 @@ def refuse_unwritable(path: Path) -> None:
     beside = (path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))
     for each in (path.parent, path, *(each for each in beside if each.exists())):
         if not os.access(each, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            whose, runs = owner_of(each), user_name(os.geteuid())
+            whose, runs = read_owner(each), find_user_name(os.geteuid())
             raise PermissionError(f"{each} cannot be written: it belongs to {whose}, and this runs as {runs}")
 
 

@@ -23,9 +23,9 @@ from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
-from ostiary_net.observability.log import log_refusal, note_fault, observe, where_raised
+from ostiary_net.observability.log import list_frames, log_observer_fault, log_refusal, observe
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.arrivals import Pauses
+from ostiary_net.runtime.arrivals import StallDetector
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnconfirmed
@@ -57,7 +57,7 @@ class Service:
     refusals: Refusals = field(default_factory=Refusals)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: "Spans | None" = None
-    pauses: Pauses | None = None
+    stall_detector: StallDetector | None = None
 
     def entropy(self) -> Entropy:
         """Draw 32 random bytes for one event."""
@@ -74,7 +74,11 @@ class Service:
     def arrival(self) -> Arrival:
         """When a request that is read now arrived (READINGS 46)."""
         now = self.clock.now()
-        return arrival_at(now) if self.pauses is None else self.pauses.arrival(now, self.clock.monotonic())
+        return (
+            arrival_at(now)
+            if self.stall_detector is None
+            else self.stall_detector.arrival(now, self.clock.monotonic())
+        )
 
     def admit(self, operation: Operation, source: str) -> int:
         """Count a request against the limit of its source; 0 while the source is within it."""
@@ -102,14 +106,14 @@ class Service:
             if isinstance(decision.reply, Refused):
                 self.refusals.record(event, decision.reply.why, self.clock.now(), origin.trace_id)
             if self.tracing is not None:
-                self.tracing.note_outcome(origin, event, decision)
+                self.tracing.record_outcome(origin, event, decision)
         except Exception as error:
-            note_fault(error)
+            log_observer_fault(error)
 
     def _record_failure(self, event: Event, origin: Origin, failure: TurnFailed) -> None:
         observe(self.metrics.count_failure, event)
         if self.tracing is not None:
-            observe(self.tracing.note_outcome, origin, event, None)
+            observe(self.tracing.record_outcome, origin, event, None)
         observe(_log_failure, "turn failed", failure, origin, type(event).__name__)
 
     async def query(self, read: ListQuery[T], origin: Origin) -> T:
@@ -124,7 +128,7 @@ class Service:
         try:
             return await answer
         except TurnFailed as failure:
-            self.metrics.count_failed_look()
+            self.metrics.count_failed_list()
             _log_failure("looking failed", failure, origin, asked)
             raise
 
@@ -150,7 +154,7 @@ class Service:
             monotonic=monotonic,
             entropy=self.entropy_source.draw() if request.path in MINTING else _UNUSED,
             trace_id=trace_id,
-            arrival=None if self.pauses is None else self.pauses.arrival(now, monotonic),
+            arrival=None if self.stall_detector is None else self.stall_detector.arrival(now, monotonic),
         )
         if isinstance(pending, Answer):
             self._log_refusal(request, pending, trace_id)
@@ -189,6 +193,6 @@ def _log_failure(what: str, failure: TurnFailed, origin: Origin, asked: str) -> 
         trace_id=origin.trace_id,
         asked=asked,
         cause=type(cause).__name__,
-        where=where_raised(cause),
+        where=list_frames(cause),
         **unknown,
     )

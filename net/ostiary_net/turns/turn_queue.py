@@ -20,7 +20,7 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_net.observability.log import RequestLog, observe
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.arrivals import HasLeft
+from ostiary_net.runtime.arrivals import DisconnectCheck
 from ostiary_net.turns.ports import CommitUnconfirmed
 from ostiary_net.turns.turn_taking import TakeTurn
 
@@ -56,8 +56,8 @@ class TurnFailed(RuntimeError):
 class QueuedEvent:
     """An event in a queue, and the caller who is told its decision, unless the caller has gone.
 
-    `has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`, as it
-    was found in a socket after the server had stood still.
+    `is_client_gone` is believed at once where the event `may_be_stale`, as it was found in a socket after the
+    server had stood still.
     """
 
     __slots__ = ("_asks_after", "_has_left", "_resolve", "event", "origin", "since")
@@ -67,7 +67,7 @@ class QueuedEvent:
         event: Event,
         origin: Origin | None,
         resolve: "Resolve",
-        has_left: HasLeft | None = None,
+        is_client_gone: DisconnectCheck | None = None,
         *,
         may_be_stale: bool = False,
     ) -> None:
@@ -75,7 +75,7 @@ class QueuedEvent:
         self.origin = origin
         self.since = since = trio.current_time()
         self._resolve: Resolve | None = resolve
-        self._has_left = has_left
+        self._is_client_gone = is_client_gone
         self._asks_after = since - 1.0 if may_be_stale else since + _HALF_CLOSE_GRACE_SECONDS
         """Until then the sender is not asked after."""
 
@@ -91,7 +91,7 @@ class QueuedEvent:
         if now <= self._asks_after:
             return True
         has_waited_too_long = now - self.since > LONGEST_WAIT_SECONDS
-        return not has_waited_too_long and (self._has_left is None or not self._has_left())
+        return not has_waited_too_long and (self._is_client_gone is None or not self._is_client_gone())
 
     def leave(self) -> None:
         """Wait no longer; an event whose turn has begun is decided and kept all the same."""
@@ -258,7 +258,7 @@ class TurnQueue:
         origins = [waiting.origin for waiting in self._batch]
         observe(self._metrics.count_turn, self._name, len(decisions), seconds)
         if self._tracing is not None:
-            observe(self._tracing.note_turn, self._name, origins, seconds)
+            observe(self._tracing.record_turn, self._name, origins, seconds)
         observe(self._request_log.log_decisions, origins, decisions)
         for waiting, decision in zip(self._batch, decisions, strict=True):
             waiting.resolve(decision)

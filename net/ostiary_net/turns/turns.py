@@ -20,7 +20,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.storage.store import Store, retry_lost_races
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.arrivals import HAS_LEFT
+from ostiary_net.runtime.arrivals import CLIENT_GONE
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.keeping import Keeping
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ListStore, ReadingStore
@@ -96,7 +96,7 @@ class Turns:
         def resolve(result: Decision | TurnFailed) -> None:
             trio.lowlevel.reschedule(task, outcome.Value(result))
 
-        waiting = QueuedEvent(event, origin, resolve, HAS_LEFT.get(), may_be_stale=may_be_stale)
+        waiting = QueuedEvent(event, origin, resolve, CLIENT_GONE.get(), may_be_stale=may_be_stale)
         self.submit(waiting)
 
         def leave(_: Callable[[], NoReturn]) -> trio.lowlevel.Abort:

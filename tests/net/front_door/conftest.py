@@ -123,7 +123,7 @@ def open_door(way: Way, nursery: trio.Nursery, rules: DoorRules) -> Iterator[Ope
                     guarded,
                     bind="127.0.0.1:0",
                     graceful_seconds=graceful_seconds,
-                    started=send.send_nowait,
+                    on_listening=send.send_nowait,
                 )
             else:
                 patch_hypercorn()

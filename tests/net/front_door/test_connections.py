@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from ostiary_net.front_door.connections import Connections
+from ostiary_net.front_door.connections import OpenConnections
 from tests.net.front_door.conftest import OpenDoor
 
 PARTING_SECONDS = 1.0
@@ -293,7 +293,7 @@ async def test_a_place_is_counted_once_whatever_happens_to_it() -> None:
         def abort(self) -> None:
             self.aborted = True
 
-    connections, first, second = Connections(1), RawKey(), RawKey()
+    connections, first, second = OpenConnections(1), RawKey(), RawKey()
     assert connections.admit(first)
     assert not connections.admit(second)
     connections.mark_idle(first)

@@ -155,7 +155,11 @@ async def test_an_application_that_cannot_start_is_not_served(rules: DoorRules) 
 
     with pytest.raises(ServerFailed, match="the store is not there"):
         await serve_until(
-            trio.Event(), Guard(broken, rules), bind="127.0.0.1:0", graceful_seconds=1, started=lambda a: None
+            trio.Event(),
+            Guard(broken, rules),
+            bind="127.0.0.1:0",
+            graceful_seconds=1,
+            on_listening=lambda a: None,
         )
 
 
@@ -167,5 +171,9 @@ async def test_a_server_whose_application_ended_by_itself_ends(rules: DoorRules)
 
     with trio.fail_after(120), pytest.raises(ServerFailed, match="ended by itself"):
         await serve_until(
-            trio.Event(), Guard(dying, rules), bind="127.0.0.1:0", graceful_seconds=1, started=lambda a: None
+            trio.Event(),
+            Guard(dying, rules),
+            bind="127.0.0.1:0",
+            graceful_seconds=1,
+            on_listening=lambda a: None,
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ostiary_net.front_door.lifeline import VARIABLE, Lifeline
-from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
+from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
 
 ROOT = Path(__file__).parents[3]
 GET = b"GET / HTTP/1.1\r\nHost: door\r\nConnection: close\r\n\r\n"
@@ -76,8 +76,8 @@ async def test_a_parent_that_has_gone_is_told_nothing_and_heard_of() -> None:
     ours, its = socket.socketpair()
     ours.close()
     with Lifeline(its) as lifeline:
-        lifeline.tell()
-        assert not await lifeline.hear()
+        lifeline.announce_ready()
+        assert not await lifeline.wait()
 
 
 def test_a_server_that_does_not_come_to_its_end_ends_itself(start: Start) -> None:
@@ -240,7 +240,7 @@ def test_a_unix_socket_is_made_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "door"
     for _ in range(2):
         with open_listeners(f"unix:{path}") as [listener]:
-            assert address_of(listener) == f"unix:{path}"
+            assert format_listener_url(listener) == f"unix:{path}"
     assert not path.exists()
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary_net.front_door.source import LOCAL, is_trusted, source_of
+from ostiary_net.front_door.source import LOCAL, find_source, is_trusted
 from tests.net.front_door.conftest import OpenDoor
 
 PROXIES = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("2001:db8:ff::/48"))
@@ -47,22 +47,22 @@ ADDRESSES = st.ip_addresses().map(str).map(str.encode)
 def test_the_source_is_the_first_address_from_the_right_that_is_no_trusted_proxy(
     peer: str | None, forwarded_for: list[bytes], source: str
 ) -> None:
-    assert source_of(peer, forwarded_for, PROXIES) == source
+    assert find_source(peer, forwarded_for, PROXIES) == source
 
 
 @pytest.mark.parametrize("peer, source", [("10.0.0.1", "10.0.0.1"), (None, LOCAL)])
 def test_without_the_setting_the_field_is_ignored(peer: str | None, source: str) -> None:
-    assert source_of(peer, [b"192.0.2.7"], ()) == source
+    assert find_source(peer, [b"192.0.2.7"], ()) == source
     assert not is_trusted(peer, ())
 
 
 @given(forged=st.lists(st.binary(max_size=30), max_size=4), client=ADDRESSES)
 def test_nothing_that_a_client_writes_changes_its_source(forged: list[bytes], client: bytes) -> None:
-    honest = source_of("10.0.0.1", [client], ())
-    through_proxy = source_of("10.0.0.1", [client], PROXIES)
+    honest = find_source("10.0.0.1", [client], ())
+    through_proxy = find_source("10.0.0.1", [client], PROXIES)
     if is_trusted(client.decode(), PROXIES):
         return
-    assert source_of("10.0.0.1", [*forged, client], PROXIES) == through_proxy != honest
+    assert find_source("10.0.0.1", [*forged, client], PROXIES) == through_proxy != honest
 
 
 async def test_scheme_and_host_are_believed_from_a_trusted_proxy_alone(

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 import trio
 
-from ostiary_net.runtime.arrivals import Pauses
+from ostiary_net.runtime.arrivals import StallDetector
 from tests.net.lane.twins import HOUSE, Line, Opened, opened, request
 from tests.net.lane.wires import Kind
 from tests.net.rooms import HandClock
@@ -26,9 +26,9 @@ class Machine:
 
     def __init__(self, door: Opened) -> None:
         self.door = door
-        self.pauses = Pauses(door.clock)
-        object.__setattr__(door.service, "pauses", self.pauses)
-        self.pauses.beat()
+        self.stall_detector = StallDetector(door.clock)
+        object.__setattr__(door.service, "stall_detector", self.stall_detector)
+        self.stall_detector.tick()
 
     def stand_still(self, seconds: float) -> None:
         self.door.clock.wait(seconds)
@@ -37,7 +37,7 @@ class Machine:
         """Time passes, and the server beats."""
         for _ in range(2 * seconds):
             self.stand_still(0.5)
-            self.pauses.beat()
+            self.stall_detector.tick()
 
 
 @asynccontextmanager
@@ -80,7 +80,7 @@ async def test_what_is_read_before_the_sockets_are_empty_again_may_have_lain_in_
     async with machine(lane, kind) as (server, line):
         await ask(line, REFRESH)
         server.stand_still(34)
-        server.pauses.beat()
+        server.stall_detector.tick()
         server.run(1)
         assert (await ask(line, REFRESH))[0] == 500
 
@@ -112,9 +112,9 @@ async def test_what_was_asked_by_somebody_who_has_gone_meanwhile_is_not_decided(
 
 def test_a_beat_that_is_a_little_late_is_no_pause() -> None:
     clock = HandClock()
-    pauses = Pauses(clock)
+    stall_detector = StallDetector(clock)
     for _ in range(10):
-        pauses.beat()
+        stall_detector.tick()
         clock.wait(0.9)
-        earliest, latest = pauses.arrival(clock.now(), clock.monotonic())
+        earliest, latest = stall_detector.arrival(clock.now(), clock.monotonic())
         assert earliest == latest == clock.now()

@@ -79,13 +79,13 @@ class Recorder:
         parents = [value for name, value in fields if name == b"traceparent"]
         self.told.append(("begin", method, *parents))
 
-    def note_answer(self, trace_id: str, status: int, route: str | None) -> None:
+    def record_answer(self, trace_id: str, status: int, route: str | None) -> None:
         self.told.append((status, route))
 
     def end_request(self, trace_id: str) -> None:
         self.told.append(("end",))
 
-    def note_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
+    def record_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
         self.told.append((type(event).__name__,))
 
 
@@ -152,7 +152,7 @@ async def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it
         await line.say(BODY)
         trio.lowlevel.remove_instrument(woken)
         steps, heard = woken.steps, await line.hear(1)
-    assert (steps > 0) == (seconds > RULES.patience_seconds)
+    assert (steps > 0) == (seconds > RULES.body_wait_seconds)
     assert heard.data.startswith(b"HTTP/1.1 200")
     assert not heard.closed
 

@@ -85,7 +85,7 @@ async def served(door: Opened, bind: str, nursery: trio.Nursery, stop: trio.Even
     send, receive = trio.open_memory_channel[list[str]](1)
 
     async def run() -> None:
-        await serve_until(stop, door.guarded, bind=bind, graceful_seconds=1, started=send.send_nowait)
+        await serve_until(stop, door.guarded, bind=bind, graceful_seconds=1, on_listening=send.send_nowait)
 
     nursery.start_soon(run)
     [address] = await receive.receive()

@@ -243,7 +243,7 @@ async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(sto
             theirs.commit()
             gate.open()
     assert usernames(store) == {"first", "theirs", "anna", "ben", "cleo"}
-    assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.exposition()
+    assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.write_exposition()
 
 
 async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteStore) -> None:

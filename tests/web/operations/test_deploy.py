@@ -22,7 +22,7 @@ from kubernetes_validate import ValidationError, validate
 
 from docs.reference_pages import described_settings
 from ostiary_net.front_door.rules import DoorRules
-from ostiary_net.front_door.serving import HARD_END_SECONDS
+from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.postgres.schema import _LOCK_TIMEOUT_MS, _MOST_LOCK_ATTEMPTS, _PAUSE_SECONDS
 from ostiary_net.runtime.foreign_hashes import _MOST_BYTES
@@ -138,7 +138,7 @@ def test_what_the_pages_name_as_a_setting_is_one() -> None:
 
 
 def test_a_stop_is_given_longer_than_it_takes() -> None:
-    longest = _GRACEFUL_SECONDS + HARD_END_SECONDS
+    longest = _GRACEFUL_SECONDS + FORCE_EXIT_SECONDS
     [by_systemd] = unit()["TimeoutStopSec"]
     assert float(by_systemd.removesuffix("s")) > longest
     for name, service in compose()["services"].items():
@@ -425,7 +425,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     metrics = Metrics()
     for name in ("turns_waiting", "hashes_waiting", "text_messages_unfinished", "connections_open"):
         metrics.add_gauge(f"ostiary_{name}", "", list)
-    there = set(re.findall(r"# TYPE (\S+)", metrics.exposition()))
+    there = set(re.findall(r"# TYPE (\S+)", metrics.write_exposition()))
     there |= {f"{name}_bucket" for name in there}
     assert asked
     assert asked <= there

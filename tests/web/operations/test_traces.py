@@ -275,7 +275,7 @@ async def test_a_turn_that_fails_is_a_failed_span(collector: Collector) -> None:
         path, body = "/api/oauth2/revoke", b"token=unknown"
         request = Request(method="POST", path=path, headers=fields, body=body, source="203.0.113.7")
         answer = await service.answer(request, trace_id)
-        spans.note_answer(trace_id, answer.status, None)
+        spans.record_answer(trace_id, answer.status, None)
         spans.end_request(trace_id)
     assert json.loads(answer.body)["traceId"] == trace_id
     span = collector.await_span(lambda each: each.trace_id == trace_id)

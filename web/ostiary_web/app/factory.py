@@ -19,7 +19,7 @@ from ostiary_core.http.envelope import service_failure
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_net.front_door.rules import Receive, Scope, Send
-from ostiary_net.observability.log import where_raised
+from ostiary_net.observability.log import list_frames
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.account import account
 from ostiary_web.api.auth import auth
@@ -208,7 +208,7 @@ async def _unexpected_failure(error: Exception) -> Response:
 
 
 def _tell_unexpected(error: Exception) -> None:
-    trace_id, where = request_context().trace_id, where_raised(error)
+    trace_id, where = request_context().trace_id, list_frames(error)
     _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
 
 

@@ -14,10 +14,10 @@ import click
 import structlog
 import trio
 
-from ostiary_net.front_door import AddressError, ServerFailed, supervise, until_signal
+from ostiary_net.front_door import AddressError, ServerFailed, run_until_signal, supervise
 from ostiary_net.front_door import serve as serve_http
 from ostiary_net.front_door.lifeline import WORKER
-from ostiary_net.front_door.scraping import metrics_listeners
+from ostiary_net.front_door.scraping import open_metrics_listeners
 from ostiary_net.lane import open_lane
 from ostiary_net.observability.log import LINES
 from ostiary_net.sql.migrations import Opening
@@ -79,7 +79,7 @@ def _serve(settings: Settings, *, plain: bool) -> None:
     async def make_ready() -> None:
         made_ready.append(await _make_ready(settings))
 
-    _run_or_exit(partial(until_signal, make_ready))
+    _run_or_exit(partial(run_until_signal, make_ready))
     if not made_ready:
         return
     [administrator] = made_ready
@@ -90,7 +90,7 @@ def _serve(settings: Settings, *, plain: bool) -> None:
             bind=settings.bind,
             workers=settings.workers,
             graceful_seconds=_GRACEFUL_SECONDS,
-            started=lambda addresses: _greet(settings, administrator, addresses),
+            on_listening=lambda addresses: _greet(settings, administrator, addresses),
             examine=partial(_examine_metrics_ports, settings),
         )
     except SettingError as error:
@@ -144,7 +144,7 @@ def _examine_metrics_ports(settings: Settings) -> None:
     ever."""
     for slot in range(settings.workers):
         try:
-            with metrics_listeners(settings.metrics_bind, {WORKER: str(slot)}):
+            with open_metrics_listeners(settings.metrics_bind, {WORKER: str(slot)}):
                 pass
         except AddressError as error:
             fault = f"{error}, for worker {slot + 1} of {settings.workers}"
@@ -186,7 +186,7 @@ def _serve_here(
 
     guarded = asgi_app(settings, ready, around)
 
-    def started(addresses: list[str]) -> None:
+    def announce(addresses: list[str]) -> None:
         greet_at(backings[0].first_administrator if backings else None, addresses)
 
     serving = partial(
@@ -194,7 +194,7 @@ def _serve_here(
         guarded,
         bind=bind,
         graceful_seconds=_GRACEFUL_SECONDS,
-        started=started,
+        on_listening=announce,
     )
     if sys.__stderr__ is not None:
         faulthandler.enable(sys.__stderr__)  # a disk that fails beneath a mapped file ends the process

@@ -22,7 +22,7 @@ from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
-from ostiary_net.observability.log import first_line
+from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.sql.migrations import Opening
@@ -153,7 +153,7 @@ def run(
     except SettingError as error:
         _exit(str(error))
     except TurnFailed as failure:
-        _exit(f"the store could not be used: {first_line(failure.__cause__ or failure)}")
+        _exit(f"the store could not be used: {format_on_one_line(failure.__cause__ or failure)}")
 
 
 def _exit(words: str) -> NoReturn:

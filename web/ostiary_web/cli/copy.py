@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import click
 
-from ostiary_net.observability.log import first_line
+from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
@@ -51,7 +51,7 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
         with PostgreSQLStore(target_database.url.reveal(), start_seconds=5.0) as store:
             counts = copy_records(source_database.path, store, tell)
     except (CopyError, SchemaError, OSError, psycopg.Error) as error:
-        _exit(f"{target_database}: {first_line(error)}")
+        _exit(f"{target_database}: {format_on_one_line(error)}")
     if printer.for_scripts:
         printer.document(counts)
 

@@ -22,8 +22,8 @@ import structlog
 import trio
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_net.front_door import until_signal
-from ostiary_net.observability.log import first_line
+from ostiary_net.front_door import run_until_signal
+from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.trail import GrowingTrail, TrailEnd
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
@@ -94,7 +94,7 @@ async def follow_trail(cursor: Cursor, context: CommandContext) -> None:
     follower = _Follower(context.store, cursor)
     try:
         with _without_log():
-            await until_signal(follower.follow)
+            await run_until_signal(follower.follow)
     except OutputFailed as failure:
         if not failure.is_reader_gone:
             raise CannotFollow(failure.message) from None
@@ -189,7 +189,9 @@ class _Follower:
             except SchemaError as error:
                 raise CannotFollow(str(error)) from None
             except Exception as error:
-                self._say("away", f"the store could not be used, and is tried again: {first_line(error)}")
+                self._say(
+                    "away", f"the store could not be used, and is tried again: {format_on_one_line(error)}"
+                )
             await trio.sleep(_POLL_SECONDS)
 
     def _say(self, trouble: str, words: str) -> None:

@@ -17,7 +17,7 @@ import httpx
 import trio
 
 from ostiary_net.front_door import AddressError, Guard
-from ostiary_net.front_door.listeners import address_of, open_listeners
+from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.serving import serve_on
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_web.app.asgi_app import asgi_app, door_rules
@@ -59,7 +59,7 @@ def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, st
 
 
 def _public_url(listener: socket.socket, path: str) -> str | None:
-    return address_of(listener) + path if path else None
+    return format_listener_url(listener) + path if path else None
 
 
 @contextmanager
@@ -105,12 +105,12 @@ async def _serve_both(
                 stop,
                 asgi_app(settings, backings.append),
                 graceful_seconds=_GRACEFUL_SECONDS,
-                started=lambda _: is_served.set(),
+                on_listening=lambda _: is_served.set(),
             )
         )
         await is_served.wait()
-        server = address_of(server_listeners[0]) + settings.public_path
-        shop = address_of(shop_listeners[0])
+        server = format_listener_url(server_listeners[0]) + settings.public_path
+        shop = format_listener_url(shop_listeners[0])
         sample = await fill(backings[0], f"{shop}/callback")
         async with httpx.AsyncClient(timeout=10.0) as http:
             oauth = OAuthClient(
@@ -128,6 +128,6 @@ async def _serve_both(
                     door_rules(replace(settings, public_url=None)),
                 ),
                 graceful_seconds=_GRACEFUL_SECONDS,
-                started=lambda _: tell(server, shop, PASSWORD),
+                on_listening=lambda _: tell(server, shop, PASSWORD),
             )
         nursery.cancel_scope.cancel()

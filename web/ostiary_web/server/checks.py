@@ -15,8 +15,8 @@ import trio
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, GrantType, Table
-from ostiary_net.observability.log import where_raised
-from ostiary_net.runtime.files import owner_of, user_name
+from ostiary_net.observability.log import list_frames
+from ostiary_net.runtime.files import find_user_name, read_owner
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_web.server.brand_color import DARK, LIGHT, shown_ratio
 from ostiary_web.server.cluster_findings import findings_around
@@ -123,7 +123,7 @@ def _of_files(settings: Settings) -> Iterator[Finding]:
         if everybody_may_read(path):
             yield Finding(Level.WARNING, "secrets", "check.files.secret_open", {"path": path})
     for name, path in unwritable(settings):
-        yield Finding(Level.FAULT, name, "check.files.unwritable", {"path": path, "owner": owner_of(path)})
+        yield Finding(Level.FAULT, name, "check.files.unwritable", {"path": path, "owner": read_owner(path)})
     folder = temporary_folder(settings, os.environ)
     if not can_be_used(folder):
         yield Finding(Level.WARNING, "TMPDIR", "check.files.no_temporary", {"path": folder})
@@ -136,7 +136,7 @@ def _of_owners(database: Path, paths: Iterable[Path]) -> Iterator[Finding]:
     whose = database.parent.stat().st_uid
     for path in paths:
         if whose != 0 and path.is_file() and path.stat().st_uid != whose:
-            values = {"path": path, "owner": owner_of(path), "whose": user_name(whose)}
+            values = {"path": path, "owner": read_owner(path), "whose": find_user_name(whose)}
             yield Finding(Level.WARNING, "owner", "check.files.owner", values)
 
 
@@ -167,7 +167,7 @@ def _of_the_store(store: ServerStore, clock: Clock) -> list[Finding]:
         store.check_ready()
         findings.append(Finding(Level.FINE, "database", "check.database.fine"))
     except Exception as error:
-        values = {"error": type(error).__name__, "place": where_raised(error)[0]}
+        values = {"error": type(error).__name__, "place": list_frames(error)[0]}
         findings.append(Finding(Level.FAULT, "database", "check.database.fault", values))
     if isinstance(store, LoggingStore) and store.log_bytes() > _LONG_LOG_BYTES:
         size = {"size": f"{store.log_bytes() / 2**20:.0f}"}

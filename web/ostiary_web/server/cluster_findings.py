@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ostiary_net.observability.log import where_raised
+from ostiary_net.observability.log import list_frames
 from ostiary_web.server.database import PostgreSQLDatabase
 from ostiary_web.server.findings import Finding, Level
 
@@ -21,7 +21,7 @@ def findings_around(database: PostgreSQLDatabase, prepares: bool | None) -> Iter
     try:
         seen = read_cluster_status(database.url.reveal(), database.read_password())
     except Exception as error:
-        values = {"error": type(error).__name__, "place": where_raised(error)[0]}
+        values = {"error": type(error).__name__, "place": list_frames(error)[0]}
         yield Finding(Level.WARNING, "replication", "check.replication.unseen", values)
         return
     if seen.standbys and not seen.is_synchronous:

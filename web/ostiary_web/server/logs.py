@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from ostiary_net.observability.log import LINES, where_raised
+from ostiary_net.observability.log import LINES, list_frames
 from ostiary_net.observability.refusal_limit import REFUSAL_LIMIT
 from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_web.streams import escape_json
@@ -99,7 +99,7 @@ class _Handler(logging.Handler):
             if record.exc_info and record.exc_info[1] is not None:
                 # Its text may quote what a client sent.
                 error = record.exc_info[1]
-                entry.update(cause=type(error).__name__, where=where_raised(error))
+                entry.update(cause=type(error).__name__, where=list_frames(error))
             LINES.msg(self._line(None, record.levelname.lower(), entry))
         except Exception:  # what a library logs amiss ends nothing
             self.handleError(record)

@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 import trio
 
-from ostiary_net.observability.log import where_raised
+from ostiary_net.observability.log import list_frames
 
 _log = structlog.get_logger("ostiary")
 
@@ -41,6 +41,6 @@ class Readiness:
             with trio.fail_after(_PATIENCE_SECONDS):
                 await self._look()
         except Exception as error:
-            _log.error("not ready", cause=type(error).__name__, where=where_raised(error))
+            _log.error("not ready", cause=type(error).__name__, where=list_frames(error))
             return False
         return True

@@ -14,7 +14,7 @@ from typing import Final, Never, Protocol, runtime_checkable
 import structlog
 import trio
 
-from ostiary_net.observability.log import where_raised
+from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import create_for_owner_of
 from ostiary_web.server.settings import SettingError, Settings
 
@@ -64,7 +64,7 @@ async def keep_mark(settings: Settings, store: MarkedStore, every_seconds: float
         try:
             await trio.to_thread.run_sync(_write_mark, settings.data_dir, store, abandon_on_cancel=True)
         except Exception as error:
-            _log.warning("mark not kept", cause=type(error).__name__, where=where_raised(error))
+            _log.warning("mark not kept", cause=type(error).__name__, where=list_frames(error))
         await trio.sleep(every_seconds)
 
 

@@ -16,7 +16,7 @@ from ostiary_core.model.decision import Change
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
-from ostiary_net.observability.log import first_line
+from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.trail import GrowingTrail
@@ -168,5 +168,5 @@ def _log_waiting(settings: Settings, reason: str) -> None:
 
 
 def _unusable(settings: Settings, error: Exception) -> SettingError:
-    fault = f"{settings.database} cannot be used: {first_line(error)}"
+    fault = f"{settings.database} cannot be used: {format_on_one_line(error)}"
     return SettingError("DATABASE_URL", fault, f"a database that can be written, as {ALLOWED}")

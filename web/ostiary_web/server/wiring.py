@@ -15,9 +15,9 @@ from ostiary_core.http import TokenEndpoint
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door.listeners import AddressError
-from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
+from ostiary_net.front_door.scraping import open_metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.arrivals import Pauses
+from ostiary_net.runtime.arrivals import StallDetector
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.passwords import OWASP, Passwords
 from ostiary_net.runtime.system import (
@@ -163,7 +163,7 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
                 authentications=Authentications(),
                 metrics=metrics,
                 tracing=tracing,
-                pauses=Pauses(clock),
+                stall_detector=StallDetector(clock),
             )
         )
         _start_upkeep(nursery, settings, around, service, passwords, store)
@@ -212,8 +212,8 @@ def _start_upkeep(
 ) -> None:
     """Start what is done beside the turns, each as often as the surroundings say."""
     upkeep, turns, clock = around.upkeep, service.turns, around.clock
-    if upkeep.watches_pauses and service.pauses is not None:
-        nursery.start_soon(service.pauses.watch)
+    if upkeep.watches_pauses and service.stall_detector is not None:
+        nursery.start_soon(service.stall_detector.watch)
     if upkeep.uses_seconds < math.inf:
         nursery.start_soon(flush_uses_forever, service.authentications, turns, upkeep.uses_seconds)
     if upkeep.sweep_seconds < math.inf:
@@ -261,7 +261,7 @@ async def _open_metrics(settings: Settings, metrics: Metrics) -> AsyncIterator[N
     """`/metrics` on its own address, where the settings name one."""
     with ExitStack() as stack:
         try:
-            listeners = stack.enter_context(metrics_listeners(settings.metrics_bind))
+            listeners = stack.enter_context(open_metrics_listeners(settings.metrics_bind))
         except AddressError as error:
             allowed = "an address that is free, as 127.0.0.1:9464"
             raise SettingError("METRICS_BIND", str(error), allowed) from error

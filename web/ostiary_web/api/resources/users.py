@@ -27,7 +27,7 @@ from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.user_fields import new_password_faults
-from ostiary_net.runtime.foreign_hashes import hash_to_keep
+from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.api.grants import grants_of
 from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, as_they_are
 from ostiary_web.api.resources.records import refuse_body
@@ -146,7 +146,7 @@ def _foreign_hash(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
     if fields.get(_PASSWORD):
         kept = FieldRule.PASSWORD_TWICE
     else:
-        kept = hash_to_keep(text.strip()) if isinstance(text, str) else FieldRule.STRING
+        kept = normalize_foreign_hash(text.strip()) if isinstance(text, str) else FieldRule.STRING
     return (None, (FieldFault(_PASSWORD_HASH, kept),)) if isinstance(kept, FieldRule) else (kept, ())
 
 
