@@ -60,7 +60,7 @@ class QueuedEvent:
     server had stood still.
     """
 
-    __slots__ = ("_asks_after", "_has_left", "_resolve", "event", "origin", "since")
+    __slots__ = ("_asks_after", "_is_client_gone", "_resolve", "event", "origin", "since")
 
     def __init__(
         self,
