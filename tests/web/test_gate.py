@@ -372,7 +372,7 @@ async def house(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     for owner, name, what in (
         (Passwords, "hash", "hashes"),
         (Passwords, "verify", "hashes"),
-        (Service, "look", "lists"),
+        (Service, "query", "lists"),
         (Service, "query_whole_lists", "lists"),
     ):
         monkeypatch.setattr(owner, name, counting(work, what, getattr(owner, name)))
