@@ -123,7 +123,7 @@ def keys(event: e.Event) -> Keys:
     return RULES[type(event)].keys(event)
 
 
-def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def _decide_batch(event: e.BatchRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Decide a batch: all of it is done, or it is refused with every event of it that was refused.
 
     Its order decides nothing of who may do what: authority is judged by how it began, and whether somebody is
@@ -199,7 +199,7 @@ def _password_owner(event: e.PasswordHashRequested) -> Keys:
     return roots(username_key(event.of)) if isinstance(event.of, str) else by_caller(event.of)
 
 
-def _keys_of_all(event: e.AllOrNothing) -> Keys:
+def _keys_of_batch(event: e.BatchRequested) -> Keys:
     # No event of a batch names a consent.
     return roots(*(place for part in event.events for place in keys(part).roots))
 
@@ -229,7 +229,11 @@ RULES: Final = _table(
     # --- the consent page
     _query(e.AuthorizationChecked, lambda it: of_consent(it.caller, it.parameters.client_id), consent.check),
     _rule(e.ConsentGiven, lambda it: of_consent(it.caller, it.parameters.client_id), consent.approve),
-    _rule(e.ConsentRecalled, lambda it: of_consent(it.caller, it.parameters.client_id), consent.recall),
+    _rule(
+        e.AutomaticConsentRequested,
+        lambda it: of_consent(it.caller, it.parameters.client_id),
+        consent.issue_if_preapproved,
+    ),
     _rule(e.ConsentDenied, lambda it: of_consent(it.caller, it.parameters.client_id), consent.deny),
     _rule(e.ConsentWithdrawn, lambda it: of_consent(it.caller, it.client_id), consent.withdraw),
     # --- people and their own accounts
@@ -307,13 +311,13 @@ RULES: Final = _table(
     _rule(e.OldSecretEnded, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.end_old),
     _rule(e.SessionForcedOut, _keys_of_session, people.force_out_session),
     _rule(e.EverybodyForcedOut, _keys_of_everybody, client.force_out_everybody),
-    _policy_rule(e.AllOrNothing, _keys_of_all, _all_or_nothing),
+    _policy_rule(e.BatchRequested, _keys_of_batch, _decide_batch),
     # --- whoever runs the machine, and the runtime itself
     _rule(e.FirstAdministratorCreated, _built_in_keys, first_administrator.create_first_administrator),
-    _rule(e.ClientSecretUsed, lambda it: roots(client_key(it.client_id)), client_secret.note_use),
+    _rule(e.ClientSecretUsed, lambda it: roots(client_key(it.client_id)), client_secret.record_use),
     _rule(e.WrongSecretsCounted, lambda it: roots(client_key(it.client_id)), client_secret.add_wrong),
-    _policy_rule(e.GraceLapsed, lambda it: roots(session_key(it.session_id)), retention.erase_salt),
-    _policy_rule(e.RecordLapsed, lambda it: roots(it.key), retention.delete_expired),
+    _policy_rule(e.GraceExpired, lambda it: roots(session_key(it.session_id)), retention.erase_salt),
+    _policy_rule(e.RecordExpired, lambda it: roots(it.key), retention.delete_expired),
 )
 """What each class of events needs loaded, and what decides it."""
 

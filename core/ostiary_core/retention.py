@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
-from ostiary_core.events import GraceLapsed, RecordLapsed
+from ostiary_core.events import GraceExpired, RecordExpired
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Delete
 from ostiary_core.model.instant import Instant, later
@@ -61,11 +61,11 @@ class Expirable(StrEnum):
 class ExpiredBatch:
     """Identifiers that a store found, and where to look on; None where it has been through.
 
-    `onward` is the store's own: whatever tells it the place where it stopped.
+    `next_after` is the store's own: whatever tells it the place where it stopped.
     """
 
     identifiers: tuple[Any, ...]
-    onward: bytes | None = None
+    next_after: bytes | None = None
 
 
 def kept_seconds(kind: Expirable, policy: Policy) -> int:
@@ -83,7 +83,7 @@ def kept_seconds(kind: Expirable, policy: Policy) -> int:
             return policy.retention_seconds
 
 
-def delete_expired(event: RecordLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def delete_expired(event: RecordExpired, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Delete one record that the sweeper names, if it has expired."""
     record = snapshot.record(event.key)
     if (
@@ -94,7 +94,7 @@ def delete_expired(event: RecordLapsed, snapshot: Snapshot, now: Instant, policy
     return Decision(Done(), (Delete(record),))
 
 
-def erase_salt(event: GraceLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def erase_salt(event: GraceExpired, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Erase the salt of a session that the sweeper names, if no safe retry can need it any more."""
     stored = snapshot.session(event.session_id)
     return Decision(Done()) if stored is None else session.erase_salt(stored, now, policy)
@@ -111,7 +111,7 @@ def find_expired(
     """Find up to `limit` of the `records` of one kind that the rules may let go of at `now`.
 
     For a store that can do no more than list its records; `sessions` are the identifiers of all sessions that
-    there are. Each identifier is for a `RecordLapsed`, which looks at the record again.
+    there are. Each identifier is for a `RecordExpired`, which looks at the record again.
     """
     found = [
         record.key.id

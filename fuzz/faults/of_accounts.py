@@ -222,7 +222,7 @@ FAULTS: Final = (
         ("phone-told", "the trail has whole telephone numbers", "field.mask is not None", "False"),
     ),
     *mistakes_in(
-        "ostiary_core.decide._all_or_nothing",
+        "ostiary_core.decide._decide_batch",
         (
             *("batch-above", "a batch reaches accounts above", "decision = decide("),
             """from unittest.mock import patch

@@ -86,7 +86,7 @@ _INSTEAD: Final = (
         lambda is_form, body: dict(parse_qsl(body.decode("latin-1"))),
     ),
     (
-        *("form-type-begins", "a form says so if the type begins so", of_requests, "says_form"),
+        *("form-type-begins", "a form says so if the type begins so", of_requests, "has_form_content_type"),
         by_its_beginning,
     ),
     (

@@ -11,7 +11,7 @@ from fuzz.parsers.target import Target, agree
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.endpoint import Request
-from ostiary_core.http.form import LONGEST_FORM, read_form, says_form
+from ostiary_core.http.form import LONGEST_FORM, has_form_content_type, read_form
 from ostiary_core.model.why import Why
 from ostiary_core.texts import LANGUAGES
 from ostiary_net.front_door.rules import DoorRules
@@ -33,7 +33,7 @@ BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 def judge_form(data: bytes) -> None:
     """The standard library reads the same fields, and what READINGS 14 refuses is refused."""
     content_type, _, body = data.partition(b"\n")
-    read = read_form(says_form([(b"content-type", content_type)]), body)
+    read = read_form(has_form_content_type([(b"content-type", content_type)]), body)
     if read is Why.NOT_FORM_ENCODED:
         assert content_type != FORM, "the plain content type is refused"
         return
@@ -74,7 +74,7 @@ def _fields(body: bytes) -> dict[str, str] | str:
 
 def judge_form_type(data: bytes) -> None:
     """The grammar of RFC 9110 §8.3.1 by hand, byte for byte: only another charset makes a form none."""
-    agree(says_form([(b"content-type", data)]), _is_form(data), data)
+    agree(has_form_content_type([(b"content-type", data)]), _is_form(data), data)
 
 
 def _is_form(value: bytes) -> bool:

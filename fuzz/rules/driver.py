@@ -164,7 +164,7 @@ class Driver:
         for kind in Expirable:
             found = self.store.expired(kind, b"", now, 1_000).identifiers
             named += [Key(kind.table, each) for each in found]
-            self._before += self.store.turn([e.RecordLapsed(key=key) for key in named], now)
+            self._before += self.store.turn([e.RecordExpired(key=key) for key in named], now)
             named = []
 
     def would_change(self, call: Call, number: int, now: int) -> bool:
@@ -201,7 +201,9 @@ class Driver:
             case Verb.APPROVE:
                 return e.ConsentGiven(caller=person(call), parameters=parameters(call), entropy=drawn)
             case Verb.RECALL:
-                return e.ConsentRecalled(caller=person(call), parameters=parameters(call), entropy=drawn)
+                return e.AutomaticConsentRequested(
+                    caller=person(call), parameters=parameters(call), entropy=drawn
+                )
             case Verb.DENY:
                 return e.ConsentDenied(caller=person(call), parameters=parameters(call))
             case Verb.WITHDRAW:
@@ -211,7 +213,7 @@ class Driver:
                 named = tuple(str(client.key.id) for client in self.store.records(Table.CLIENT))
                 return e.EverybodyForcedOut(caller=caller, client_ids=named)
             case Verb.SWEEP:
-                return e.GraceLapsed(session_id=call.session_id or "")
+                return e.GraceExpired(session_id=call.session_id or "")
             case Verb.NOTE_SECRET_USE | Verb.COUNT_WRONG_SECRETS:
                 return runtime_event(call, now)
             case Verb.CREATE_ADMINISTRATOR:

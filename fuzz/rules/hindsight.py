@@ -167,7 +167,7 @@ def _faults_of_backtest(store: MemoryStore) -> Iterator[Violation]:
     trail = store.audit()
     recorded = Rules(policy=store.policy)
     same = backtest(trail, recorded, recorded)
-    if same.unlike_the_trail or same.differences:
+    if same.unexplained_session_ids or same.differences:
         yield Violation(RETOLD, "the trail run again by its own rules goes otherwise")
     if backtest(trail[len(trail) // 2 :], recorded, recorded).differences:
         yield Violation(RETOLD, "a trail that begins in the middle goes otherwise by the same rules")
@@ -181,7 +181,7 @@ def _faults_of_backtest(store: MemoryStore) -> Iterator[Violation]:
     )
     retried = {entry.session_id for entry in trail if entry.kind is FactKind.PAIR_REPEATED}
     unlike = {each.session_id for verdict in Verdict for each in other.of(verdict)}
-    if not unlike | {*mistaken.unlike_the_trail} <= replayed | retried:
+    if not unlike | {*mistaken.unexplained_session_ids} <= replayed | retried:
         yield Violation(RETOLD, "a session goes otherwise by other rules about what never happened to it")
 
 

@@ -166,7 +166,7 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
         case Verb.DELETE_ROLE:
             return e.RoleDeleted(caller=caller, role_id=role_id)
         case Verb.BATCH:
-            return e.AllOrNothing(events=tuple(_parts(call, drawn)))
+            return e.BatchRequested(events=tuple(_parts(call, drawn)))
         case Verb.END_SESSION:
             return e.SessionForcedOut(caller=caller, session_id=call.session_id or "")
         case Verb.REGISTER_CLIENT:

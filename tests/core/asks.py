@@ -175,8 +175,10 @@ def approve(login: LoginIssued, client_id: str | None = "app", **asked: str | No
     )
 
 
-def recall(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> e.ConsentRecalled:
-    return e.ConsentRecalled(
+def request_automatically(
+    login: LoginIssued, client_id: str | None = "app", **asked: str | None
+) -> e.AutomaticConsentRequested:
+    return e.AutomaticConsentRequested(
         caller=signed_in(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
     )
 

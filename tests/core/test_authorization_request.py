@@ -158,7 +158,7 @@ def test_a_user_who_must_change_the_password_cannot_consent() -> None:
     assert refusal(ask(world)) == (403, "A1004")
     login = world.login()
     world.when(asks.approve(login)).then_refused(Why.PASSWORD_MUST_CHANGE)
-    world.when(asks.recall(login)).then_refused(Why.PASSWORD_MUST_CHANGE)
+    world.when(asks.request_automatically(login)).then_refused(Why.PASSWORD_MUST_CHANGE)
     world.when(asks.deny(login)).then_refused(Why.PASSWORD_MUST_CHANGE)
 
 

@@ -202,7 +202,7 @@ def test_a_replayed_code_ends_its_session_where_the_setting_asks_for_it(rotation
     assert world.the_session().ended_why is Why.CODE_REPLAYED
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED)
     world.wait(world.policy.retention_seconds)
-    world.when(e.RecordLapsed(key=world.the_session().key)).then(Done, changes=["delete session"])
+    world.when(e.RecordExpired(key=world.the_session().key)).then(Done, changes=["delete session"])
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED)
 
 

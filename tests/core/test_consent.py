@@ -14,7 +14,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import revised
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Done, Refused
 from tests.core import asks
-from tests.core.asks import approve, check, deny, recall
+from tests.core.asks import approve, check, deny, request_automatically
 from tests.core.story import World, client, code_in, given, user
 from tests.rows import row
 
@@ -144,7 +144,7 @@ def test_a_code_is_bound_to_what_was_asked() -> None:
 def test_auto_approved_scopes_ask_no_question() -> None:
     world = given(client(autoApproveScopes=["user.read"]), user())
     assert not is_asked(world)
-    for ask, kept in ((recall, ["insert consent"]), (approve, [])):
+    for ask, kept in ((request_automatically, ["insert consent"]), (approve, [])):
         world.when(ask(world.login())).then(
             CodeIssued, changes=["insert code", *kept], facts=[FactKind.CODE_ISSUED]
         )
@@ -155,11 +155,11 @@ def test_auto_approved_scopes_ask_no_question() -> None:
 def test_a_remembered_consent_asks_no_question() -> None:
     world = given()
     assert is_asked(world)
-    outcome = world.when(recall(world.login()))
+    outcome = world.when(request_automatically(world.login()))
     assert outcome.then(AuthorizationOffered, changes=[]).consent_required, "no code without the question"
     approved(world)
     assert not is_asked(world)
-    world.when(recall(world.login())).then(CodeIssued, changes=["insert code"])
+    world.when(request_automatically(world.login())).then(CodeIssued, changes=["insert code"])
     assert "error=access_denied" in denied(world), "it can still be denied"
 
 
@@ -184,7 +184,7 @@ def test_withdrawing_forgets_the_scopes_and_begins_an_epoch_and_what_was_not_giv
     world = given(client(), client("other", autoApproveScopes=["user.read"]), client("never"), user())
     alice, caller = world.user_ids["alice"], asks.signed_in(world.login())
     approved(world)
-    world.given(recall(world.login(), "other"))
+    world.given(request_automatically(world.login(), "other"))
     for consent in world.consents():
         fact = Fact(
             kind=FactKind.CONSENT_WITHDRAWN,
@@ -198,5 +198,7 @@ def test_withdrawing_forgets_the_scopes_and_begins_an_epoch_and_what_was_not_giv
     for client_id in ("app", "other", "never", "nobody", "console"):
         decision = world.when(e.ConsentWithdrawn(caller=caller, client_id=client_id)).decision
         assert decision == Decision(Refused(Why.NOT_FOUND)), "nothing is written"
-    world.when(recall(world.login(), "other")).then(CodeIssued, changes=["insert code", "update consent"])
+    world.when(request_automatically(world.login(), "other")).then(
+        CodeIssued, changes=["insert code", "update consent"]
+    )
     assert [one.withdrawn_at is None for one in world.consents()] == [False, True]

@@ -23,14 +23,14 @@ def after(start: Monotonic, seconds: int) -> Monotonic:
 
 def fail(guesses: SignInThrottle, times: int, now: Monotonic = START, source: str = HERE) -> list[int]:
     """Wrong guesses at one instant, each about another account; how long each had to wait."""
-    return [guesses.seconds_to_wait(source, f"account {number}", now) for number in range(times)]
+    return [guesses.admit(source, f"account {number}", now) for number in range(times)]
 
 
 def failed_out(guesses: SignInThrottle, now: Monotonic = START, source: str = HERE) -> Monotonic:
     """Guess wrongly, each time about another account and as often as one is let, until the longest wait; when
     the last was let in."""
     for number in count():
-        wait = guesses.seconds_to_wait(source, f"some account {number}", now)
+        wait = guesses.admit(source, f"some account {number}", now)
         if wait == LONGEST_WAIT:
             break
         now = after(now, wait)
@@ -41,9 +41,9 @@ def test_each_further_failure_doubles_the_wait_up_to_a_minute() -> None:
     guesses, now, waits = SignInThrottle(), START, []
     fail(guesses, FREE)
     for _ in range(9):
-        waits.append(guesses.seconds_to_wait(HERE, "anna", now))
+        waits.append(guesses.admit(HERE, "anna", now))
         now = after(now, waits[-1])
-        assert guesses.seconds_to_wait(HERE, "anna", now) == 0
+        assert guesses.admit(HERE, "anna", now) == 0
     assert waits[:6] == [1, 2, 4, 8, 16, 32]
     assert set(waits[6:]) <= {32, LONGEST_WAIT}
 
@@ -62,7 +62,7 @@ def test_a_failure_is_forgotten_each_whole_minute_and_a_row_of_them_soon() -> No
         assert fail(guesses, 100, Monotonic(START + milliseconds)).count(0) == free
     later = after(START, 20_000)
     for _ in range(FREE):
-        assert guesses.seconds_to_wait(ELSEWHERE, "insider", later) == 0
+        assert guesses.admit(ELSEWHERE, "insider", later) == 0
         guesses.forgive(ELSEWHERE, "insider", later)
     assert fail(guesses, FREE, later, ELSEWHERE).count(0) == FREE, "all of them were right"
     assert fail(guesses, 100, after(later, 600), ELSEWHERE).count(0) == 10, "ten are forgotten"
@@ -72,33 +72,31 @@ def test_an_account_takes_one_failure_off_its_address_once() -> None:
     guesses = SignInThrottle()
     fail(guesses, 5)
     for _ in range(3):
-        assert guesses.seconds_to_wait(HERE, "guesser", START) == 0
+        assert guesses.admit(HERE, "guesser", START) == 0
         guesses.forgive(HERE, "guesser", START)
     assert fail(guesses, 100).count(0) == FREE - 4
 
 
 def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wrong_there() -> None:
-    guesses = SignInThrottle(most_acquaintances=2)
+    guesses = SignInThrottle(most_known_pairs=2)
     for name in ("anna", "bert", "anna", "carl"):
-        assert guesses.seconds_to_wait(HERE, name, START) == 0
+        assert guesses.admit(HERE, name, START) == 0
         guesses.forgive(HERE, name, START)
     now = failed_out(guesses)
     for name, wait in (("anna", 0), ("bert", LONGEST_WAIT), ("carl", 0)):
-        assert guesses.seconds_to_wait(HERE, name, now) == wait, "who was not seen for longest is a stranger"
+        assert guesses.admit(HERE, name, now) == wait, "who was not seen for longest is a stranger"
     failed_out(guesses, source=ELSEWHERE)
-    assert guesses.seconds_to_wait(ELSEWHERE, "anna", now) == LONGEST_WAIT
+    assert guesses.admit(ELSEWHERE, "anna", now) == LONGEST_WAIT
 
 
 def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
     guesses = SignInThrottle()
-    guesses.seconds_to_wait(HERE, "insider", START)
+    guesses.admit(HERE, "insider", START)
     guesses.forgive(HERE, "insider", START)
     now = failed_out(guesses)
-    admitted = [
-        guesses.seconds_to_wait(HERE, "insider", after(now, second)) for second in range(LONGEST_WAIT)
-    ]
+    admitted = [guesses.admit(HERE, "insider", after(now, second)) for second in range(LONGEST_WAIT)]
     assert admitted.count(0) > FREE_BY_NAME_AND_ADDRESS
-    assert guesses.seconds_to_wait(HERE, "newcomer", after(now, LONGEST_WAIT)) == 0
+    assert guesses.admit(HERE, "newcomer", after(now, LONGEST_WAIT)) == 0
 
 
 def test_a_scale_multiplies_what_is_free() -> None:
@@ -116,23 +114,23 @@ def test_past_its_memory_addresses_share_counters_until_those_without_failures_a
     free = [(0, FREE), (0, 0), (59_999, 1), (60_000, FREE), (60_000, FREE)]
     for address, (at, times) in zip(twins, free, strict=False):
         assert fail(guesses, 100, Monotonic(at), address).count(0) == times
-    guesses = SignInThrottle(most_addresses=10, most_acquaintances=10)
+    guesses = SignInThrottle(most_addresses=10, most_known_pairs=10)
     for each in slots:
-        guesses.seconds_to_wait(each, each, START)
+        guesses.admit(each, each, START)
     for number in range(20):
         guesses.forgive("0", f"person {number}", START)
     for kept in (guesses._by_address, guesses._by_name, guesses._by_both):
         assert (len(kept._counters), len(kept._shared)) == (10, 4_096)
-    assert len(guesses._acquaintances) == 10
+    assert len(guesses._known_pairs) == 10
 
 
 def in_row(guesses: SignInThrottle, name: str, source: str, times: int) -> tuple[list[int], Monotonic]:
     """Wrong guesses about one name from one address, each as soon as it is let in; how long each waited."""
     now, waits = START, []
     for _ in range(times):
-        waits.append(guesses.seconds_to_wait(source, name, now))
+        waits.append(guesses.admit(source, name, now))
         now = after(now, waits[-1])
-        assert waits[-1] == 0 or guesses.seconds_to_wait(source, name, now) == 0
+        assert waits[-1] == 0 or guesses.admit(source, name, now) == 0
     return waits, now
 
 
@@ -141,37 +139,37 @@ def test_whoever_guesses_at_a_name_from_one_address_makes_nobody_wait_elsewhere(
     waits, now = in_row(guesses, "anna", HERE, 40)
     assert waits[:11] == [0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32]
     assert set(waits[11:]) == {32, LONGEST_WAIT}
-    assert guesses.seconds_to_wait(ELSEWHERE, "anna", now) == 0
+    assert guesses.admit(ELSEWHERE, "anna", now) == 0
 
 
 def test_a_right_password_is_the_end_of_ones_own_slips() -> None:
     guesses = SignInThrottle()
     in_row(guesses, "anna", HERE, 5)
     guesses.forgive(HERE, "anna", START)
-    assert [guesses.seconds_to_wait(HERE, "anna", START) for _ in range(6)] == [0] * 5 + [1]
+    assert [guesses.admit(HERE, "anna", START) for _ in range(6)] == [0] * 5 + [1]
 
 
 def test_a_name_that_many_addresses_guess_at_is_slowed_but_not_where_it_has_signed_in() -> None:
     guesses = SignInThrottle()
-    assert guesses.seconds_to_wait(HERE, "anna", START) == 0
+    assert guesses.admit(HERE, "anna", START) == 0
     guesses.forgive(HERE, "anna", START)
     now, waits = START, []
     for number in range(FREE_BY_NAME + 9):
-        waits.append(guesses.seconds_to_wait(f"192.0.2.{number}", "anna", now))
+        waits.append(guesses.admit(f"192.0.2.{number}", "anna", now))
         now = after(now, waits[-1])
-        assert waits[-1] == 0 or guesses.seconds_to_wait(f"192.0.2.{number}", "anna", now) == 0
+        assert waits[-1] == 0 or guesses.admit(f"192.0.2.{number}", "anna", now) == 0
     assert waits[: FREE_BY_NAME + 3] == [0] * FREE_BY_NAME + [1, 2, 4]
     assert max(waits) == LONGEST_WAIT
-    assert guesses.seconds_to_wait(ELSEWHERE, "anna", now) > 0
-    assert guesses.seconds_to_wait(HERE, "anna", now) == 0
-    assert guesses.seconds_to_wait(ELSEWHERE, "bert", now) == 0
+    assert guesses.admit(ELSEWHERE, "anna", now) > 0
+    assert guesses.admit(HERE, "anna", now) == 0
+    assert guesses.admit(ELSEWHERE, "bert", now) == 0
 
 
 def test_a_right_password_takes_back_one_guess_at_the_name_and_no_more() -> None:
     guesses = SignInThrottle()
     for number in range(60):
-        assert guesses.seconds_to_wait(f"192.0.2.{number}", "anna", START) == 0
-    assert guesses.seconds_to_wait(HERE, "anna", START) == 0
+        assert guesses.admit(f"192.0.2.{number}", "anna", START) == 0
+    assert guesses.admit(HERE, "anna", START) == 0
     guesses.forgive(HERE, "anna", START)
-    waits = [guesses.seconds_to_wait(f"198.51.100.{number}", "anna", START) for number in range(42)]
+    waits = [guesses.admit(f"198.51.100.{number}", "anna", START) for number in range(42)]
     assert waits == [0] * (FREE_BY_NAME - 60) + [1, 1]

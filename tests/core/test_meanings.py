@@ -3,7 +3,7 @@
 import re
 
 from ostiary_core import Why
-from ostiary_core.http.envelope import failure, service_failure, text_of
+from ostiary_core.http.envelope import failure, text_of, token_service_failure
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.token_service import refusal
 from ostiary_core.model.fields import FieldRule
@@ -27,7 +27,7 @@ def test_every_reason_has_one_meaning_that_can_be_told_in_each_form() -> None:
         assert text_of(why, ENGLISH).endswith("."), why
         assert meaning.description is None or meaning.error is not None, why
         for language in LANGUAGES:
-            for answer in (failure(why, language, "trace"), service_failure(why, language, "trace")):
+            for answer in (failure(why, language, "trace"), token_service_failure(why, language, "trace")):
                 assert 400 <= answer.status < 600, why
                 assert answer.body, why
         told = Response(refusal(Operation.TOKEN, why))

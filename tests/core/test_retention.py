@@ -2,7 +2,7 @@
 
 from ostiary_core import Instant, MemoryStore, Policy
 from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
-from ostiary_core.events import RecordLapsed
+from ostiary_core.events import RecordExpired
 from ostiary_core.model.decision import Decision, Delete, Insert
 from ostiary_core.model.instant import later
 from ostiary_core.model.records import (
@@ -55,7 +55,7 @@ EXPIRE: tuple[tuple[Expirable, Record, int, Policy], ...] = (
 
 
 def lapse(store: MemoryStore, key: Key, now: Instant) -> Decision:
-    [decision] = store.turn([RecordLapsed(key=key)], now)
+    [decision] = store.turn([RecordExpired(key=key)], now)
     return decision
 
 

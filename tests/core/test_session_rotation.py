@@ -124,7 +124,7 @@ def test_a_successor_is_derived_from_the_spent_token_and_a_salt_that_is_stored()
 
 def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
     world, first, second = rotated()
-    lapse = e.GraceLapsed(session_id=world.the_session().session_id)
+    lapse = e.GraceExpired(session_id=world.the_session().session_id)
 
     world.wait(30)
     assert world.when(lapse).changes == []
@@ -271,7 +271,7 @@ def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> Non
     world.wait(10)
     arrived = arrival_at(world.now)
     world.wait(30)
-    world.when(e.GraceLapsed(session_id=world.the_session().session_id)).then(
+    world.when(e.GraceExpired(session_id=world.the_session().session_id)).then(
         Done, changes=["update session"]
     )
 

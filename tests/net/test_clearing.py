@@ -179,7 +179,7 @@ def clear_by_hand(store: MemoryStore, now: Instant) -> int:
     gone = 0
     for kind in Expirable:
         found = store.expired(kind, b"", now, 1_000)
-        events = [e.RecordLapsed(key=Key(kind.table, each)) for each in found.identifiers]
+        events = [e.RecordExpired(key=Key(kind.table, each)) for each in found.identifiers]
         decisions = store.turn(events, now)
         gone += sum(bool(decision.changes) for decision in decisions)
     return gone

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ostiary_core import Decision, MemoryStore
-from ostiary_core.events import Event, GraceLapsed, LoginRefreshed
+from ostiary_core.events import Event, GraceExpired, LoginRefreshed
 from ostiary_core.model.records import Session, Table
 from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.why import Why
@@ -105,7 +105,7 @@ async def test_what_a_sweep_that_was_stopped_still_waited_for_is_left(autojump_c
             await sweep_once(turns, store, clock, run_inline)
         gate.open()
     assert salts(store) == 3
-    assert not any(isinstance(event, GraceLapsed) for turn in store.turns for event in turn)
+    assert not any(isinstance(event, GraceExpired) for turn in store.turns for event in turn)
 
 
 class Unwilling(PlainStore):
@@ -114,7 +114,7 @@ class Unwilling(PlainStore):
     unwell = True
 
     def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
-        if self.unwell and any(isinstance(event, GraceLapsed) for event in events):
+        if self.unwell and any(isinstance(event, GraceExpired) for event in events):
             raise OSError("no space left on device")
         return super().turn(events, *more)
 

@@ -111,7 +111,7 @@ def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapsho
     )
 
 
-def note_use(event: ClientSecretUsed, snapshot: Snapshot, now: Instant) -> Decision:
+def record_use(event: ClientSecretUsed, snapshot: Snapshot, now: Instant) -> Decision:
     """Note when a secret was last used, once a minute at most; `updated_at` stays as it is."""
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ostiary_core.conformance.bench import Bench, Contents, difference, require
 from ostiary_core.conformance.lives import live_through
-from ostiary_core.events import RecordLapsed
+from ostiary_core.events import RecordExpired
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.records import Key
 from ostiary_core.retention import Expirable
@@ -38,14 +38,14 @@ def _sweep(store: Any, kind: Expirable, at: Instant) -> None:
     for _ in range(_MOST_ROUNDS):
         batch = store.expired(kind, after, at, _LIMIT)
         for identifier in batch.identifiers:
-            [decision] = store.turn([RecordLapsed(key=Key(kind.table, identifier))], at)
+            [decision] = store.turn([RecordExpired(key=Key(kind.table, identifier))], at)
             went = went or bool(decision.changes)
-        if batch.onward is None:
+        if batch.next_after is None:
             if not went:
                 return
             after, went = b"", False
         else:
-            after = batch.onward
+            after = batch.next_after
 
 
 def old_entries_are_erased_and_no_others(bench: Bench) -> None:

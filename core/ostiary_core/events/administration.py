@@ -268,21 +268,21 @@ class EverybodyForcedOut(Event):
 
 
 @immutable(kw_only=True)
-class GraceLapsed(Event):
+class GraceExpired(Event):
     """The sweeper found a session whose salt may have outlived its use (READINGS 1)."""
 
     session_id: str
 
 
 @immutable(kw_only=True)
-class RecordLapsed(Event):
+class RecordExpired(Event):
     """The sweeper found a record that may have outlived its use (`ostiary_core.retention`)."""
 
     key: Key = field(repr=False)
 
 
 @immutable(kw_only=True)
-class AllOrNothing(Event):
+class BatchRequested(Event):
     """A batch of events: each sees what the ones before it changed, and one refusal undoes them all."""
 
     events: tuple[AdministrationEvent, ...]

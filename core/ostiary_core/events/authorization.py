@@ -42,7 +42,7 @@ class ConsentGiven(Event):
 
 
 @immutable(kw_only=True)
-class ConsentRecalled(Event):
+class AutomaticConsentRequested(Event):
     """The consent page asks for a code without asking the user; refused unless consent is automatic or
     remembered."""
 

@@ -13,7 +13,7 @@ class Event:
 
 
 class AdministrationEvent(Event):
-    """An event of which a batch may be made (`AllOrNothing`)."""
+    """An event of which a batch may be made (`BatchRequested`)."""
 
     __slots__ = ()
 

@@ -38,7 +38,7 @@ class Difference:
     verdict: Verdict
     recorded: Why | None
     """Why it was refused; None where tokens were issued."""
-    otherwise: Why | None
+    alternative: Why | None
     delay_ms: int | None
     """How long after its first use a spent token came again."""
 
@@ -52,12 +52,12 @@ class Backtest:
     refreshes: int
     ended: int
     """Sessions that a spent token ended."""
-    ended_otherwise: int
+    ended_by_alternative: int
     differences: tuple[Difference, ...]
     early_refreshes: int
     """Rotations while the access token was still good: what longer lifetimes make of them."""
-    early_refreshes_otherwise: int
-    unlike_the_trail: tuple[str, ...]
+    early_refreshes_by_alternative: int
+    unexplained_session_ids: tuple[str, ...]
     """Sessions that the recorded rules do not explain."""
 
     def of(self, verdict: Verdict) -> tuple[Difference, ...]:
@@ -65,12 +65,14 @@ class Backtest:
         return tuple(difference for difference in self.differences if difference.verdict is verdict)
 
 
-def backtest(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RECORDED) -> Backtest:
-    """Run `entries`, in any order, under `recorded` and under `otherwise`. One that comes twice, as where two
-    exports overlap, counts once."""
+def backtest(entries: Iterable[AuditEntry], alternative: Rules, recorded: Rules = RECORDED) -> Backtest:
+    """Run `entries`, in any order, under `recorded` and under `alternative`.
+
+    An entry that comes twice, as where two exports overlap, counts once.
+    """
     in_order = sorted(dict.fromkeys(entries), key=lambda entry: (entry.at, entry.number))
     retry_seconds = recorded.policy.grace_seconds
-    first, second = BacktestRun(recorded, retry_seconds), BacktestRun(otherwise, retry_seconds)
+    first, second = BacktestRun(recorded, retry_seconds), BacktestRun(alternative, retry_seconds)
     differences: dict[str, Difference] = {}
     unlike: dict[str, None] = {}
     refreshes = 0
@@ -90,11 +92,11 @@ def backtest(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = 
         sessions=len(first.sessions),
         refreshes=refreshes,
         ended=len(first.ended - unlike.keys()),
-        ended_otherwise=len(second.ended - unlike.keys()),
+        ended_by_alternative=len(second.ended - unlike.keys()),
         differences=tuple(explained),
         early_refreshes=first.early_refreshes,
-        early_refreshes_otherwise=second.early_refreshes,
-        unlike_the_trail=tuple(unlike),
+        early_refreshes_by_alternative=second.early_refreshes,
+        unexplained_session_ids=tuple(unlike),
     )
 
 
@@ -113,6 +115,6 @@ def _difference(entry: AuditEntry, was: Outcome, would: Outcome) -> Difference:
         at=entry.at,
         verdict=Verdict.SAVED if would.is_issued else Verdict.LOST,
         recorded=None if was.is_issued else was.why,
-        otherwise=None if would.is_issued else would.why,
+        alternative=None if would.is_issued else would.why,
         delay_ms=entry.at - entry.earlier_at if is_repeated and entry.earlier_at is not None else None,
     )

@@ -85,7 +85,7 @@ class Explanation:
         return self.steps[-1]
 
     @property
-    def near_misses_ms(self) -> tuple[int, ...]:
+    def safe_retry_delays_ms(self) -> tuple[int, ...]:
         """How late each safe retry came that saved the client from losing its session, in their order."""
         delays = (step.delay_ms for step in self.steps if step.kind is StepKind.RETRIED)
         return tuple(delay for delay in delays if delay is not None)

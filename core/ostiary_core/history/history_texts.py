@@ -85,7 +85,7 @@ def step_text(
 
 def near_misses_text(of: Explanation, language: Language) -> str:
     """Write how often, and how late, a safe retry saved the client."""
-    delays = of.near_misses_ms
+    delays = of.safe_retry_delays_ms
     if not delays:
         return language.text("history.no_near_misses")
     latest, longest = duration_text(delays[-1], language), duration_text(max(delays), language)

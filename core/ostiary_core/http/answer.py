@@ -37,15 +37,15 @@ def retry_after(seconds: int) -> tuple[bytes, bytes]:
 
 def json_answer(status: int, content: object, headers: Headers = NO_STORE) -> Answer:
     """Make an answer with a JSON body and its length."""
-    return written_answer(status, to_json(content), headers)
+    return answer_from_json(status, to_json(content), headers)
 
 
-def written_answer(status: int, text: str, headers: Headers = NO_STORE) -> Answer:
+def answer_from_json(status: int, text: str, headers: Headers = NO_STORE) -> Answer:
     """Make an answer whose body is JSON already; half a surrogate pair, which has no UTF-8, becomes `?`."""
-    return whole_answer(status, JSON, text.encode("utf-8", "replace"), headers)
+    return answer_from_bytes(status, JSON, text.encode("utf-8", "replace"), headers)
 
 
-def whole_answer(status: int, content_type: bytes, body: bytes, headers: Headers = NO_STORE) -> Answer:
+def answer_from_bytes(status: int, content_type: bytes, body: bytes, headers: Headers = NO_STORE) -> Answer:
     """Make an answer with the header fields of every answer: content type, `nosniff`, length."""
     length = (b"content-length", str(len(body)).encode("ascii"))
     fields = ((b"content-type", content_type), length, _NO_SNIFFING, *headers)

@@ -117,7 +117,7 @@ def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer
     """Answer 500; the token service's has no `errors` ("Envelope errors on the token-service endpoints")."""
     if is_enveloped:
         return envelope.failure(Why.INTERNAL_ERROR, language, trace_id)
-    return envelope.service_failure(Why.INTERNAL_ERROR, language, trace_id)
+    return envelope.token_service_failure(Why.INTERNAL_ERROR, language, trace_id)
 
 
 class TokenEndpoint:
@@ -143,7 +143,7 @@ class TokenEndpoint:
     ) -> PendingRequest | Answer:
         """What has to be decided for a request, or the answer to one for which there is nothing to decide.
 
-        `entropy` are 32 fresh random bytes, used where `token_service.MINTING` says so; `trace_id` names the
+        `entropy` are 32 fresh random bytes, used at `token_service.PATHS_USING_ENTROPY`; `trace_id` names the
         request in log, audit trail and failures; `arrival` is None for one that arrived `now`. Each call
         counts as a request: who takes a lost turn again does not call it again.
         """
@@ -158,7 +158,7 @@ class TokenEndpoint:
         sender = request.sender or sender_of(request.headers, self.languages)
         wait_seconds = self.rate_windows.admit(operation, request.source, monotonic)
         if wait_seconds:
-            return envelope.service_failure(
+            return envelope.token_service_failure(
                 Why.TOO_MANY_REQUESTS, sender.language, trace_id, retry_after_seconds=wait_seconds
             )
         event = token_service.read(

@@ -32,7 +32,7 @@ def failure(
     return _failure(why, language, trace_id, headers, {"errors": errors})
 
 
-def service_failure(
+def token_service_failure(
     why: Why, language: Language, trace_id: str, *, retry_after_seconds: int | None = None
 ) -> Answer:
     """Answer a 429 or 500 of the token service: the envelope without `errors` ("Envelope errors")."""

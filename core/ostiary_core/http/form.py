@@ -36,7 +36,7 @@ def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[b
     return [value for key, value in headers if key == name]
 
 
-def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+def has_form_content_type(headers: Sequence[tuple[bytes, bytes]]) -> bool:
     """Whether a request has one Content-Type and it is a form, with any parameters but a charset other than
     UTF-8 (READINGS 44)."""
     match header_values(headers, b"content-type"):

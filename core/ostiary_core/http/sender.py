@@ -10,7 +10,7 @@ from typing import Final
 
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
-from ostiary_core.http.form import header_values, says_form
+from ostiary_core.http.form import has_form_content_type, header_values
 from ostiary_core.model.why import Why
 from ostiary_core.texts import LANGUAGES
 from ostiary_core.texts.language import Language, Languages
@@ -26,7 +26,7 @@ Fields = Sequence[tuple[bytes, bytes]]
 class Sender:
     """The sender of a request: credentials, User-Agent, language, and whether the body is a form."""
 
-    says_form: bool
+    is_form: bool
     """Whether its body is said to be a form."""
     basic: ClientCredentials | Why | None
     """By the Authorization field; what is wrong with it, or None where there is none."""
@@ -43,7 +43,7 @@ class Sender:
 def sender_of(headers: Fields, languages: Languages = LANGUAGES) -> Sender:
     """Read the sender from header fields; fields that the token service does not use are ignored."""
     return Sender(
-        says_form=says_form(headers),
+        is_form=has_form_content_type(headers),
         basic=read_basic(headers),
         user_agent=user_agent_of(headers),
         language=language_of(headers, languages),

@@ -22,10 +22,10 @@ from ostiary_core.http.answer import (
     NO_STORE,
     Answer,
     Headers,
+    answer_from_bytes,
+    answer_from_json,
     json_answer,
     to_json,
-    whole_answer,
-    written_answer,
 )
 from ostiary_core.http.credentials import read_credentials
 from ostiary_core.http.envelope import text_of
@@ -51,7 +51,7 @@ PATHS: Final[Mapping[str, Operation]] = MappingProxyType(
 )
 """Where each operation is reached, by POST."""
 
-MINTING: Final = frozenset({"/api/oauth2/token"})
+PATHS_USING_ENTROPY: Final = frozenset({"/api/oauth2/token"})
 """Where something is made of the entropy that comes with a request."""
 
 TokenServiceEvent = (
@@ -65,7 +65,7 @@ TokenServiceEvent = (
 
 
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="oauth2", charset="UTF-8"')
-_REVOKED: Final = whole_answer(200, b"Application/JSON", b"")
+_REVOKED: Final = answer_from_bytes(200, b"Application/JSON", b"")
 """Empty, yet with a JSON content type: a client in wide use fails without (READINGS 21). Case does not count
 in it (RFC 9110 §8.3.1), and one that compares it in lower case would parse the empty body (decision 0045)."""
 
@@ -83,10 +83,10 @@ def read(
 ) -> TokenServiceEvent | Answer:
     """Read the event of a request; else answer what is wrong with it (READINGS 13).
 
-    `source` is the address the request came from; `entropy` is used where `MINTING` says so; `arrival`
-    is None where the event is decided at once.
+    `source` is the sending address; `entropy` is used at `PATHS_USING_ENTROPY`; `arrival` is None
+    where the event is decided at once.
     """
-    form = read_form(sender.says_form, body)
+    form = read_form(sender.is_form, body)
     if isinstance(form, Why):
         return refusal(operation, form)
     credentials = read_credentials(sender.basic, form)
@@ -141,9 +141,9 @@ def answer(event: TokenServiceEvent, decision: Decision) -> Answer:
     """Answer the third party by the reply of a decision."""
     match decision.reply:
         case TokensIssued() as issued:
-            return written_answer(200, _token_response(issued))
+            return answer_from_json(200, _token_response(issued))
         case TokenActive() as active:
-            return written_answer(200, _introspection(active))
+            return answer_from_json(200, _introspection(active))
         case TokenInactive():
             return _INACTIVE
         case Done():

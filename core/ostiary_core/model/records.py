@@ -112,7 +112,7 @@ class Client:
     secret_digest: Digest | None = field(repr=False)
     """None for the built-in clients, which nobody can authenticate as."""
     secret_used_at: Instant | None = None
-    """When it last authenticated, to about a minute (`client_secret.note_use`)."""
+    """When it last authenticated, to about a minute (`client_secret.record_use`)."""
     old_secret_digest: Digest | None = field(default=None, repr=False)
     """The secret before it, where a reset let that one live on."""
     old_secret_until: Instant | None = None

@@ -186,7 +186,7 @@ class TextCodeDrawn:
 
 @immutable()
 class BatchDone:
-    """Every event of a batch (`AllOrNothing`) was decided with a yes; their replies in order."""
+    """Every event of a batch (`BatchRequested`) was decided with a yes; their replies in order."""
 
     replies: tuple["Reply", ...]
 

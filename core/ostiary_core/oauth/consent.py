@@ -68,7 +68,7 @@ def approve(event: e.ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision
     return _issue_code(request, event.entropy, now, (remembered,), (fact,))
 
 
-def recall(event: e.ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision:
+def issue_if_preapproved(event: e.AutomaticConsentRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Issue a code without asking the user, if the consent is automatic or remembered; else ask."""
     request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):

@@ -38,16 +38,16 @@ class Failures:
     """The recent failures of one address, of one name, or of one name at one address."""
 
     failures: int
-    drained_at: Monotonic
+    decayed_at: Monotonic
     """Up to when failures were forgotten."""
     last_at: Monotonic
     """From when a wait is counted."""
 
-    def drain(self, now: Monotonic) -> None:
+    def decay(self, now: Monotonic) -> None:
         """Forget one failure for each whole minute; there are never fewer than none."""
-        minutes = (now - self.drained_at) // MINUTE_MS
+        minutes = (now - self.decayed_at) // MINUTE_MS
         self.failures = max(0, self.failures - minutes)
-        self.drained_at = Monotonic(self.drained_at + minutes * MINUTE_MS)
+        self.decayed_at = Monotonic(self.decayed_at + minutes * MINUTE_MS)
 
 
 class FailureBackoff:
@@ -69,7 +69,7 @@ class FailureBackoff:
         counter = self._counters.get(key)
         if counter is None:
             counter = self._add_counter(key, now)
-        counter.drain(now)
+        counter.decay(now)
         return counter
 
     def seconds_to_wait(self, counter: Failures, now: Monotonic) -> int:
@@ -86,7 +86,7 @@ class FailureBackoff:
 
     def _add_counter(self, key: str, now: Monotonic) -> Failures:
         self._clear(now)
-        fresh = Failures(failures=0, drained_at=now, last_at=now)
+        fresh = Failures(failures=0, decayed_at=now, last_at=now)
         if len(self._counters) < self._most:
             return self._counters.setdefault(key, fresh)
         slot = crc32(key.encode("utf-8", "surrogatepass")) % SHARED_COUNTERS
@@ -98,7 +98,7 @@ class FailureBackoff:
             return
         self._cleared_at = now
         for counter in self._counters.values():
-            counter.drain(now)
+            counter.decay(now)
         self._counters = {key: each for key, each in self._counters.items() if each.failures}
 
 
@@ -106,21 +106,21 @@ class SignInThrottle:
     """The password guesses that one process counts. The caller brings the time.
 
     Memory is bounded: past `most_addresses`, further addresses, and as many names, share counters
-    (`FailureBackoff`); past `most_acquaintances`, the name that has not been seen for longest is a stranger
+    (`FailureBackoff`); past `most_known_pairs`, the name that has not been seen for longest is a stranger
     again.
     """
 
     def __init__(
-        self, *, scale: float = 1.0, most_addresses: int = 20_000, most_acquaintances: int = 50_000
+        self, *, scale: float = 1.0, most_addresses: int = 20_000, most_known_pairs: int = 50_000
     ) -> None:
         self._by_address, self._by_name, self._by_both = (
             FailureBackoff(free_failures=max(1, int(free * scale)), most=most_addresses)
             for free in (FREE_BY_ADDRESS, FREE_BY_NAME, FREE_BY_NAME_AND_ADDRESS)
         )
-        self._most_acquaintances = most_acquaintances
-        self._acquaintances: dict[tuple[str, str], None] = {}
+        self._most_known_pairs = most_known_pairs
+        self._known_pairs: dict[tuple[str, str], None] = {}
 
-    def seconds_to_wait(self, source: str, name: str, now: Monotonic) -> int:
+    def admit(self, source: str, name: str, now: Monotonic) -> int:
         """Admit a guess and return 0; it counts as failed until `forgive`. Else return the seconds to wait,
         for `Retry-After`.
 
@@ -128,7 +128,7 @@ class SignInThrottle:
         """
         address = address_of(source)
         counted = self._counted(address, name, now)
-        judged = counted[:1] if (address, name) in self._acquaintances else counted
+        judged = counted[:1] if (address, name) in self._known_pairs else counted
         wait_seconds = max(backoff.seconds_to_wait(counter, now) for backoff, counter in judged)
         if wait_seconds:
             return wait_seconds
@@ -143,14 +143,14 @@ class SignInThrottle:
         """Take back an admitted guess that was right; the name is known at this address from now on."""
         address = address_of(source)
         (_, own), (_, of_address), (_, of_name) = self._counted(address, name, now)
-        is_new = (address, name) not in self._acquaintances
+        is_new = (address, name) not in self._known_pairs
         own.failures = 0
         of_address.failures -= 2 if is_new else 1
         of_name.failures -= 1
-        self._acquaintances.pop((address, name), None)
-        self._acquaintances[address, name] = None
-        if len(self._acquaintances) > self._most_acquaintances:
-            del self._acquaintances[next(iter(self._acquaintances))]
+        self._known_pairs.pop((address, name), None)
+        self._known_pairs[address, name] = None
+        if len(self._known_pairs) > self._most_known_pairs:
+            del self._known_pairs[next(iter(self._known_pairs))]
 
     def _counted(
         self, address: str, name: str, now: Monotonic

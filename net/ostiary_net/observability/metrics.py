@@ -78,7 +78,7 @@ class Metrics:
     def __init__(self) -> None:
         self._requests: dict[tuple[type[Event], Why | str], int] = {}
         self._facts: dict[tuple[FactKind, Why | None], int] = {}
-        self._failed_looks = 0
+        self._failed_queries = 0
         self._limited: dict[Operation, int] = dict.fromkeys(LIMITS, 0)
         self._swept: dict[str, int] = {}
         self._retries = Histogram(_RETRY_SECONDS)
@@ -102,7 +102,7 @@ class Metrics:
 
     def count_failed_list(self) -> None:
         """Count a list or summary that the store could not give."""
-        self._failed_looks += 1
+        self._failed_queries += 1
 
     def count_rate_limited(self, operation: Operation) -> None:
         """Count a request that is over the limit of its source."""
@@ -148,7 +148,7 @@ class Metrics:
             for (kind, outcome), number in self._requests.items()
         ]
         yield from _counter("ostiary_requests_total", "Requests decided, by operation and outcome.", requests)
-        looks: list[Sample] = [({}, self._failed_looks)]
+        looks: list[Sample] = [({}, self._failed_queries)]
         yield from _counter("ostiary_failed_looks_total", "Lists that the store could not give.", looks)
         facts = [
             ({"fact": kind.value, "why": "" if why is None else why.value}, number)

@@ -15,11 +15,11 @@ import trio
 
 from ostiary_core.events import (
     AuthorizationChecked,
+    AutomaticConsentRequested,
     ClientCredentialsRequested,
     CodeRedeemed,
     ConsentDenied,
     ConsentGiven,
-    ConsentRecalled,
     Event,
     GrantUnrecognised,
     IntrospectionRequested,
@@ -54,7 +54,7 @@ _OPERATIONS: Final[Mapping[type[Event], str]] = {
 """What was asked for: the grant, else the operation."""
 _AUTHORIZE: Final = "authorize"
 
-_AUTHORIZATIONS: Final = (AuthorizationChecked, ConsentGiven, ConsentRecalled, ConsentDenied)
+_AUTHORIZATIONS: Final = (AuthorizationChecked, ConsentGiven, AutomaticConsentRequested, ConsentDenied)
 _OF_A_CLIENT: Final = frozenset(
     {Why.REDIRECT_URI_NOT_REGISTERED, Why.RESPONSE_TYPE_UNSUPPORTED, Why.SCOPE_NOT_ALLOWED}
 )

@@ -14,7 +14,7 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request, TokenEndpoint
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import Fields, user_agent_of
-from ostiary_core.http.token_service import MINTING, PATHS
+from ostiary_core.http.token_service import PATHS, PATHS_USING_ENTROPY
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival, Instant, arrival_at
@@ -152,7 +152,7 @@ class Service:
             request,
             now=now,
             monotonic=monotonic,
-            entropy=self.entropy_source.draw() if request.path in MINTING else _UNUSED,
+            entropy=self.entropy_source.draw() if request.path in PATHS_USING_ENTROPY else _UNUSED,
             trace_id=trace_id,
             arrival=None if self.stall_detector is None else self.stall_detector.arrival(now, monotonic),
         )

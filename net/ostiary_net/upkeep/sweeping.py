@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import structlog
 import trio
 
-from ostiary_core.events import GraceLapsed, RecordLapsed
+from ostiary_core.events import GraceExpired, RecordExpired
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Key
@@ -71,7 +71,7 @@ async def sweep_once(
             partial(store.sessions_past_grace, clock.now(), store.policy.salt_seconds, _SESSIONS_A_BATCH),
             limiter=limiter,
         )
-        decisions = await turns.decide_all([GraceLapsed(session_id=session_id) for session_id in due])
+        decisions = await turns.decide_all([GraceExpired(session_id=session_id) for session_id in due])
         erased = sum(bool(decision.changes) for decision in decisions)
         swept += erased
         # A store whose clock is behind the one that found them erases none yet: they wait for the next time.
@@ -206,8 +206,8 @@ class Purge:
                 gone += number
                 await self._rest(began)
                 began = trio.current_time()
-            self._tokens_after = found.onward or b""
-            is_end = found.onward is None and len(found.identifiers) < _TOKENS_A_BATCH
+            self._tokens_after = found.next_after or b""
+            is_end = found.next_after is None and len(found.identifiers) < _TOKENS_A_BATCH
             is_far_enough = _place(self._tokens_after) - begin >= share
             if is_end or is_far_enough or trio.current_time() >= until:
                 return gone
@@ -225,7 +225,7 @@ class Purge:
 
     async def _delete(self, kind: Expirable, identifiers: Sequence[Any]) -> int:
         decisions = await self.turns.decide_all(
-            [RecordLapsed(key=Key(kind.table, each)) for each in identifiers]
+            [RecordExpired(key=Key(kind.table, each)) for each in identifiers]
         )
         return sum(bool(decision.changes) for decision in decisions)
 

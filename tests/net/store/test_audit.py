@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ostiary_core import Instant, Why
 from ostiary_core.conformance.lives import origin_of
-from ostiary_core.events import ClientDisabled, ClientEnabled, GraceLapsed, Operator, UserForcedOut
+from ostiary_core.events import ClientDisabled, ClientEnabled, GraceExpired, Operator, UserForcedOut
 from ostiary_core.model.audit import NOT_KEPT, AuditEntry, Origin
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import SECOND_MS
@@ -52,7 +52,7 @@ def test_a_refusal_that_changes_nothing_and_housekeeping_are_not_kept(store: Con
     world.when(asks.refresh(world.basic(), pair)).then(TokensIssued)
     world.wait(60)
     salted = [session.session_id for session in world.sessions() if session.salt is not None]
-    [decision] = store.turn([GraceLapsed(session_id=salted[0])], world.now)
+    [decision] = store.turn([GraceExpired(session_id=salted[0])], world.now)
     assert [fact.kind for fact in decision.facts] == [FactKind.SALT_ERASED]
     kinds = {entry.kind for entry in store.audit()[len(before) :]}
     assert kinds.isdisjoint(NOT_KEPT)

@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from ostiary_core.events import RecordLapsed
+from ostiary_core.events import RecordExpired
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Key, Table
 from tests.web.callers import Browser, Registered
@@ -130,7 +130,7 @@ async def test_a_session_whose_record_was_erased_is_told_by_its_entries(
     (life,) = set(re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)[?"]', listed.text))
     assert (await browser.get(life)).status_code == 200
     served.clock.wait(400 * 86_400)
-    await served.decide(RecordLapsed(key=Key(Table.SESSION, life.rpartition("/")[2])))
+    await served.decide(RecordExpired(key=Key(Table.SESSION, life.rpartition("/")[2])))
     await browser.sign_in()
 
     told = await browser.get(life)

@@ -134,10 +134,10 @@ def test_each_story_goes_as_it_went_and_otherwise_under_other_rules() -> None:
         here = Trail()
         happen(here)
         found = backtest(here.trail(), otherwise)
-        assert found.unlike_the_trail == (), name
-        said = [(each.verdict, each.recorded, each.otherwise, each.delay_ms) for each in found.differences]
+        assert found.unexplained_session_ids == (), name
+        said = [(each.verdict, each.recorded, each.alternative, each.delay_ms) for each in found.differences]
         assert said == differences, name
-        assert (found.refreshes, found.ended, found.ended_otherwise) == counts, name
+        assert (found.refreshes, found.ended, found.ended_by_alternative) == counts, name
 
 
 def test_under_its_own_policy_a_whole_life_goes_as_it_went() -> None:
@@ -145,8 +145,8 @@ def test_under_its_own_policy_a_whole_life_goes_as_it_went() -> None:
     for wave in a_life():
         store.turn(wave.events, wave.at)
     found = backtest(store.audit(), RECORDED)
-    assert (found.unlike_the_trail, found.differences) == ((), ())
-    assert found.ended == found.ended_otherwise == 1
+    assert (found.unexplained_session_ids, found.differences) == ((), ())
+    assert found.ended == found.ended_by_alternative == 1
     told = [entry for entry in store.audit() if entry.kind is FactKind.SESSION_STARTED]
     assert found.sessions == len(told) > len(store.records(Table.SESSION)), "those that lapsed too"
 
@@ -155,7 +155,7 @@ def test_a_longer_access_token_makes_refreshes_early() -> None:
     here = Trail()
     here.retry(5)
     found = backtest(here.trail(), Rules(access_token_seconds=3_600))
-    assert (found.early_refreshes, found.early_refreshes_otherwise) == (0, 1)
+    assert (found.early_refreshes, found.early_refreshes_by_alternative) == (0, 1)
     assert found.differences == ()
 
 
@@ -172,7 +172,7 @@ def test_a_session_of_another_policy_is_named_and_not_counted() -> None:
     here = Trail(recorded.policy)
     other = here.retry(90)
     found = backtest(here.trail(), GRACE_10)
-    assert (found.unlike_the_trail, found.differences) == ((other,), ())
+    assert (found.unexplained_session_ids, found.differences) == ((other,), ())
     assert backtest(here.trail(), GRACE_10, recorded).of(LOST)
 
 

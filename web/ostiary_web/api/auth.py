@@ -49,7 +49,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
     of that name (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
     """
     service, name = context.service, canonical_username(username)
-    wait = service.sign_in_throttle.seconds_to_wait(context.source, name, service.clock.monotonic())
+    wait = service.sign_in_throttle.admit(context.source, name, service.clock.monotonic())
     if wait:
         raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
     while True:

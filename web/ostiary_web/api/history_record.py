@@ -20,7 +20,7 @@ from ostiary_web.api.resources.changes import ChangedField, changed_fields
 Names = Mapping[str, str]
 
 
-class NearMissesRecord(AnswerData):
+class SafeRetriesRecord(AnswerData):
     """Safe retries: how often and how late one saved the client."""
 
     count: Count
@@ -64,7 +64,7 @@ class SessionHistoryRecord(AnswerData):
     started_at: Time
     expires_at: Time
     text: Annotated[str, Meta(description="How it ended or stands.")]
-    near_misses: NearMissesRecord
+    near_misses: SafeRetriesRecord
     steps: Annotated[list[StepRecord], Meta(min_length=2)]
 
 
@@ -82,7 +82,7 @@ async def names_of(
 
 def history_record_of(of: Explanation, language: Language, names: Names) -> SessionHistoryRecord:
     """The whole history; the texts are in the language asked for, everything else is the same in both."""
-    session, misses = of.session, of.near_misses_ms
+    session, misses = of.session, of.safe_retry_delays_ms
     return SessionHistoryRecord(
         id=session.session_id,
         kind="login" if session.kind is SessionKind.LOGIN else "oauth",
@@ -98,7 +98,7 @@ def history_record_of(of: Explanation, language: Language, names: Names) -> Sess
         started_at=iso_time(session.started_at),
         expires_at=iso_time(session.expires_at),
         text=step_text(of.last, of, language, names),
-        near_misses=NearMissesRecord(
+        near_misses=SafeRetriesRecord(
             count=len(misses),
             latest_delay_ms=misses[-1] if misses else None,
             longest_delay_ms=max(misses, default=None),

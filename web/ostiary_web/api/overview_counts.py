@@ -137,7 +137,7 @@ def overview_of(
 ) -> Callable[[ListStore, Instant], Overview]:
     """The question for the overview of a span, as far as somebody may see it."""
 
-    def look(store: ListStore, now: Instant) -> Overview:
+    def read(store: ListStore, now: Instant) -> Overview:
         periods, totals = tuple(Counts() for _ in span.starts), Counts()
         clients: dict[str, Counts] = {}
         start = span.starts[0]
@@ -163,4 +163,4 @@ def overview_of(
             now=now,
         )
 
-    return look
+    return read

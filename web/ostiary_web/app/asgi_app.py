@@ -11,7 +11,7 @@ from quart import request
 
 from ostiary_core.http import token_service
 from ostiary_core.http.answer import Answer
-from ostiary_core.http.envelope import failure, service_failure
+from ostiary_core.http.envelope import failure, token_service_failure
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.sender import language_of
 from ostiary_core.model.why import Why
@@ -190,7 +190,7 @@ def _refusal(
     if operation is None:
         answer = failure(why, language, trace_id)
     elif why is Why.INTERNAL_ERROR:
-        answer = service_failure(why, language, trace_id)
+        answer = token_service_failure(why, language, trace_id)
     else:
         answer = token_service.refusal(operation, why)
     fields = dict(answer.headers)

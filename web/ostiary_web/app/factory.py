@@ -15,7 +15,7 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from ostiary_core.http import token_service
-from ostiary_core.http.envelope import service_failure
+from ostiary_core.http.envelope import token_service_failure
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_net.front_door.rules import Receive, Scope, Send
@@ -220,5 +220,5 @@ async def _refused(why: Why) -> Response:
         context.log_refusal(why)
         return context.failure(Refused(why))
     if why is Why.INTERNAL_ERROR:
-        return respond(service_failure(why, context.language, context.trace_id))
+        return respond(token_service_failure(why, context.language, context.trace_id))
     return respond(token_service.refusal(operation, why))

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from ostiary_core.events import AllOrNothing
+from ostiary_core.events import BatchRequested
 from ostiary_core.model.records import Client, Role, Table
 from ostiary_core.model.reply import BatchDone, BatchRefused, Reply, SecretIssued
 from ostiary_web.api.resources.records import batch_refusal
@@ -69,7 +69,7 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
         events = [event for step in plan.steps for event in step.events]
         if not events:
             return None
-        batch = AllOrNothing(events=tuple(events))
+        batch = BatchRequested(events=tuple(events))
         reply = await (context.foresee(batch) if dry_run else context.decide(batch))
         if isinstance(reply, BatchRefused):
             raise batch_refusal(reply, [step.path for step in plan.steps for _ in step.events])

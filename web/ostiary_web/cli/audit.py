@@ -71,12 +71,12 @@ class _Lines(NamedTuple):
 
 
 def _lines_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _Lines]:
-    def look(store: ListingStore, now: Instant) -> _Lines:
+    def read(store: ListingStore, now: Instant) -> _Lines:
         entries = store.items_after(_OLDEST_FIRST, last, now)
         shown = AUDIT_EVENTS.shown(store, entries)
         return _Lines([line_of(entry) for entry in shown], entries[-1] if entries else None)
 
-    return look
+    return read
 
 
 # --- lines read again

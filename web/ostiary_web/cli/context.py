@@ -92,22 +92,22 @@ class CommandContext:
     async def page(self, resource: Resource[T, Any], listing: Listing[T]) -> PageOfRecords:
         """One page of a list, as the interface shows it."""
 
-        def look(store: ListingStore, now: Instant) -> PageOfRecords:
+        def read(store: ListingStore, now: Instant) -> PageOfRecords:
             page = store.page(listing, now)
             shown = resource.list_view.shown(store, page.items)
             records = [as_json(resource.fields, item) for item in shown]
             return PageOfRecords(records, listing.offset, page.total)
 
-        return await self.query(look)
+        return await self.query(read)
 
     async def record(self, resource: Resource[T, Any], item: T) -> Record:
         """One item, as the interface shows it."""
 
-        def look(store: ListingStore, now: Instant) -> Record:
+        def read(store: ListingStore, now: Instant) -> Record:
             [shown] = resource.list_view.shown(store, [item])
             return as_json(resource.fields, shown)
 
-        return await self.query(look)
+        return await self.query(read)
 
     def phone_number(self, text: str) -> str:
         """A telephone number in its one form, however it is written."""

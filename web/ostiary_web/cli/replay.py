@@ -46,7 +46,7 @@ def replay_trail(
     recorded = RECORDED
     if recorded_grace is not None:
         recorded = replace(recorded, policy=Policy(grace_seconds=recorded_grace))
-    otherwise = Rules(
+    alternative = Rules(
         policy=Policy(
             grace_seconds=recorded.policy.grace_seconds if grace is None else grace,
             compare_user_agent=not ignore_user_agent,
@@ -55,7 +55,7 @@ def replay_trail(
         refresh_token_seconds=refresh_ttl or recorded.refresh_token_seconds,
     )
     try:
-        found = backtest(read_trail(trail), otherwise, recorded)
+        found = backtest(read_trail(trail), alternative, recorded)
     except BadLine as error:
         raise click.UsageError(f"{trail.name}, {error}") from None
     except UnicodeDecodeError:
@@ -71,14 +71,14 @@ def _document(found: Backtest) -> dict[str, object]:
         "entries": found.entries,
         "sessions": found.sessions,
         "refreshes": found.refreshes,
-        "endedBySpentToken": {"recorded": found.ended, "otherwise": found.ended_otherwise},
+        "endedBySpentToken": {"recorded": found.ended, "otherwise": found.ended_by_alternative},
         "refreshesBeforeExpiry": {
             "recorded": found.early_refreshes,
-            "otherwise": found.early_refreshes_otherwise,
+            "otherwise": found.early_refreshes_by_alternative,
         },
         "saved": [_record(one) for one in found.of(Verdict.SAVED)],
         "lost": [_record(one) for one in found.of(Verdict.LOST)],
-        "unlikeTheTrail": list(found.unlike_the_trail),
+        "unlikeTheTrail": list(found.unexplained_session_ids),
     }
 
 
@@ -89,7 +89,7 @@ def _record(one: Difference) -> dict[str, object]:
         "userId": one.user_id,
         "at": iso_time(one.at),
         "recorded": _outcome(one.recorded),
-        "otherwise": _outcome(one.otherwise),
+        "otherwise": _outcome(one.alternative),
         "delayMs": one.delay_ms,
     }
 
@@ -114,11 +114,11 @@ def _tell(printer: Printer, found: Backtest) -> None:
         ("command.replay.sessions", found.sessions),
         ("command.replay.refreshes", found.refreshes),
         ("command.replay.ended", found.ended),
-        ("command.replay.otherwise", found.ended_otherwise),
+        ("command.replay.otherwise", found.ended_by_alternative),
         ("command.replay.saved_count", len(found.of(Verdict.SAVED))),
         ("command.replay.lost_count", len(found.of(Verdict.LOST))),
         ("command.replay.early", found.early_refreshes),
-        ("command.replay.otherwise", found.early_refreshes_otherwise),
+        ("command.replay.otherwise", found.early_refreshes_by_alternative),
     )
     printer.rows([(printer.text(key), str(number)) for key, number in numbers])
     for verdict, title in (
@@ -130,9 +130,9 @@ def _tell(printer: Printer, found: Backtest) -> None:
             print_text(f"\n{printer.text(title)}")
             headings = tuple(printer.text(heading) for heading in _HEADINGS)
             printer.rows([headings, *rows])
-    if found.unlike_the_trail:
+    if found.unexplained_session_ids:
         left_out = printer.text("command.replay.left_out")
-        tell(f"\n{left_out} {escape_controls(' '.join(found.unlike_the_trail))}")
+        tell(f"\n{left_out} {escape_controls(' '.join(found.unexplained_session_ids))}")
 
 
 def _row(one: Difference) -> tuple[str, ...]:
@@ -143,5 +143,5 @@ def _row(one: Difference) -> tuple[str, ...]:
         iso_time(one.at),
         delay,
         _outcome(one.recorded),
-        _outcome(one.otherwise),
+        _outcome(one.alternative),
     )

@@ -4,7 +4,13 @@ from urllib.parse import urlsplit
 
 from quart import Response, request
 
-from ostiary_core.events import AuthorizationChecked, ConsentDenied, ConsentGiven, ConsentRecalled, Event
+from ostiary_core.events import (
+    AuthorizationChecked,
+    AutomaticConsentRequested,
+    ConsentDenied,
+    ConsentGiven,
+    Event,
+)
 from ostiary_core.http.authorization import read_query, scope_text
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
@@ -27,11 +33,13 @@ async def show_consent(page: PageContext) -> Response:
     """An authorization request: the question, or straight on where nobody needs to be asked. HEAD asks for
     nothing to happen (RFC 9110 §9.2.1): no code is issued."""
     context, parameters = page.request, read_query(request.query_string)
-    event: ConsentRecalled | AuthorizationChecked
+    event: AutomaticConsentRequested | AuthorizationChecked
     if request.method == "HEAD":
         event = AuthorizationChecked(caller=context.caller, parameters=parameters)
     else:
-        event = ConsentRecalled(caller=context.caller, parameters=parameters, entropy=context.entropy())
+        event = AutomaticConsentRequested(
+            caller=context.caller, parameters=parameters, entropy=context.entropy()
+        )
     return await _answer(page, event, parameters.redirect_uri)
 
 

@@ -73,10 +73,10 @@ async def export_events(context: RequestContext) -> Response:
 async def explain_session(context: RequestContext, session_id: str) -> Response:
     """A session's history in order, and how and why it ended."""
 
-    def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, Instant]:
+    def read(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, Instant]:
         return store.session_history(session_id), now
 
-    history, now = await context.query(look)
+    history, now = await context.query(read)
     if history is None or (
         history.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
     ):

@@ -18,7 +18,7 @@ import trio
 from msgspec import UNSET, UnsetType
 from quart import Response, request
 
-from ostiary_core.events import AdministrationEvent, AllOrNothing
+from ostiary_core.events import AdministrationEvent, BatchRequested
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
@@ -218,7 +218,7 @@ async def import_rows(
     `prepared` is called for each row that is ready for the turn.
     """
     events = await _events(context, resource, [*rows.values()], replace, prepared)
-    reply = await context.decide(AllOrNothing(events=events))
+    reply = await context.decide(BatchRequested(events=events))
     if isinstance(reply, BatchRefused):
         raise batch_refusal(reply, [f"rows.{number}" for number in rows])
     assert isinstance(reply, BatchDone)

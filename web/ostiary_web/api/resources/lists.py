@@ -35,11 +35,11 @@ async def answer_list(
         context.refuse(Why.FIELDS_INVALID, asked)
     listing = replace(asked, filters={**asked.filters, **(only or {})})
 
-    def look(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
+    def read(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
         page = store.page(listing, now)
         return list_view.shown(store, page.items), page.total
 
-    items, total = await context.query(look)
+    items, total = await context.query(read)
     return context.success(Page(items=[as_json(list_view.fields, item) for item in items], total=total))
 
 

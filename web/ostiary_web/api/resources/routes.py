@@ -20,7 +20,7 @@ from msgspec import Meta
 from quart import Response
 from werkzeug.routing import BaseConverter
 
-from ostiary_core.events import AllOrNothing
+from ostiary_core.events import BatchRequested
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
@@ -155,7 +155,7 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
     async def batch_delete(context: RequestContext) -> Response:
         ids = await read_ids(context)
         events = tuple(resource.delete(context.caller, record_id) for record_id in ids)
-        reply = await context.decide(AllOrNothing(events=events))
+        reply = await context.decide(BatchRequested(events=events))
         if isinstance(reply, BatchRefused):
             raise batch_refusal(reply, [f"ids.{place}" for place in range(len(ids))])
         return context.success(Deleted(deleted=len(ids)))
