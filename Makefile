@@ -58,7 +58,7 @@ test: $(STAMP)  ## every test, a process for each core
 check: $(STAMP)  ## lint, format, types, and the tests of what was touched
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict core net web fuzz tests
+	$(BIN)/mypy --strict core net web fuzz tests docs/bench
 	@touched=$$(git diff --name-only HEAD 2>/dev/null && git ls-files --others --exclude-standard) \
 		|| touched=pyproject.toml; \
 	if echo "$$touched" | grep -Eq '^(pyproject\.toml|requirements(-server)?\.lock|Makefile|tests/[^/]*)$$'; then \
@@ -94,10 +94,10 @@ fuzz: $(STAMP)  ## sequences (STEPS, SEED), simulation (SEEDS), planted faults: 
 	$(BIN)/python -m fuzz failover --selftest
 
 bench: $(STAMP)  ## measure this server beside others, in under 10 minutes (docs/performance.md)
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m docs.bench
 
 bench-full: $(STAMP)  ## the same with five million sessions and more rounds
-	$(BIN)/python -m tests.bench --full
+	$(BIN)/python -m docs.bench --full
 
 docs: $(STAMP)  ## write the generated pages in docs/ again, and build the book into build/docs
 	$(BIN)/python -m docs.generate

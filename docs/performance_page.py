@@ -7,13 +7,13 @@ from statistics import median
 from textwrap import fill
 from typing import Final
 
+from docs.bench.bars import judge, room_for_two
+from docs.bench.cells import BARE_ASGI, LANE, TWO_WORKERS, WORKERS_ASKED_BY
+from docs.bench.findings import Findings, Measured, found
 from docs.performance_plots import cost_by_sessions, latency_by_connections, ratios
-from tests.bench.bars import judge, room_for_two
-from tests.bench.cells import BARE_ASGI, LANE, TWO_WORKERS, WORKERS_ASKED_BY
-from tests.bench.findings import Findings, Measured, found
 
 REPORT: Final = "measured.json"
-_BEGIN: Final = "<!-- written by `python -m tests.bench --write` -->\n"
+_BEGIN: Final = "<!-- written by `python -m docs.bench --write` -->\n"
 _END: Final = "<!-- end of what is written -->\n"
 _CONNECTIONS: Final = 32
 _PLOTS: Final[dict[str, Callable[[Findings], str | None]]] = {

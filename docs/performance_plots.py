@@ -6,9 +6,9 @@ from statistics import median
 from typing import Final
 from xml.sax.saxutils import escape
 
-from tests.bench.cells import BARE_ASGI, LANE, PLAIN
-from tests.bench.findings import Findings, Measured
-from tests.bench.workloads import OPERATIONS
+from docs.bench.cells import BARE_ASGI, LANE, PLAIN
+from docs.bench.findings import Findings, Measured
+from docs.bench.workloads import OPERATIONS
 
 _WIDTH: Final = 720
 _LEFT: Final = 190

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from docs.bench import postgres
+from docs.bench.bars import judge, room_for_two
+from docs.bench.cells import LANE, ROOT
+from docs.bench.driver import Address, WrongAnswer, ask_once, drive
+from docs.bench.findings import Crowded, Findings, Idle, Machine, Measured, Stored, read_findings
+from docs.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
+from docs.bench.peers.installing import Unavailable, node_programs
+from docs.bench.running import running
+from docs.bench.workloads import OPERATIONS, Introspection, Paths, Refresh
 from docs.performance_page import REPORT, measured_section, write_into_page, write_report
-from tests.bench import postgres
-from tests.bench.bars import judge, room_for_two
-from tests.bench.cells import LANE, ROOT
-from tests.bench.driver import Address, WrongAnswer, ask_once, drive
-from tests.bench.findings import Crowded, Findings, Idle, Machine, Measured, Stored, read_findings
-from tests.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
-from tests.bench.peers.installing import Unavailable, node_programs
-from tests.bench.running import running
-from tests.bench.workloads import OPERATIONS, Introspection, Paths, Refresh
 
 PATHS = Paths("/token", "/introspect", "/userinfo")
 ACTIVE = b'{"active": true, "client_id": "client-1"}'
@@ -257,6 +257,6 @@ def test_only_the_marked_place_of_a_page_is_written(tmp_path: Path) -> None:
 
 
 def test_the_figures_of_the_book_are_those_that_were_measured() -> None:
-    """Between the marks stands what the JSON beside the page says: `python -m tests.bench --only-write`."""
+    """Between the marks stands what the JSON beside the page says: `python -m docs.bench --only-write`."""
     page = ROOT / "docs/performance.md"
     assert measured_section(read_findings(page.with_suffix("") / REPORT)) in page.read_text()

@@ -7,10 +7,10 @@ HEAD = """# What must never happen
 
 *Written by `make docs` from `fuzz/shared/invariants.py` and `fuzz/faults`; change those, not this page.*
 
-Every campaign over the rules checks the first {rules} of these, the random sequences
-and the kept traces: after every turn for what the turn touched, and now and then for everything. The
-simulation of the whole server checks what of them shows from outside or in the store, and most of the last {server}, which are
-of the server around the rules. [proving.md](proving.md) says how to run them.
+Every campaign over the rules checks the first {rules} of these, the random sequences and the kept traces:
+after every turn for what the turn touched, and now and then for everything. The simulation of the whole
+server checks what of them shows from outside or in the store, and most of the last {server}, which are of
+the server around the rules. [proving.md](proving.md) says how to run them.
 
 | | Name | What must hold |
 |---|---|---|

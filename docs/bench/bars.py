@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from tests.bench import postgres
-from tests.bench.cells import BARE_ASGI, LANE, PLAIN, TWO_WORKERS, WORKERS_ASKED_BY
-from tests.bench.findings import Findings, Measured, found
+from docs.bench import postgres
+from docs.bench.cells import BARE_ASGI, LANE, PLAIN, TWO_WORKERS, WORKERS_ASKED_BY
+from docs.bench.findings import Findings, Measured, found
 
 _ASKED: Final = (
     ("introspect", BARE_ASGI.name, 8.0),

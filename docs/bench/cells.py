@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.bench import population
-from tests.bench.driver import Address, WrongAnswer, ask_once
-from tests.bench.peers import stores
-from tests.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
-from tests.bench.workloads import OPERATIONS, Paths
+from docs.bench import population
+from docs.bench.driver import Address, WrongAnswer, ask_once
+from docs.bench.peers import stores
+from docs.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
+from docs.bench.workloads import OPERATIONS, Paths
 
 ROOT: Final = Path(__file__).parents[2]
 STORE: Final = "store.db"
@@ -89,7 +89,7 @@ PLAIN: Final = _own("plain", *_HYPERCORN, "ostiary_web.asgi:app")
 
 # --- floors: they answer everything with the same bytes
 
-BARE_ASGI: Final = Cell("bare ASGI", (sys.executable, "-m", *_HYPERCORN, "tests.bench.servers.bare_asgi:app"))
+BARE_ASGI: Final = Cell("bare ASGI", (sys.executable, "-m", *_HYPERCORN, "docs.bench.servers.bare_asgi:app"))
 FLOORS: Final = [BARE_ASGI, Cell("bare Trio", (sys.executable, str(_SERVERS / "bare_trio.py"), "{port}"))]
 
 
@@ -124,7 +124,7 @@ def _authlib(name: str) -> Cell:
 
     return Cell(
         name,
-        _gunicorn(python, "tests.bench.peers.authlib_flask:app"),
+        _gunicorn(python, "docs.bench.peers.authlib_flask:app"),
         OPERATIONS,
         Paths("/oauth/token", "/oauth/introspect", "/api/me"),
         fill,
@@ -144,7 +144,7 @@ def _django_toolkit(name: str) -> Cell:
 
     return Cell(
         name,
-        _gunicorn(python, "tests.bench.peers.django_toolkit:application"),
+        _gunicorn(python, "docs.bench.peers.django_toolkit:application"),
         OPERATIONS,
         Paths("/o/token/", "/o/introspect/", "/o/userinfo/"),
         fill,

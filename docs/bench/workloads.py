@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlencode
 
-from tests.bench.driver import WrongAnswer
-from tests.bench.names import CHAINS, REDIRECT_URI, VERIFIER, client_id, machine_id, secret_of, token
+from docs.bench.driver import WrongAnswer
+from docs.bench.names import CHAINS, REDIRECT_URI, VERIFIER, client_id, machine_id, secret_of, token
 
 OPERATIONS: Final = ("introspect", "userinfo", "credentials", "refresh", "code")
 

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.bench.cells import ROOT, STORE, Cell
-from tests.bench.driver import Address, Conversation, WrongAnswer, ask_once
-from tests.bench.names import token
-from tests.bench.workloads import (
+from docs.bench.cells import ROOT, STORE, Cell
+from docs.bench.driver import Address, Conversation, WrongAnswer, ask_once
+from docs.bench.names import token
+from docs.bench.workloads import (
     ClientCredentials,
     CodeExchange,
     Fixed,

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tests.bench.names import (
+from docs.bench.names import (
     CHAINS,
     CHALLENGE,
     CLIENTS,

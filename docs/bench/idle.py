@@ -10,12 +10,12 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.bench.cells import LANE
-from tests.bench.driver import Address, WrongAnswer, ask_once
-from tests.bench.findings import Idle
-from tests.bench.names import CHAINS, client_id, token
-from tests.bench.running import running
-from tests.bench.workloads import post
+from docs.bench.cells import LANE
+from docs.bench.driver import Address, WrongAnswer, ask_once
+from docs.bench.findings import Idle
+from docs.bench.names import CHAINS, client_id, token
+from docs.bench.running import running
+from docs.bench.workloads import post
 
 _SESSIONS = 1_000
 

@@ -1,9 +1,9 @@
 """How fast this server is beside others, in one run on one machine.
 
-    python -m tests.bench                # under 10 minutes
-    python -m tests.bench --full         # more rounds, and five million sessions in the store
-    python -m tests.bench --write        # and put it into docs/performance.md
-    python -m tests.bench --only-write   # the last run, without measuring again
+    python -m docs.bench                # under 10 minutes
+    python -m docs.bench --full         # more rounds, and five million sessions in the store
+    python -m docs.bench --write        # and put it into docs/performance.md
+    python -m docs.bench --only-write   # the last run, without measuring again
 
 Server and driver are pinned to a core each where there are two. Every answer is checked.
 """
@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from docs.bench import postgres
+from docs.bench.cells import FLOORS, LANE, PLAIN, ROOT, TWO_WORKERS, WORKERS_ASKED_BY, Cell, peers
+from docs.bench.crowding import measure_crowding
+from docs.bench.findings import Findings, Stored, read_findings, this_machine
+from docs.bench.idle import measure_idle
+from docs.bench.measure import measure
+from docs.bench.peers.installing import Unavailable
+from docs.bench.running import Running, running
+from docs.bench.workloads import OPERATIONS
 from docs.performance_page import REPORT, bars_table, beside_table, write_into_page, write_report
-from tests.bench import postgres
-from tests.bench.cells import FLOORS, LANE, PLAIN, ROOT, TWO_WORKERS, WORKERS_ASKED_BY, Cell, peers
-from tests.bench.crowding import measure_crowding
-from tests.bench.findings import Findings, Stored, read_findings, this_machine
-from tests.bench.idle import measure_idle
-from tests.bench.measure import measure
-from tests.bench.peers.installing import Unavailable
-from tests.bench.running import Running, running
-from tests.bench.workloads import OPERATIONS
 
 _BEGUN = time.monotonic()
 _SMALLEST = 1_000

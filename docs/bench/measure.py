@@ -10,9 +10,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.driver import drive
-from tests.bench.findings import Measured
-from tests.bench.running import Running
+from docs.bench.driver import drive
+from docs.bench.findings import Measured
+from docs.bench.running import Running
 
 
 def measure(

@@ -16,9 +16,9 @@ from typing import Final
 import psycopg
 import pytest
 
-from tests.bench import population
-from tests.bench.cells import LANE, STORE, Cell
-from tests.bench.peers.installing import Unavailable
+from docs.bench import population
+from docs.bench.cells import LANE, STORE, Cell
+from docs.bench.peers.installing import Unavailable
 from tests.net.postgres.cluster import running_cluster
 
 OPERATIONS: Final = ("introspect", "credentials", "refresh")

@@ -4,7 +4,7 @@ Each sends user-info requests without a token as fast as its socket takes them, 
 what is refused without a turn is the cheapest to ask for. Beside them one client asks for introspections, one
 after the other, as it did before they came.
 
-    python -m tests.bench.crowding HOST PORT CALLERS    # the callers alone, until they are killed
+    python -m docs.bench.crowding HOST PORT CALLERS    # the callers alone, until they are killed
 """
 
 import os
@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from tests.bench.cells import LANE, ROOT, Cell
-from tests.bench.driver import Address, drive
-from tests.bench.findings import Crowded
-from tests.bench.running import Running, running
+from docs.bench.cells import LANE, ROOT, Cell
+from docs.bench.driver import Address, drive
+from docs.bench.findings import Crowded
+from docs.bench.running import Running, running
 
 _SESSIONS = 1_000
 _REQUESTS = b"GET /api/oauth2/userinfo HTTP/1.1\r\nHost: l\r\n\r\n" * 4_000
@@ -53,7 +53,7 @@ def _latencies(server: Running, seconds: float) -> list[float]:
 @contextmanager
 def _calling(address: Address, callers: int) -> Iterator[None]:
     """Have a process of their own call for as long as the block runs."""
-    command = [sys.executable, "-m", "tests.bench.crowding", address[0], str(address[1]), str(callers)]
+    command = [sys.executable, "-m", "docs.bench.crowding", address[0], str(address[1]), str(callers)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None

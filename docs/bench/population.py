@@ -13,6 +13,7 @@ from typing import Final
 
 import apsw
 
+from docs.bench.names import CHALLENGE, CLIENTS, REDIRECT_URI, USERS, client_id, machine_id, secret_of, token
 from ostiary_core.clients.client_fields import NEW_CLIENT
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Instant
@@ -33,7 +34,6 @@ from ostiary_core.model.secret import Entropy, digest_of, draw_session_id
 from ostiary_net.sql.columns import SQLValue
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.record_sql import LAYOUTS
-from tests.bench.names import CHALLENGE, CLIENTS, REDIRECT_URI, USERS, client_id, machine_id, secret_of, token
 
 _AT_A_TIME: Final = 250_000
 _LIFETIME_SECONDS: Final = 2_592_000
