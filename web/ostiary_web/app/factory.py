@@ -40,8 +40,8 @@ from ostiary_web.http.gate import gate_of
 from ostiary_web.http.public_path import add_public_path
 from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.pages import PAGES
-from ostiary_web.pages.context import opened_page
-from ostiary_web.pages.problem import is_for_a_person, problem_page, refused_page
+from ostiary_web.pages.context import find_opened_page
+from ostiary_web.pages.problem import find_refusal_page, problem_page, wants_page
 from ostiary_web.server.backing import Backing, put_behind
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import Surroundings, open_backing
@@ -127,7 +127,7 @@ def create_app(settings: Settings) -> QuartTrio:
     described = (docs,) if settings.api_docs_enabled else ()
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
         app.register_blueprint(blueprint)
-    app.before_request(refused_page)
+    app.before_request(find_refusal_page)
     app.before_request(_in_its_one_spelling)
     app.before_request(_refuse_prefetch)
     app.after_request(add_security_headers)
@@ -173,7 +173,7 @@ _OF_STATUS: Final = {
 
 async def _refusal(error: RequestRefused) -> Response:
     """What a gate or a handler refused: on a page where one was asked for, else in the envelope."""
-    if opened_page() is not None:
+    if find_opened_page() is not None:
         return await problem_page(error.reply.why)
     return request_context().failure(error.reply)
 
@@ -213,7 +213,7 @@ def _tell_unexpected(error: Exception) -> None:
 
 
 async def _refused(why: Why) -> Response:
-    if is_for_a_person():
+    if wants_page():
         return await problem_page(why)
     context, operation = request_context(), token_service.PATHS.get(request.path)
     if operation is None:

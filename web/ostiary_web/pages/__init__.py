@@ -1,5 +1,5 @@
-"""The pages people meet. Each works without JavaScript, asks no other host for anything, and speaks the
-visitor's language; what it shows and does is decided by the same events as the interface."""
+"""The pages: they work without JavaScript, ask no other host, and are in the visitor's language; the same events
+decide as for the interface."""
 
 from quart import Blueprint
 

@@ -1,4 +1,4 @@
-"""People's own account: what is known of them, how they are addressed, and where they are signed in."""
+"""Pages of a user's own account: profile, preferences, security and sessions."""
 
 import re
 from collections.abc import Awaitable
@@ -28,39 +28,39 @@ _PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 
 @account_pages.get(_ACCOUNT, gate=SIGNED_IN)
 async def show_account(page: PageContext) -> Response:
-    """Profile, preferences and security."""
+    """Show profile, preferences and security."""
     return await _account(page)
 
 
 @account_pages.post("/account/language", gate=SIGNED_IN, form_is_on=_ACCOUNT)
-async def take_language(page: PageContext) -> Response:
-    """The language the account is addressed in; what was switched to in this browser gives way."""
+async def set_language(page: PageContext) -> Response:
+    """Set the account's language, and forget the one chosen in this browser."""
     chosen = LocaleChosen(caller=page.request.caller, locale=page.form.get("locale", ""))
     return forget_preference(await _back_to_account(page, page.request.decide(chosen)), LANGUAGE_COOKIE)
 
 
 @account_pages.post("/account/zone", gate=SIGNED_IN, form_is_on=_ACCOUNT)
-async def take_zone(page: PageContext) -> Response:
-    """The zone the account's times are told in."""
+async def set_zone(page: PageContext) -> Response:
+    """Set the account's time zone."""
     zone = page.form.get("timezone", "")
     chosen = TimezoneChosen(caller=page.request.caller, timezone=zone if zone in zone_names() else "")
     return await _back_to_account(page, page.request.decide(chosen))
 
 
 @account_pages.post("/account/picture", gate=SIGNED_IN, form_is_on=_ACCOUNT)
-async def take_account_picture(page: PageContext) -> Response:
-    """A picture that other systems show."""
+async def set_picture(page: PageContext) -> Response:
+    """Set the picture that clients show."""
     return await _back_to_account(page, take_picture(page.request))
 
 
 @account_pages.post("/account/picture/remove", gate=SIGNED_IN, form_is_on=_ACCOUNT)
-async def drop_picture(page: PageContext) -> Response:
-    """No picture any more."""
+async def delete_picture(page: PageContext) -> Response:
+    """Remove the picture."""
     return await _back_to_account(page, remove_picture(page.request))
 
 
 async def _back_to_account(page: PageContext, change: Awaitable[object]) -> Response:
-    """Back to the account once `change` is done, with what was wrong if anything was."""
+    """Return to the account once `change` is done, with its faults if it was refused."""
     try:
         await change
     except RequestRefused as refusal:
@@ -70,17 +70,17 @@ async def _back_to_account(page: PageContext, change: Awaitable[object]) -> Resp
 
 @account_pages.get(_SESSIONS, gate=SIGNED_IN)
 async def show_sessions(page: PageContext) -> Response:
-    """Every browser and application that is signed in as this user."""
+    """Show the user's sessions in browsers and applications."""
     return await _sessions(page)
 
 
 @account_pages.post("/account/sessions/<session_id>/end", gate=SIGNED_IN, form_is_on=_SESSIONS)
 async def end_session(page: PageContext, session_id: str) -> Response:
-    """Sign one of them out."""
+    """End one of the user's sessions."""
     try:
         await page.request.decide(OwnSessionEnded(caller=page.request.caller, session_id=session_id))
     except RequestRefused as refusal:
-        # One that has ended in the meantime is what was asked for.
+        # A session that ended in the meantime is what the user asked for.
         if refusal.reply.why is not Why.NOT_FOUND:
             return await _sessions(page, refusal.reply)
     return page.redirect(_SESSIONS)

@@ -1,15 +1,15 @@
-"""User-Agents on pages: the name that people know, and behind it what was sent, for whoever asks."""
+"""User-Agents on pages: the browser's name, which opens to the whole text."""
 
 from markupsafe import Markup, escape
 
 from ostiary_core.history.agents import agent_name
 from ostiary_core.texts import Language
 
-_LONGEST_SHOWN = 60
+_MAX_LENGTH = 60
 
 
 def agent_markup(user_agent: str | None, language: Language) -> Markup:
-    """A name that opens to the whole text, by key and finger too; a short unknown one as it is.
+    """Return a browser's name that opens to the whole User-Agent; a short unknown one as it is.
 
     >>> from ostiary_core.texts import ENGLISH
     >>> agent_markup("shop/<3>", ENGLISH)
@@ -20,7 +20,7 @@ def agent_markup(user_agent: str | None, language: Language) -> Markup:
     if not user_agent:
         return Markup("—")
     name = agent_name(user_agent, language)
-    if name is None and len(user_agent) <= _LONGEST_SHOWN:
+    if name is None and len(user_agent) <= _MAX_LENGTH:
         return escape(user_agent)
-    short = name or f"{user_agent[: _LONGEST_SHOWN - 1]}…"
+    short = name or f"{user_agent[: _MAX_LENGTH - 1]}…"
     return Markup('<details class="agent"><summary>{}</summary>{}</details>').format(short, user_agent)

@@ -1,4 +1,4 @@
-"""Connected applications: who may sign the user in, what they may see, since when; and taking it back."""
+"""Pages of applications: which may sign the user in, what they may see, and withdrawing that."""
 
 from datetime import datetime
 
@@ -20,16 +20,16 @@ _PLACE = "/account/applications"
 
 @application_pages.get(_PLACE, gate=SIGNED_IN)
 async def show_applications(page: PageContext) -> Response:
-    """Every client that may sign this user in without asking, or is signed in now."""
-    shown = [
+    """Show every client that may sign this user in without asking, or has a session now."""
+    applications = [
         describe_grant(page, grant) for grant in await grants_of(page.request, page.request.user.user_id)
     ]
-    return await render(page, "applications.html", place=_PLACE, applications=shown)
+    return await render(page, "applications.html", place=_PLACE, applications=applications)
 
 
 @application_pages.get(f"{_PLACE}/<client_id>/withdraw", gate=SIGNED_IN)
 async def ask_to_withdraw(page: PageContext, client_id: str) -> Response:
-    """What will happen, before it does."""
+    """Ask before the consent is withdrawn."""
     found = await find_grant(page, page.request.user.user_id, client_id)
     return await render(
         page,
@@ -45,19 +45,19 @@ async def ask_to_withdraw(page: PageContext, client_id: str) -> Response:
 
 @application_pages.post(f"{_PLACE}/<client_id>/withdraw", gate=SIGNED_IN)
 async def withdraw(page: PageContext, client_id: str) -> Response:
-    """The consent is gone, and the client's sessions of this user with it."""
+    """Withdraw the consent, which ends the client's sessions of this user."""
     await page.request.decide(ConsentWithdrawn(caller=page.request.caller, client_id=client_id))
     return page.redirect(_PLACE)
 
 
 async def find_grant(page: PageContext, user_id: str, client_id: str) -> Grant:
-    """What a user lets one client do; raises `RequestRefused` where it is nothing."""
+    """Return what a user lets one client do; raise `RequestRefused` where it is nothing."""
     found = await grants_of(page.request, user_id, client_id)
     return found[0] if found else page.request.refuse(Why.NOT_FOUND)
 
 
 def describe_grant(page: PageContext, grant: Grant) -> dict[str, object]:
-    """As a card of it needs it."""
+    """Return the values of a grant's card."""
     scopes = dict.fromkeys((*grant.scopes, *(session.scope for session in grant.sessions)))
     return {
         "client_id": grant.client_id,

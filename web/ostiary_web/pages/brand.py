@@ -1,7 +1,7 @@
-"""The operator's logo and colour as files: `/brand/*`.
+"""Files of the operator's logo and colour: `/brand/*`.
 
-Each has its digest in its name, so it is kept by browsers and never asked for again. An SVG may hold scripts:
-pages show it as a picture, in which none is run, and whoever opens it by itself gets it in a sandbox.
+Each has its digest in its name, so browsers keep it for good. An SVG may hold scripts: shown as a picture it
+runs none, and opened by itself it is in a sandbox.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ _HEADERS: Final = {
 
 @brand_files.get(f"{BRAND_PREFIX}<name>", gate=OPEN_TO_ALL)
 async def show_brand_file(context: RequestContext, name: str) -> Response:
-    """The logo, or the stylesheet of the colour, as they are now."""
+    """Send the logo, or the stylesheet of the colour."""
     file = context.backing.settings.brand.files.get(name)
     if file is None:
         context.refuse(Why.NOT_FOUND)

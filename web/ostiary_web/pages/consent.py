@@ -30,8 +30,8 @@ consent = PageRoutes("consent", __name__)
 
 @consent.get("/sso", gate=BEFORE_PASSWORD_CHANGE)
 async def show_consent(page: PageContext) -> Response:
-    """An authorization request: the question, or straight on where nobody needs to be asked. HEAD asks for
-    nothing to happen (RFC 9110 §9.2.1): no code is issued."""
+    """Show the question of an authorization request, or redirect where none is needed. HEAD issues no code: it
+    is safe (RFC 9110 §9.2.1)."""
     context, parameters = page.request, read_query(request.query_string)
     event: AutomaticConsentRequested | AuthorizationChecked
     if request.method == "HEAD":
@@ -44,8 +44,8 @@ async def show_consent(page: PageContext) -> Response:
 
 
 @consent.post("/sso", gate=BEFORE_PASSWORD_CHANGE)
-async def take_consent(page: PageContext) -> Response:
-    """The user's yes or no; the browser goes to the client with a 303, so its form stays here."""
+async def decide_consent(page: PageContext) -> Response:
+    """Decide the user's answer; the redirect is a 303, so the client never gets the form."""
     context, parameters = page.request, read_query(request.query_string)
     event: ConsentGiven | ConsentDenied
     match page.form.get("decision"):
@@ -59,7 +59,7 @@ async def take_consent(page: PageContext) -> Response:
 
 
 async def _answer(page: PageContext, event: Event, redirect_uri: str | None) -> Response:
-    """Where the decision on an authorization request leads the browser, or the question."""
+    """Redirect as an authorization request is decided, or show the question."""
     match (await page.request.submit(event)).reply:
         case CodeIssued(redirect_to=redirect_to):
             return page.redirect(redirect_to.reveal())

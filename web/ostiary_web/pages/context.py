@@ -1,7 +1,6 @@
-"""A browser's request for a page: who is here, in which language, and the answer as HTML.
+"""A browser's request for a page: its user, its language, and the answer as HTML.
 
-A browser whose access token has run out is given the next pair of its login session on the way, so nobody
-signs in again before the session is over.
+A browser whose access token has expired is given its login session's next pair on the way.
 """
 
 from collections.abc import Iterable
@@ -51,10 +50,10 @@ FORMS_LEAD_AWAY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-"""The policy of a page whose form may end at a client. Chromium holds every redirect after a submission to
-`form-action`, those of the client's own callback too, and nobody knows where these lead."""
+"""Content-Security-Policy of a page whose form may end at a client. Chromium holds every redirect after a
+submission to `form-action`, even those of the client's callback, which this server cannot know."""
 FORMS_STAY: Final = f"{FORMS_LEAD_AWAY}; form-action 'self'"
-"""The policy of every other page."""
+"""Content-Security-Policy of every other page."""
 
 _PLACES: Final = (
     ("/account", "page.nav_account", None),
@@ -74,30 +73,30 @@ _PLACES: Final = (
 
 @dataclass(slots=True)
 class PageContext:
-    """Who asks for a page, and what is given to the browser with it."""
+    """A page's request: its user, its form, and what the browser is given with the page."""
 
     request: RequestContext
     language: Language
-    """In which the page is: not always the one that the browser asks for."""
+    """Language of the page; not always the one that the browser asks for."""
     renewed: LoginIssued | None = None
-    """A pair of tokens that was made on the way."""
+    """Pair of tokens issued on the way."""
     address: str = field(default_factory=page_address)
-    """The page that this is, or that the form of this request was on: where one comes back to who goes to
-    another language, or has to sign in, in between."""
+    """Address of this page, or of the page with the form: a visitor returns to it after another language is
+    chosen, or after signing in."""
     form: MultiDict[str, str] = field(default_factory=MultiDict)
-    """The form that was sent."""
+    """Fields of the form that was sent."""
 
     # --- who asks
 
     @property
     def user(self) -> User | None:
-        """Who is signed in."""
+        """Return the user who is signed in."""
         account = self.request.account_known
         return None if account is None else account.user
 
     @property
     def session_id(self) -> str | None:
-        """The login session that this browser is signed in by."""
+        """Return the login session of this browser."""
         account = self.request.account_known
         return None if account is None else account.session_id
 
@@ -107,22 +106,22 @@ class PageContext:
         return account is not None and permission.value in account.permissions
 
     def forget_visitor(self) -> None:
-        """Go on as somebody whose login session has ended."""
+        """Forget the user, whose login session has ended."""
         self.request.signed_in = self.request.account_known = None
 
     @property
     def is_form_ours(self) -> bool:
-        """Whether a page of ours made the form."""
+        """Whether a page of this server made the form."""
         return proves_origin(self.form.get(FORM_FIELD, ""))
 
     def require_own_form(self) -> None:
-        """Raise `RequestRefused` where no page of ours made the form."""
+        """Raise `RequestRefused` where another page made the form."""
         if not self.is_form_ours:
             refuse_unproven_origin(self.request)
 
-    def reason(self, why: Why) -> str:
-        """Why something was refused. Of a form that no other site sent, and that does not fit its cookie, the
-        visitor is told so: they did nothing wrong."""
+    def refusal_text(self, why: Why) -> str:
+        """Return why something was refused. A form of this site that does not fit its cookie has a text of its
+        own: the visitor did nothing wrong."""
         if why is not Why.ORIGIN_UNPROVEN or comes_from_elsewhere(own_origin()):
             return text_of(why, self.language)
         return self.text("page.form_of_another_tab" if has_form_cookie() else "page.form_without_cookie")
@@ -130,23 +129,23 @@ class PageContext:
     # --- where to go
 
     def redirect(self, address: str) -> Response:
-        """On to `address`, with a GET."""
+        """Redirect to `address`, with a GET."""
         return self.keep(see_other(address))
 
     def keep(self, response: Response) -> Response:
-        """Hand out what this request made for the browser to keep."""
+        """Give the browser the cookies that this request made."""
         if self.renewed is not None:
             keep_login(response, self.renewed)
         return hand_out_form_cookie(response)
 
     def sign_in_page(self, return_to: str, *parameters: str) -> str:
-        """The sign-in page with its form, also where somebody is signed in here."""
+        """Return the sign-in page with its form, even where a user is signed in."""
         make = sign_in_page if self.user is None else other_sign_in_page
         return make(return_to, *parameters)
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
-        """Where this visitor can go, as path and name; where there is a list, its form is reached from it."""
+        """Return the menu's paths and names for this visitor; a list leads to its own form."""
         if self.user is None or self.user.must_change_password:
             return ()
         found: dict[str, str] = {}
@@ -159,62 +158,62 @@ class PageContext:
 
     @property
     def done_notice(self) -> str | None:
-        """The words for what was done before, where the address says that something was."""
+        """Return the notice that a change was saved, where the address says so."""
         return self.text("page.done") if request.args.get("done") else None
 
     def moment(self, instant: Instant, *, seconds: bool = False) -> Markup:
-        """A time as this visitor reads it, and how long ago it was."""
+        """Return a time in the visitor's zone, and how long ago it was."""
         exact = moment(instant, self.zone, seconds=seconds)
         since = ago(self.request.service.clock.now() - instant, self.language)
         return exact if since is None else exact + Markup(' <span class="ago">{}</span>').format(since)
 
     def agent(self, user_agent: str | None) -> Markup:
-        """Which browser or program it was."""
+        """Return a User-Agent as markup."""
         return agent_markup(user_agent, self.language)
 
     @property
     def zone(self) -> ZoneInfo:
-        """The zone of every time that this visitor reads or enters."""
+        """Return the zone of every time that this visitor reads or enters."""
         return zone_for(None, self.user)
 
     def text(self, key: str, /, **values: object) -> str:
-        """A text in the visitor's language."""
+        """Return a text in the visitor's language."""
         return self.language.text(key, **values)
 
 
 async def open_page() -> PageContext:
-    """The page that this request asks for; its login session is refreshed where it needs to be."""
-    page = PageContext(request_context(), visitors_language(None))
+    """Open the page that this request asks for, and refresh its login session where needed."""
+    page = PageContext(request_context(), choose_language(None))
     g.page = page
     context = page.request
     context.signed_in = cookie_caller()
     arrival = context.service.arrival()
-    await _recognise(context)
+    await _load_account(context)
     refresh_token = refresh_cookie()
     if page.user is None and refresh_token is not None:
         with suppress(RequestRefused):
             page.renewed = await renew_login(context, refresh_token, arrival)
             context.signed_in = SignedIn(access_token=page.renewed.tokens.access_token)
-            await _recognise(context)
-    page.language = visitors_language(page.user)
+            await _load_account(context)
+    page.language = choose_language(page.user)
     return page
 
 
-def opened_page() -> PageContext | None:
-    """The page that this request asked for; None for a request of anything else."""
+def find_opened_page() -> PageContext | None:
+    """Return the page that this request opened; None where it asked for something else."""
     found: PageContext | None = g.get("page")
     return found
 
 
-async def _recognise(context: RequestContext) -> None:
+async def _load_account(context: RequestContext) -> None:
     if context.signed_in is None:
         return
     reply = (await context.submit(AccountRequested(caller=context.signed_in))).reply
     context.account_known = reply if isinstance(reply, AccountKnown) else None
 
 
-def visitors_language(user: User | None) -> Language:
-    """What the visitor switched to here, else the account's language, else what the browser asks for."""
+def choose_language(user: User | None) -> Language:
+    """Return the language chosen in this browser, else the account's, else what the browser asks for."""
     context = request_context()
     by_tag = context.languages.by_tag
     locale = None if user is None else user.locale
@@ -231,9 +230,9 @@ async def render(
     place: str = "",
     **values: object,
 ) -> Response:
-    """A page as HTML; `policy` is its Content-Security-Policy, `place` where it is in the menu.
+    """Return a page as HTML; `policy` is its Content-Security-Policy, `place` its entry in the menu.
 
-    A page that tells of a refusal has its status and says why, with its faults if not with those given.
+    A page with a refusal has the refusal's status, text and faults; `faults` replaces the faults.
     """
     reply = Refused(refused) if isinstance(refused, Why) else refused
     why = None if reply is None else reply.why
@@ -251,7 +250,7 @@ async def render(
         place=place,
         form_token=form_token(page.request),
         address=page.address,
-        problem=None if why is None else page.reason(why),
+        problem=None if why is None else page.refusal_text(why),
         problem_code=None if why is None else MEANINGS[why].code,
         faults=tuple(faults),
         trace_id=page.request.trace_id,

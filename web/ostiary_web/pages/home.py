@@ -1,4 +1,4 @@
-"""The first page, and the switch between languages."""
+"""The home page, and the switch between languages."""
 
 from quart import Response, request
 
@@ -14,14 +14,14 @@ languages = GatedRoutes("languages", __name__)
 
 
 @home.get("/", gate=OPEN_TO_ALL)
-async def first_page(page: PageContext) -> Response:
-    """Who is signed in, and where to go from here."""
+async def show_home(page: PageContext) -> Response:
+    """Show who is signed in, and where to go from here."""
     return await render(page, "home.html")
 
 
 @languages.get("/language", gate=OPEN_TO_ALL)
 async def switch_language(context: RequestContext) -> Response:
-    """Remember a language in the browser and go back; it changes nothing on the server."""
+    """Keep a language in the browser and return to its page; the server stores nothing."""
     response = see_other(return_address())
     chosen = context.languages.by_tag(request.args.get("to"))
     if chosen is not None and request.method != "HEAD":

@@ -1,4 +1,4 @@
-"""Instants as people read them, and the zones they can choose."""
+"""Times and time zones as users read and choose them."""
 
 from datetime import UTC, date, datetime, time
 from functools import cache
@@ -22,13 +22,13 @@ _UNITS: Final = (
 
 @cache
 def zone_names() -> tuple[str, ...]:
-    """The zones a person can choose, by name; of the nameless ones only UTC."""
+    """Return the zones that a user can choose, by name; of the nameless ones only UTC."""
     named = (name for name in zones() if "/" in name and not name.startswith("Etc/"))
     return tuple(sorted((*named, "UTC")))
 
 
 def moment(instant: Instant, zone: ZoneInfo, *, seconds: bool = False) -> Markup:
-    """A `<time>` element, exact for programs and to the minute, or second, for people.
+    """Return a `<time>` element, exact for programs and to the minute, or second, for users.
 
     >>> moment(Instant(0), ZoneInfo("Asia/Shanghai"))
     Markup('<time datetime="1970-01-01T00:00:00Z">1970-01-01 08:00</time>')
@@ -40,7 +40,7 @@ def moment(instant: Instant, zone: ZoneInfo, *, seconds: bool = False) -> Markup
 
 
 def ago(passed_ms: int, language: Language) -> str | None:
-    """How long ago something was, in its largest unit; None for what is still to come.
+    """Return how long ago something was, in its largest unit; None for the future.
 
     >>> from ostiary_web.texts import LANGUAGES
     >>> [ago(each, LANGUAGES.default) for each in (0, 60_000, 3 * 86_400_000, -1)]
@@ -54,7 +54,7 @@ def ago(passed_ms: int, language: Language) -> str | None:
 
 
 def day_bounds(day: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """The first and the last moment of a day in a zone, also where the day is longer or shorter than others.
+    """Return the first and last moment of a day in a zone, even of a longer or shorter day.
 
     >>> [each.isoformat() for each in day_bounds(date(2027, 1, 15), ZoneInfo("Asia/Shanghai"))]
     ['2027-01-15T00:00:00+08:00', '2027-01-15T23:59:59.999999+08:00']

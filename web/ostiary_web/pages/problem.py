@@ -1,4 +1,4 @@
-"""What a person sees in place of a page that is not there or could not be made."""
+"""The page shown in place of one that does not exist or could not be made."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
 from ostiary_net.front_door.rules import Scope
 from ostiary_web.http.context import request_context
-from ostiary_web.pages.context import PageContext, opened_page, render, visitors_language
+from ostiary_web.pages.context import PageContext, choose_language, find_opened_page, render
 
 _HEADINGS: Final = {403: "page.not_yours", 413: "page.too_large", 414: "page.too_long", 429: "page.too_fast"}
 _REFUSED_AT_THE_DOOR: Final = {
@@ -17,10 +17,10 @@ _REFUSED_AT_THE_DOOR: Final = {
     413: Why.BODY_TOO_LARGE,
     431: Why.ADDRESS_TOO_LONG,
 }
-"""What a person can mend, or wait for."""
+"""Reasons that a visitor can mend, or wait for, by status."""
 
 
-def is_for_a_person() -> bool:
+def wants_page() -> bool:
     """Whether a browser asks for a page, and not a program for data."""
     return _is_page(request.path, request.headers.get("Accept", ""))
 
@@ -35,8 +35,8 @@ def _is_page(path: str, accepted: str) -> bool:
     return not path.startswith(("/api/", "/files/")) and "text/html" in accepted
 
 
-async def refused_page() -> Response | None:
-    """The page for a request that the front door refuses; None for any other, which goes on."""
+async def find_refusal_page() -> Response | None:
+    """Return the page for a request that the front door refuses; None for any other."""
     scope: Scope = request.scope  # type: ignore[assignment]
     status: int | None = scope.get("ostiary.refused")
     if status is None:
@@ -45,8 +45,8 @@ async def refused_page() -> Response | None:
 
 
 async def problem_page(why: Why, heading: str | None = None) -> Response:
-    """A page that says what is the matter. It asks the store for nothing: that may be what is wrong."""
-    page = opened_page() or PageContext(request_context(), visitors_language(None))
+    """Return a page that says what is wrong. It reads nothing from the store, which may be what is wrong."""
+    page = find_opened_page() or PageContext(request_context(), choose_language(None))
     if why is Why.ADDRESS_TOO_LONG:
         page.address = "/"
     status = MEANINGS[why].status

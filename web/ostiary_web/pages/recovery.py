@@ -1,4 +1,4 @@
-"""A forgotten password: a code by text message, and a new password for whoever holds the telephone."""
+"""Pages for a forgotten password: a code by text message, then a new password."""
 
 from quart import Response
 
@@ -21,14 +21,14 @@ recovery_pages = PageRoutes("recovery_pages", __name__)
 
 @recovery_pages.get("/recover", gate=OPEN_TO_ALL)
 async def show_recovery(page: PageContext) -> Response:
-    """The telephone number, or at once the code for somebody who has one."""
+    """Show the form for the telephone number, or for a code that the user has."""
     return_to = return_address()
     return await _form(page, return_to, coded=has_parameter("code"))
 
 
 @recovery_pages.post("/recover", gate=OPEN_TO_ALL)
-async def take_phone(page: PageContext) -> Response:
-    """Have a code sent, if the number is known; the page that follows is the same if it is not."""
+async def send_code(page: PageContext) -> Response:
+    """Send a code if the number is known; the page that follows does not tell."""
     phone = page.request.phone_number(page.form.get("phone", ""))
     return_to = local_path(page.form.get("next", ""))
     page.address = recovery_page(return_to)
@@ -51,8 +51,8 @@ async def take_phone(page: PageContext) -> Response:
 
 
 @recovery_pages.post("/recover/password", gate=OPEN_TO_ALL)
-async def take_new_password(page: PageContext) -> Response:
-    """The code and the new password; then to the sign-in page."""
+async def set_new_password(page: PageContext) -> Response:
+    """Set the new password by the code, and redirect to the sign-in page."""
     phone, new = page.request.phone_number(page.form.get("phone", "")), page.form.get("new_password", "")
     return_to = local_path(page.form.get("next", ""))
     page.address = _with_code(return_to)

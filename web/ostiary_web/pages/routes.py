@@ -1,4 +1,4 @@
-"""Routes of pages: who may see one, and which forms really come from a page of ours (READINGS 25)."""
+"""Routes of pages: their gates, and which forms come from this server's pages (READINGS 25)."""
 
 from typing import Any, ClassVar
 
@@ -16,17 +16,16 @@ from ostiary_web.pages.problem import problem_page
 class PageRoutes(GatedRoutes):
     """Routes that each have a gate, and whose handlers are given a page.
 
-    Whoever is not let in is led to where they have to go first; what they sent is not read, be it a password
-    or a whole sheet. A form that somebody else's page made is not handed on. `form_is_on` is the page that
-    the form was on, where that has another address than what takes the form.
+    A visitor who may not pass is redirected to the page they need first, and the form is not read. A form of
+    another site's page is refused. `form_is_on` is the page with the form, where it has another address.
 
-    Of a form that is open to all the handler looks where it comes from, as each says so in its own way.
+    The handler of a form that is open to all checks the form's origin itself, as each shows it differently.
     """
 
     own_options: ClassVar = frozenset({"form_is_on"})
 
     def behind(self, gate: Gate, handler: Handler, *, form_is_on: str | None = None, **own: Any) -> Handler:
-        """The view of a route: its gate, and the handler behind it."""
+        """Return the view of a route: its gate, then its handler."""
 
         async def view(**parts: str) -> Response:
             is_form = request.method == "POST"
@@ -52,8 +51,8 @@ class PageRoutes(GatedRoutes):
 
 
 def redirect_before_use(page: PageContext, gate: Gate) -> Response | None:
-    """Whoever cannot be here yet, sent to where they have to go first; raises `RequestRefused` for who lacks
-    the permission."""
+    """Redirect a visitor who has to sign in or change the password first; raise `RequestRefused` where the
+    permission is missing."""
     match gate.refusal(page.request.account_known):
         case None:
             return None

@@ -1,4 +1,4 @@
-"""Signing in and out, and the password: what people meet before anything else."""
+"""Pages for signing in and out, and for the password."""
 
 from quart import Response
 
@@ -35,7 +35,7 @@ sign_in_pages = PageRoutes("sign_in", __name__)
 
 @sign_in_pages.get("/login", gate=OPEN_TO_ALL)
 async def show_sign_in(page: PageContext) -> Response:
-    """The sign-in form; someone already signed in goes straight on."""
+    """Show the sign-in form; redirect a user who is already signed in."""
     return_to = return_address()
     if page.user is not None and not has_parameter("switch"):
         return page.redirect(return_to)
@@ -43,28 +43,28 @@ async def show_sign_in(page: PageContext) -> Response:
 
 
 @sign_in_pages.post("/login", gate=OPEN_TO_ALL)
-async def take_sign_in(page: PageContext) -> Response:
-    """Sign in and go on to where the form was meant for, a local path in any case (READINGS 27)."""
+async def submit_sign_in(page: PageContext) -> Response:
+    """Sign in and redirect to the form's local path (READINGS 27)."""
     context, return_to = page.request, local_path(page.form.get("next", ""))
     page.address = page.sign_in_page(return_to)
     username, password = page.form.get("username", "").strip(), page.form.get("password", "")
-    shown = ""
+    kept_username = ""
     try:
         context.limit(Operation.SIGN_IN)
         if not comes_from_elsewhere(own_origin()) and not page.is_form_ours:
-            shown = username if len(username) <= LONGEST_USERNAME else ""
+            kept_username = username if len(username) <= LONGEST_USERNAME else ""
         page.require_own_form()
         if not 0 < len(username) <= LONGEST_USERNAME or not 0 < len(password) <= LONGEST_PASSWORD:
             context.refuse(Why.SIGN_IN_WRONG)
-        shown = username
+        kept_username = username
         login = await sign_in(context, username, password)
     except RequestRefused as refusal:
-        return await _sign_in_form(page, return_to, refusal.reply, shown)
+        return await _sign_in_form(page, return_to, refusal.reply, kept_username)
     if context.signed_in is not None and page.user is not None:
-        # Whoever was signed in here before is not any more: nobody could sign that session out.
+        # End the former user's session: no browser holds its cookie any more.
         await context.submit(SignedOut(caller=context.signed_in))
         if canonical_username(username) != canonical_username(page.user.username):
-            # What other tabs still show of theirs is not sent in the name of whoever came after them.
+            # Forms that other tabs still show must not be sent in the new user's name.
             renew_form_cookie(context)
     page.renewed = login
     return page.redirect(password_page(return_to) if login.must_change_password else return_to)
@@ -72,7 +72,7 @@ async def take_sign_in(page: PageContext) -> Response:
 
 @sign_in_pages.post("/logout", gate=OPEN_TO_ALL)
 async def sign_out(page: PageContext) -> Response:
-    """Sign out, and back to the sign-in page."""
+    """Sign out, and redirect to the sign-in page."""
     try:
         page.require_own_form()
     except RequestRefused as refusal:
@@ -84,13 +84,13 @@ async def sign_out(page: PageContext) -> Response:
 
 @sign_in_pages.get("/password", gate=BEFORE_PASSWORD_CHANGE)
 async def show_password(page: PageContext) -> Response:
-    """The form for a new password."""
+    """Show the form for a new password."""
     return await _password_form(page, return_address())
 
 
 @sign_in_pages.post("/password", gate=OPEN_TO_ALL)
-async def take_password(page: PageContext) -> Response:
-    """Take the new password and go on. The form says where to, also for who has to sign in first."""
+async def submit_password(page: PageContext) -> Response:
+    """Set the new password and redirect to the form's path, also after a sign-in in between."""
     form, return_to = page.form, local_path(page.form.get("next", ""))
     page.address = password_page(return_to)
     elsewhere = redirect_before_use(page, BEFORE_PASSWORD_CHANGE)
@@ -111,7 +111,7 @@ async def take_password(page: PageContext) -> Response:
 
 
 async def show_signed_out(page: PageContext, return_to: str, reply: Refused) -> Response:
-    """The sign-in page for somebody whom a wrong password signed out: no form of theirs leads anywhere."""
+    """Show the sign-in page to a user whom wrong passwords signed out."""
     username = "" if page.user is None else page.user.username
     page.forget_visitor()
     page.address = sign_in_page(return_to)

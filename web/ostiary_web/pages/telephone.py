@@ -1,4 +1,4 @@
-"""A new telephone number for an account, proved by a code that is sent there and the current password."""
+"""Pages for a new telephone number, proved by a code sent to it and the current password."""
 
 from quart import Response
 
@@ -22,13 +22,13 @@ _PHONE = "/account/phone"
 
 @telephone_pages.get(_PHONE, gate=SIGNED_IN)
 async def show_phone(page: PageContext) -> Response:
-    """The form for a new number."""
+    """Show the form for a new number."""
     return await _form(page)
 
 
 @telephone_pages.post(_PHONE, gate=SIGNED_IN)
-async def take_phone(page: PageContext) -> Response:
-    """Have a code sent to the new number."""
+async def send_code(page: PageContext) -> Response:
+    """Send a code to the new number."""
     phone = page.request.phone_number(page.form.get("phone", ""))
     try:
         page.request.limit(Operation.TEXT_CODE)
@@ -41,8 +41,8 @@ async def take_phone(page: PageContext) -> Response:
 
 
 @telephone_pages.post(f"{_PHONE}/code", gate=SIGNED_IN, form_is_on=_PHONE)
-async def take_code(page: PageContext) -> Response:
-    """The code that was sent: the number is the account's from now on."""
+async def set_phone(page: PageContext) -> Response:
+    """Set the new number by the code that was sent to it."""
     phone, code = page.request.phone_number(page.form.get("phone", "")), page.form.get("code", "").strip()
     try:
         await change_phone(page.request, phone, code, page.form.get("password", ""))
