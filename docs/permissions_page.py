@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ostiary_core.model.permissions import Permission
-from ostiary_web.api.resources.roles import permission_text
+from ostiary_web.api.resources.roles import describe_permission
 from ostiary_web.app.factory import create_app
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, Gate, gate_of, require_permission
 from ostiary_web.server.settings import Settings
@@ -62,7 +62,7 @@ def _lines() -> Iterator[str]:
     yield "| Permission | What it allows | Endpoints |"
     yield "|---|---|---|"
     for permission in Permission:
-        words = "<br>".join(permission_text(permission, language) for language in LANGUAGES)
+        words = "<br>".join(describe_permission(permission, language) for language in LANGUAGES)
         opened = "<br>".join(_opened_by(require_permission(permission)))
         yield f"| `{permission.value}` | {words} | {opened} |"
     yield ""

@@ -19,7 +19,7 @@ from ostiary_core.model.records import SessionKind, TextCodePurpose
 from ostiary_core.retention import Expirable
 from ostiary_core.texts import ENGLISH, Language
 from ostiary_web.api.resources import audit, clients, online, roles, users
-from ostiary_web.api.resources.fields import Column, ListView
+from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.administration.audit import LESS_TOLD_TO_CLIENTS
 from ostiary_web.texts import LANGUAGES
 from tests.catalogue import assert_says_the_same, keys_in, strings_in
@@ -27,7 +27,7 @@ from tests.catalogue import assert_says_the_same, keys_in, strings_in
 ROOT = Path(ostiary_web.__file__).parent
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 SHEETS = (clients.RESOURCE.list_view, users.RESOURCE.list_view, roles.RESOURCE.list_view)
-LISTS = (*SHEETS, online.RUNNING, audit.AUDIT_EVENTS)
+LISTS = (*SHEETS, online.RUNNING_SESSIONS, audit.AUDIT_EVENTS)
 DEFAULT = LANGUAGES.default
 COUNTED = ("running", "refused", "sign_ins", "failed", "started", "ended", "refreshed", "retried")
 RANGES = ("day", "week", "month")
@@ -52,7 +52,7 @@ def families() -> Iterator[str]:
         f"note.{each.name}.{field.name}"
         for each in SHEETS
         for field in each.fields
-        if field.column in (Column.IMPORT_EXPORT, Column.IMPORT_ONLY)
+        if field.sheet in (SheetUse.IMPORT_EXPORT, SheetUse.IMPORT_ONLY)
     )
     for what in ("salts", *Expirable, "audit entries", "counted entries"):
         yield f"command.sweep.{what[0]}{what.title().replace(' ', '')[1:]}"
@@ -139,6 +139,6 @@ def test_a_heading_in_whatever_language_names_one_column(sheet: ListView[Any, An
         (sheet.heading(field, language).casefold(), field.name)
         for field in sheet.fields
         for language in LANGUAGES
-        if field.column is not Column.NONE
+        if field.sheet is not SheetUse.NONE
     }
     assert len(named) == len({heading for heading, _ in named})

@@ -160,7 +160,7 @@ async def test_everybody_is_signed_out_and_who_did_it_too(served: Served, api: A
 async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served: Served, api: Api) -> None:
     late: list[tuple[Registered, str]] = []
 
-    class Asker:
+    class RulesAndLists:
         """Lists the clients, and then one is registered and given a token."""
 
         async def decide(self, event: Event) -> Reply:
@@ -175,7 +175,7 @@ async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served:
             return found
 
     await served.client()
-    assert await force_out_everybody(Asker(), Operator()) == 5
+    assert await force_out_everybody(RulesAndLists(), Operator()) == 5
     for client, token in late:
         assert not await served.api().is_active(client, token)
     refused(await api.call("GET", "/api/auth/me"), 401, "A1001")

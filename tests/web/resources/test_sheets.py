@@ -16,7 +16,7 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import USERS
 from ostiary_core.texts import ENGLISH
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, as_they_are
+from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
 from ostiary_web.api.resources.sheet_writing import TOO_LONG, SheetWriter
 from ostiary_web.sheets.cells import MOST_ROWS, BadCell, Cell, Number, Row
 from ostiary_web.sheets.reading import read_sheet
@@ -34,18 +34,20 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
 def field(name: str, kind: Kind, place: int) -> Field[tuple[object, ...]]:
-    return Field(name=name, kind=kind, read=lambda item: item[place], column=Column.IMPORT_EXPORT)
+    return Field(name=name, kind=kind, read=lambda item: item[place], sheet=SheetUse.IMPORT_EXPORT)
 
 
 def written(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: int = 1_000) -> bytes:
     names = [f"f{place}" for place in range(len(columns))]
     fields = tuple(field(*each) for each in zip(names, columns, range(len(columns)), strict=True))
-    list_view: ListView[Any, Any] = ListView(name="s", source=USERS, fields=fields, shown=as_they_are)
+    list_view: ListView[Any, Any] = ListView(
+        name="s", source=USERS, fields=fields, add_details=add_no_details
+    )
     language = ENGLISH.extended({"title.s": "S", **{f"column.s.{name}": name for name in names}})
     writer = SheetWriter(list_view, language, SHANGHAI, START, rows_a_sheet=rows_a_sheet)
     writer.write(items)
     writer.close()
-    return writer.take()
+    return writer.take_bytes()
 
 
 def xml_of(content: bytes, name: str = "xl/worksheets/sheet1.xml") -> str:

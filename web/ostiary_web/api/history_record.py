@@ -15,7 +15,7 @@ from ostiary_core.model.reply import UserKnown
 from ostiary_core.oauth.session import SessionState
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of
-from ostiary_web.api.resources.changes import ChangedField, changed_fields
+from ostiary_web.api.resources.changes import ChangedField, encode_changes
 
 Names = Mapping[str, str]
 
@@ -122,7 +122,7 @@ def _step_record(step: Step, of: Explanation, language: Language, names: Names) 
         earlier_at=_time(step.earlier_at),
         earlier_user_agent=step.earlier_user_agent,
         delay_ms=step.delay_ms,
-        changes=changed_fields(step.changes),
+        changes=encode_changes(step.changes),
     )
 
 

@@ -18,7 +18,7 @@ from ostiary_web.api.overview import OverviewRecord
 from ostiary_web.api.resources import clients, roles, users
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.clients import ClientSecret, NewSecret
-from ostiary_web.api.resources.online import RUNNING
+from ostiary_web.api.resources.online import RUNNING_SESSIONS
 from ostiary_web.api.resources.roles import DescribedPermission
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
 from ostiary_web.api_document.operations import Body, Operation
@@ -112,7 +112,7 @@ _NEW_CLIENT: Final = Body(
 )
 _CLIENT: Final = record_type("Client", clients.RESOURCE.list_view)
 _CLIENT_PATH: Final = f"{clients.RESOURCE.path}/{{client_id}}"
-_ONLINE_SESSION: Final = record_type("OnlineSession", RUNNING)
+_ONLINE_SESSION: Final = record_type("OnlineSession", RUNNING_SESSIONS)
 
 CLIENTS: Final[Mapping[str, Operation]] = {
     **convention(
@@ -143,7 +143,7 @@ CLIENTS: Final[Mapping[str, Operation]] = {
     f"GET {_CLIENT_PATH}/sessions": Operation(
         "listClientSessions",
         "The running sessions of a client",
-        parameters=tuple(page_parameters(RUNNING)),
+        parameters=tuple(page_parameters(RUNNING_SESSIONS)),
         data=page_of(_ONLINE_SESSION),
     ),
 }
@@ -219,7 +219,7 @@ ONLINE_USERS: Final[Mapping[str, Operation]] = {
         "listOnlineUsers",
         "Who is signed in, and which sessions run",
         description="Sessions of client credentials are listed for a super administrator only.",
-        parameters=tuple(page_parameters(RUNNING)),
+        parameters=tuple(page_parameters(RUNNING_SESSIONS)),
         data=page_of(_ONLINE_SESSION),
     ),
     "DELETE /api/monitor/online-users/{session_id}": Operation("forceSessionOut", "End one session"),

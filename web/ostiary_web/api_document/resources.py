@@ -80,7 +80,7 @@ def convention(
             f"`{resource.permissions.update.value}` as well.",
             body=Body({"file": FILE, "mode": Literal["insert", "upsert"]}, MULTIPART),
             data=Imported,
-            begun=None if resource.takes_hash is None else ImportRun,
+            begun=None if resource.has_password is None else ImportRun,
             refusals=(*_CHANGING, Why.TOO_MANY_REQUESTS),
         ),
         f"POST {path}/batch-delete": Operation(
@@ -102,7 +102,7 @@ def convention(
             f"delete{one}", "Delete a record", refusals=(*_CHANGING, Why.MEDIA_TYPE_UNSUPPORTED)
         ),
     }
-    if resource.takes_hash is not None:
+    if resource.has_password is not None:
         operations[f"GET {path}/import/{{run_id}}"] = Operation(
             f"show{one}sImport",
             "How far an import of one's own is that goes on after its request",

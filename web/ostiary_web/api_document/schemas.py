@@ -10,7 +10,7 @@ from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.users.user_fields import LONGEST_PASSWORD
 from ostiary_web.api.answer_data import Time
 from ostiary_web.api.resources.changes import ChangedField
-from ostiary_web.api.resources.fields import Column, Kind, ListView
+from ostiary_web.api.resources.fields import Kind, ListView, SheetUse
 from ostiary_web.api.resources.lists import Page
 from ostiary_web.texts import LANGUAGES
 
@@ -66,7 +66,7 @@ def record_type(name: str, list_view: ListView[Any, Any], **more: Any) -> type[S
             Meta(title=list_view.heading(field, LANGUAGES.default)),
         ]
         for field in list_view.fields
-        if field.is_shown and field.column is not Column.IMPORT_ONLY
+        if not field.is_filter_only and field.sheet is not SheetUse.IMPORT_ONLY
     }
     return object_type(name, {**shown, **more}, about="The record as it stands.")
 

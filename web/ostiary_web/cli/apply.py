@@ -12,7 +12,7 @@ import click
 from ostiary_core.events import BatchRequested
 from ostiary_core.model.records import Client, Role, Table
 from ostiary_core.model.reply import BatchDone, BatchRefused, Reply, SecretIssued
-from ostiary_web.api.resources.records import batch_refusal
+from ostiary_web.api.resources.records import combine_refusals
 from ostiary_web.cli.clients import reset_secret_command
 from ostiary_web.cli.context import CommandContext, invalid, run
 from ostiary_web.cli.declaration import Declaration, DeclarationError, read_declaration
@@ -72,7 +72,7 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
         batch = BatchRequested(events=tuple(events))
         reply = await (context.foresee(batch) if dry_run else context.decide(batch))
         if isinstance(reply, BatchRefused):
-            raise batch_refusal(reply, [step.path for step in plan.steps for _ in step.events])
+            raise combine_refusals(reply, [step.path for step in plan.steps for _ in step.events])
         return reply
 
     plan = run(look)

@@ -16,7 +16,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, Sort
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
-from ostiary_web.api.resources.changes import changes_from_json
+from ostiary_web.api.resources.changes import decode_changes
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, line_of
 from ostiary_web.streams import print_data
@@ -73,7 +73,7 @@ class _Lines(NamedTuple):
 def _lines_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _Lines]:
     def read(store: ListingStore, now: Instant) -> _Lines:
         entries = store.items_after(_OLDEST_FIRST, last, now)
-        shown = AUDIT_EVENTS.shown(store, entries)
+        shown = AUDIT_EVENTS.add_details(store, entries)
         return _Lines([line_of(entry) for entry in shown], entries[-1] if entries else None)
 
     return read
@@ -116,7 +116,7 @@ def _entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
         raise BadLine(number, f"`{name}` is not as `ostiary audit export` writes it")
 
     try:
-        changes = changes_from_json(content.get("changes", []))
+        changes = decode_changes(content.get("changes", []))
     except ValueError:
         raise BadLine(number, "`changes` is not as `ostiary audit export` writes it") from None
     return AuditEntry(

@@ -28,7 +28,7 @@ from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.sql.migrations import Opening
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import ListQuery, Turns, open_turns
-from ostiary_web.api.resources.fields import as_json
+from ostiary_web.api.resources.fields import encode_item
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.app.asgi_app import settings_or_exit
 from ostiary_web.cli.arguments import spoken_languages
@@ -94,8 +94,8 @@ class CommandContext:
 
         def read(store: ListingStore, now: Instant) -> PageOfRecords:
             page = store.page(listing, now)
-            shown = resource.list_view.shown(store, page.items)
-            records = [as_json(resource.fields, item) for item in shown]
+            shown = resource.list_view.add_details(store, page.items)
+            records = [encode_item(resource.fields, item) for item in shown]
             return PageOfRecords(records, listing.offset, page.total)
 
         return await self.query(read)
@@ -104,8 +104,8 @@ class CommandContext:
         """One item, as the interface shows it."""
 
         def read(store: ListingStore, now: Instant) -> Record:
-            [shown] = resource.list_view.shown(store, [item])
-            return as_json(resource.fields, shown)
+            [shown] = resource.list_view.add_details(store, [item])
+            return encode_item(resource.fields, shown)
 
         return await self.query(read)
 

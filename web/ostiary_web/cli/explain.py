@@ -8,7 +8,7 @@ from ostiary_core.history.history_texts import near_misses_text, step_text, time
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.api.history_record import history_record_of, names_of
-from ostiary_web.api.resources.changes import change_lines
+from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.http.context import RequestRefused
@@ -35,6 +35,6 @@ def explain_session(printer: Printer, session_id: str) -> None:
     for step in explanation.steps:
         when = time_text(step.at, printer.language)
         print_text(escape_controls(f"{when}  {step_text(step, explanation, printer.language, names)}"))
-        for line in change_lines(step.fact, step.changes, printer.language) if step.fact else ():
+        for line in format_changes(step.fact, step.changes, printer.language) if step.fact else ():
             print_text(escape_controls(f"    {line}"))
     print_text(near_misses_text(explanation, printer.language))

@@ -27,7 +27,7 @@ from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.trail import GrowingTrail, TrailEnd
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
-from ostiary_web.api.resources.fields import as_json
+from ostiary_web.api.resources.fields import encode_item
 from ostiary_web.cli.context import CommandContext
 from ostiary_web.cli.printing import to_json
 from ostiary_web.streams import OutputFailed, print_data, tell
@@ -48,7 +48,7 @@ class CannotFollow(Exception):
 
 def line_of(entry: AuditEntry) -> str:
     """An entry as a line of JSON."""
-    return to_json(as_json(AUDIT_EVENTS.fields, entry), separators=(",", ":"))
+    return to_json(encode_item(AUDIT_EVENTS.fields, entry), separators=(",", ":"))
 
 
 class Cursor:

@@ -15,10 +15,9 @@ from typing import Final, NoReturn, TypeVar
 
 import msgspec
 
-from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_web.api.resources.fields import ListView
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
-from ostiary_web.api.resources.resource import Fields
 from ostiary_web.api.resources.sheet_rows import SheetRows, read_objects, read_rows
 from ostiary_web.sheets.cells import MOST_COLUMNS, MOST_ROWS, BadCell, Cell, Row, Sheet
 from ostiary_web.sheets.reading import read_sheet

@@ -22,7 +22,7 @@ from ostiary_core.storage.listing import USERS, Listing
 from ostiary_core.texts import Language
 from ostiary_core.users.user_fields import new_password_faults
 from ostiary_net.runtime.system import SystemEntropy
-from ostiary_web.api.resources.fields import as_json
+from ostiary_web.api.resources.fields import encode_item
 from ostiary_web.api.resources.imports import (
     MOST_HASHED_IN_A_REQUEST,
     REPLACES,
@@ -30,8 +30,8 @@ from ostiary_web.api.resources.imports import (
     count_hashes,
     import_rows,
 )
-from ostiary_web.api.resources.sheet_rows import SheetRows, place_in_sheet
-from ostiary_web.api.resources.users import RESOURCE, with_phone_number
+from ostiary_web.api.resources.sheet_rows import SheetRows, describe_place
+from ostiary_web.api.resources.users import RESOURCE, normalize_phone_number
 from ostiary_web.cli.arguments import LanguageTag
 from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
 from ostiary_web.cli.import_files import read_import_file
@@ -105,7 +105,7 @@ def create(
         return await context.decide(
             UserRegistered(
                 caller=OPERATOR,
-                fields=with_phone_number(context, fields),
+                fields=normalize_phone_number(context, fields),
                 password_hash=None if faults else await context.passwords.hash(password),
                 faults=faults,
                 entropy=context.entropy(),
@@ -140,7 +140,7 @@ def import_users(printer: Printer, file: Path, mode: str) -> None:
         done = _import(printer, rows, replace=REPLACES[mode])
     except RequestRefused as refusal:
         place = partial(
-            place_in_sheet, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
+            describe_place, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
         )
         printer.refused(refusal.reply, place)
     printer.record(msgspec.to_builtins(done), _IMPORTED)
@@ -156,7 +156,7 @@ def _import(printer: Printer, rows: SheetRows, *, replace: bool) -> Imported:
     ) as bar:
         return run(
             lambda context: import_rows(
-                context, RESOURCE, rows.by_number, replace=replace, prepared=partial(bar.update, 1)
+                context, RESOURCE, rows.by_number, replace=replace, on_prepared=partial(bar.update, 1)
             )
         )
 
@@ -252,7 +252,7 @@ def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> 
     """The account that a reply holds, with its password where one was drawn."""
     if not isinstance(reply, UserKnown):
         raise TypeError(f"no account is in a {type(reply).__name__}")
-    content = as_json(RESOURCE.fields, reply.user)
+    content = encode_item(RESOURCE.fields, reply.user)
     if drawn_password is None:
         printer.record(content, _SHOWN)
         return

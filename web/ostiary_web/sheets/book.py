@@ -138,9 +138,9 @@ class Book:
         ]
         self._write(f'<row r="{self.row}">{"".join(written)}</row>')
 
-    def take(self) -> bytes:
+    def take_bytes(self) -> bytes:
         """Return what was written since the last time and is ready to be sent."""
-        return self._sink.take()
+        return self._sink.take_bytes()
 
     def close(self) -> None:
         """Complete the workbook."""
@@ -200,7 +200,7 @@ class _Sink:
     def close(self) -> None:
         pass
 
-    def take(self) -> bytes:
+    def take_bytes(self) -> bytes:
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)
 

@@ -1,4 +1,4 @@
-"""`/api/audit`: what happened, entry by entry and as a sheet, and the whole history of one session."""
+"""Serve `/api/audit`: entries, their sheet, and the history of one session."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,7 +16,7 @@ from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_web.api.history_record import history_record_of, names_of
 from ostiary_web.api.resources.exports import answer_export
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, as_they_are
+from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
 from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
@@ -27,7 +27,7 @@ _KINDS: Final = {kind.value: (kind.value,) for kind in FactKind if kind not in N
 
 
 def _field(name: str, kind: Kind, read: Callable[[AuditEntry], object], **more: Any) -> Field[AuditEntry]:
-    return Field(name, kind, read, column=Column.EXPORT_ONLY, **more)
+    return Field(name, kind, read, sheet=SheetUse.EXPORT_ONLY, **more)
 
 
 _FIELDS: Final[tuple[Field[AuditEntry], ...]] = (
@@ -53,25 +53,25 @@ _FIELDS: Final[tuple[Field[AuditEntry], ...]] = (
     _field("changes", Kind.CHANGES, lambda entry: (entry.kind, entry.changes)),
 )
 
-AUDIT_EVENTS: Final = ListView(name="audit", source=AUDIT, fields=_FIELDS, shown=as_they_are)
+AUDIT_EVENTS: Final = ListView(name="audit", source=AUDIT, fields=_FIELDS, add_details=add_no_details)
 
 
 @audit.get("/api/audit/events", gate=require_permission(Permission.AUDIT_READ))
 async def list_events(context: RequestContext) -> Response:
-    """What happened, the latest first."""
+    """List what happened, newest first."""
     return await answer_list(context, AUDIT_EVENTS)
 
 
 @audit.get("/api/audit/events/export", gate=require_permission(Permission.AUDIT_READ))
 async def export_events(context: RequestContext) -> Response:
-    """The same as a sheet."""
+    """Export the entries as a sheet."""
     permission, language = Permission.AUDIT_READ, context.language
     return await answer_export(context, AUDIT_EVENTS, permission, query_arguments(), language)
 
 
 @audit.get("/api/audit/sessions/<session_id>/explain", gate=require_permission(Permission.AUDIT_READ))
 async def explain_session(context: RequestContext, session_id: str) -> Response:
-    """A session's history in order, and how and why it ended."""
+    """Show a session's history in order, and how and why it ended."""
 
     def read(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, Instant]:
         return store.session_history(session_id), now

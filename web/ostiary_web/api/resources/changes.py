@@ -1,4 +1,4 @@
-"""What changed in a record, as the interface tells it: as JSON, and a line of words for each field."""
+"""Encode the changes of a record: as JSON, and as a line of text for each field."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,40 +8,42 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import AnswerData
 
-Told = str | int | bool | list[str] | None
+JSONValue = str | int | bool | list[str] | None
 
 
 class ChangedField(AnswerData):
-    """A field before and after; null where there was no record, or no value. A telephone number has its last
-    two digits, and of a long list what is left out shows as an item `…`."""
+    """A field before and after, null for no value; a telephone number keeps two digits, `…` marks omitted
+    items."""
 
     field: str
-    before: Told
-    after: Told
+    before: JSONValue
+    after: JSONValue
 
 
-def changed_fields(changes: Iterable[FieldChange]) -> list[ChangedField]:
-    """The changes of an entry."""
+def encode_changes(changes: Iterable[FieldChange]) -> list[ChangedField]:
+    """Return an entry's changes as the interface shows them."""
     return [
-        ChangedField(field=change.field, before=_plain(change.before), after=_plain(change.after))
+        ChangedField(
+            field=change.field, before=_encode_value(change.before), after=_encode_value(change.after)
+        )
         for change in changes
     ]
 
 
-def changes_from_json(content: object) -> tuple[FieldChange, ...]:
-    """The changes that the interface shows so; raises `ValueError`."""
+def decode_changes(content: object) -> tuple[FieldChange, ...]:
+    """Return the changes in JSON that `encode_changes` wrote; raise `ValueError` for anything else."""
     if not isinstance(content, list):
         raise ValueError("changes are a list")
-    return tuple(_read(change) for change in content)
+    return tuple(_decode_change(change) for change in content)
 
 
-def change_lines(kind: FactKind, changes: Iterable[FieldChange], language: Language) -> list[str]:
-    """What changed, a line for each field. What is new has no before, what was deleted no after."""
+def format_changes(kind: FactKind, changes: Iterable[FieldChange], language: Language) -> list[str]:
+    """Return a line of text for each changed field; a new record has no before, a deleted one no after."""
 
     def line(change: FieldChange) -> str:
-        before, after = _said(change.before, language), _said(change.after, language)
-        key = f"column.{_list_of(kind)}.{change.field}"
-        # A release after this one may have told of fields that it does not know.
+        before, after = _format_value(change.before, language), _format_value(change.after, language)
+        key = f"column.{_list_name(kind)}.{change.field}"
+        # A release after this one may have content of fields that it does not know.
         name = language.text(key) if key in language.texts else change.field
         if kind.value.endswith("-registered"):
             return language.text("change.value", field=name, value=after)
@@ -52,13 +54,13 @@ def change_lines(kind: FactKind, changes: Iterable[FieldChange], language: Langu
     return [line(change) for change in changes]
 
 
-def _list_of(kind: FactKind) -> str:
-    """The list with the names of the fields of what this was done to."""
+def _list_name(kind: FactKind) -> str:
+    """Return the list whose column headings name the changed fields."""
     subject = kind.value.partition("-")[0]
     return {"client": "clients", "role": "roles"}.get(subject, "users")
 
 
-def _said(value: Value, language: Language) -> str:
+def _format_value(value: Value, language: Language) -> str:
     match value:
         case bool():
             return language.text("page.yes" if value else "page.no")
@@ -68,19 +70,21 @@ def _said(value: Value, language: Language) -> str:
             return "—" if value is None else str(value)
 
 
-def _plain(value: Value) -> Told:
+def _encode_value(value: Value) -> JSONValue:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _read(change: Any) -> FieldChange:
+def _decode_change(change: Any) -> FieldChange:
     if not isinstance(change, Mapping) or not isinstance(change.get("field"), str):
         raise ValueError("a change has a field")
-    return FieldChange(change["field"], _value(change.get("before")), _value(change.get("after")))
+    return FieldChange(
+        change["field"], _decode_value(change.get("before")), _decode_value(change.get("after"))
+    )
 
 
-def _value(told: object) -> Value:
-    if isinstance(told, list) and all(isinstance(item, str) for item in told):
-        return tuple(told)
-    if told is None or isinstance(told, str | int):
-        return told
+def _decode_value(content: object) -> Value:
+    if isinstance(content, list) and all(isinstance(item, str) for item in content):
+        return tuple(content)
+    if content is None or isinstance(content, str | int):
+        return content
     raise ValueError("a value is a text, a number, a boolean, a list of texts or null")

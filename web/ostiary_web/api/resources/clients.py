@@ -1,4 +1,4 @@
-"""`/api/oauth/clients`: the third parties, their secrets and their sessions ("Client")."""
+"""Serve `/api/oauth/clients`: third parties, their secrets and their sessions ("Client")."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +20,7 @@ from ostiary_core.events import (
     ClientSecretReset,
     OldSecretEnded,
 )
+from ostiary_core.model.fields import Fields
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
@@ -27,12 +28,12 @@ from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.api.answer_data import AnswerData
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
+from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse
 from ostiary_web.api.resources.lists import answer_list
-from ostiary_web.api.resources.online import running_sessions
+from ostiary_web.api.resources.online import select_visible_sessions
 from ostiary_web.api.resources.records import answer_change, read_object_or_nothing, refuse_body
-from ostiary_web.api.resources.resource import Fields, ImportContext, Permissions, Resource, Switch
-from ostiary_web.api.resources.routes import blueprint_of
+from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource, Switch
+from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 
@@ -40,58 +41,58 @@ _PATH: Final = "/api/oauth/clients"
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """A client, and what the audit trail knows of it."""
+class ClientWithUse:
+    """A client, with its last use from the audit trail."""
 
     client: Client
     last_used_at: Instant | None
 
 
-_FIELDS: Final[tuple[Field[_Shown], ...]] = (
+_FIELDS: Final[tuple[Field[ClientWithUse], ...]] = (
     Field("id", Kind.TEXT, lambda shown: shown.client.client_id),
     Field(
         "clientId",
         Kind.TEXT,
         lambda shown: shown.client.client_id,
         listing_name="client_id",
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
     ),
     Field(
-        "name", Kind.TEXT, lambda shown: shown.client.name, listing_name="name", column=Column.IMPORT_EXPORT
+        "name", Kind.TEXT, lambda shown: shown.client.name, listing_name="name", sheet=SheetUse.IMPORT_EXPORT
     ),
-    Field("redirectUris", Kind.TEXTS, lambda shown: shown.client.redirect_uris, column=Column.IMPORT_EXPORT),
+    Field("redirectUris", Kind.TEXTS, lambda shown: shown.client.redirect_uris, sheet=SheetUse.IMPORT_EXPORT),
     Field(
         "grantTypes",
         Kind.CODES,
         lambda shown: tuple(grant.value for grant in shown.client.grant_types),
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
         note_values={"choices": ", ".join(GrantType)},
     ),
     Field(
         "scopes",
         Kind.CODES,
         lambda shown: shown.client.scopes,
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
         note_values={"choices": ", ".join(SCOPES)},
     ),
     Field(
         "autoApproveScopes",
         Kind.CODES,
         lambda shown: shown.client.auto_approve_scopes,
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
     ),
     Field(
         "accessTokenTtl",
         Kind.INTEGER,
         lambda shown: shown.client.access_token_seconds,
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
         note_values=asdict(ACCESS_TOKEN_SECONDS),
     ),
     Field(
         "refreshTokenTtl",
         Kind.INTEGER,
         lambda shown: shown.client.refresh_token_seconds,
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
         note_values=asdict(REFRESH_TOKEN_SECONDS),
     ),
     Field(
@@ -99,65 +100,65 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
         Kind.BOOLEAN,
         lambda shown: shown.client.enabled,
         listing_name="enabled",
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
     ),
     Field(
         "builtIn",
         Kind.BOOLEAN,
         lambda shown: shown.client.built_in,
         listing_name="built_in",
-        column=Column.EXPORT_ONLY,
+        sheet=SheetUse.EXPORT_ONLY,
     ),
     Field(
         "createdAt",
         Kind.TIME,
         lambda shown: shown.client.created_at,
         listing_name="created_at",
-        column=Column.EXPORT_ONLY,
+        sheet=SheetUse.EXPORT_ONLY,
     ),
     Field(
         "updatedAt",
         Kind.TIME,
         lambda shown: shown.client.updated_at,
         listing_name="updated_at",
-        column=Column.EXPORT_ONLY,
+        sheet=SheetUse.EXPORT_ONLY,
     ),
-    Field("lastUsedAt", Kind.TIME, lambda shown: shown.last_used_at, column=Column.EXPORT_ONLY),
+    Field("lastUsedAt", Kind.TIME, lambda shown: shown.last_used_at, sheet=SheetUse.EXPORT_ONLY),
     Field(
-        "secretLastUsedAt", Kind.TIME, lambda shown: shown.client.secret_used_at, column=Column.EXPORT_ONLY
+        "secretLastUsedAt", Kind.TIME, lambda shown: shown.client.secret_used_at, sheet=SheetUse.EXPORT_ONLY
     ),
     Field(
         "oldSecretLastUsedAt",
         Kind.TIME,
         lambda shown: shown.client.old_secret_used_at,
-        column=Column.EXPORT_ONLY,
+        sheet=SheetUse.EXPORT_ONLY,
     ),
     Field(
-        "oldSecretUntil", Kind.TIME, lambda shown: shown.client.old_secret_until, column=Column.EXPORT_ONLY
+        "oldSecretUntil", Kind.TIME, lambda shown: shown.client.old_secret_until, sheet=SheetUse.EXPORT_ONLY
     ),
-    Field("wrongSecrets", Kind.INTEGER, lambda shown: shown.client.wrong_secrets, column=Column.EXPORT_ONLY),
+    Field("wrongSecrets", Kind.INTEGER, lambda shown: shown.client.wrong_secrets, sheet=SheetUse.EXPORT_ONLY),
     Field(
-        "wrongSecretLastAt", Kind.TIME, lambda shown: shown.client.wrong_secret_at, column=Column.EXPORT_ONLY
+        "wrongSecretLastAt", Kind.TIME, lambda shown: shown.client.wrong_secret_at, sheet=SheetUse.EXPORT_ONLY
     ),
 )
 
 
-def _shown(store: ListingStore | None, found: Sequence[Client]) -> list[_Shown]:
+def _add_last_use(store: ListingStore | None, found: Sequence[Client]) -> list[ClientWithUse]:
     if store is None:
-        return [_Shown(client, None) for client in found]
+        return [ClientWithUse(client, None) for client in found]
     last_used = store.last_used([client.client_id for client in found])
-    return [_Shown(client, last_used.get(client.client_id)) for client in found]
+    return [ClientWithUse(client, last_used.get(client.client_id)) for client in found]
 
 
-async def _registered(context: RequestContext, fields: Fields) -> ClientRegistered:
+async def _make_registration(context: RequestContext, fields: Fields) -> ClientRegistered:
     return ClientRegistered(caller=context.caller, fields=fields, entropy=context.entropy())
 
 
-async def _imported(context: ImportContext, fields: Fields, replace: bool) -> ClientImported:
+async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> ClientImported:
     return ClientImported(caller=context.caller, fields=fields, replace=replace, entropy=context.entropy())
 
 
-def _known(reply: Reply) -> Client | None:
+def _client_in_reply(reply: Reply) -> Client | None:
     return reply.client if isinstance(reply, ClientKnown | SecretIssued) else None
 
 
@@ -169,11 +170,11 @@ RESOURCE: Final = Resource(
         update=Permission.CLIENT_UPDATE,
         delete=Permission.CLIENT_DELETE,
     ),
-    list_view=ListView(name="clients", source=CLIENTS, fields=_FIELDS, shown=_shown),
+    list_view=ListView(name="clients", source=CLIENTS, fields=_FIELDS, add_details=_add_last_use),
     label=lambda client: client.name,
     identify=lambda client: client.client_id,
     show=lambda who, client_id: ClientRequested(caller=who, client_id=client_id),
-    register=_registered,
+    register=_make_registration,
     change=lambda context, client_id, fields, shown: ClientChanged(
         caller=context.caller, client_id=client_id, fields=fields, shown=shown
     ),
@@ -182,26 +183,28 @@ RESOURCE: Final = Resource(
         enable=lambda who, client_id: ClientEnabled(caller=who, client_id=client_id),
         disable=lambda who, client_id: ClientDisabled(caller=who, client_id=client_id),
     ),
-    import_row=_imported,
-    known=_known,
+    import_row=_make_import,
+    item_in_reply=_client_in_reply,
     revision=lambda client: client.revision,
 )
 
-clients = blueprint_of(RESOURCE)
+clients = make_routes(RESOURCE)
 
 ClientSecret = Annotated[str, Meta(pattern="^[A-Za-z0-9]{43,}$", description="Shown this once.")]
 
 
 class NewSecret(AnswerData):
-    """What a client authenticates with from now on."""
+    """The secret that a client authenticates with from now on."""
 
     secret: ClientSecret
 
 
 @clients.post(f"{_PATH}/<client_id>/secret", gate=require_permission(Permission.CLIENT_UPDATE))
 async def reset_secret(context: RequestContext, client_id: str) -> Response:
-    """A new secret, shown this once; it ends nothing but the old one, and with `{keepOldForSeconds}` not
-    even that before its time: where the present one was never used, the one before it is what works on."""
+    """Issue a new secret, shown this once; with `{keepOldForSeconds}` the old one keeps working that long.
+
+    A current secret that was never used is replaced at once: then the one before it keeps working.
+    """
     fields = await read_object_or_nothing(context)
     reply = await context.decide(
         ClientSecretReset(
@@ -214,7 +217,7 @@ async def reset_secret(context: RequestContext, client_id: str) -> Response:
 
 @clients.delete(f"{_PATH}/<client_id>/old-secret", gate=require_permission(Permission.CLIENT_UPDATE))
 async def end_old_secret(context: RequestContext, client_id: str) -> Response:
-    """The old secret that was to work on for a time stops working now."""
+    """End the old secret's grace now."""
     refuse_body(context)
     reply = await context.decide(OldSecretEnded(caller=context.caller, client_id=client_id))
     return await answer_change(context, RESOURCE, reply)
@@ -222,7 +225,7 @@ async def end_old_secret(context: RequestContext, client_id: str) -> Response:
 
 @clients.post(f"{_PATH}/<client_id>/force-logout", gate=require_permission(Permission.CLIENT_UPDATE))
 async def force_out(context: RequestContext, client_id: str) -> Response:
-    """All sessions and unredeemed codes of the client end; it stays enabled, with its secrets."""
+    """End all sessions and unredeemed codes of the client; it stays enabled and keeps its secrets."""
     refuse_body(context)
     await context.decide(ClientForcedOut(caller=context.caller, client_id=client_id))
     return context.success(None)
@@ -230,6 +233,6 @@ async def force_out(context: RequestContext, client_id: str) -> Response:
 
 @clients.get(f"{_PATH}/<client_id>/sessions", gate=require_permission(Permission.CLIENT_LIST))
 async def list_sessions(context: RequestContext, client_id: str) -> Response:
-    """The running sessions of the client that the caller may see."""
+    """List the client's active sessions that the caller may see."""
     await context.decide(ClientRequested(caller=context.caller, client_id=client_id))
-    return await answer_list(context, running_sessions(context), only={"client_id": client_id})
+    return await answer_list(context, select_visible_sessions(context), only={"client_id": client_id})

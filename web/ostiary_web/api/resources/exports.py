@@ -1,7 +1,7 @@
-"""The sheets that a resource gives: the export of a list, and the template of an import.
+"""Write the sheets of a resource: the export of a list, and the template of an import.
 
-An export is read, written and sent a piece of the list at a time, each when the client has taken the one
-before: neither list nor sheet is ever whole in memory or in a file, and the first piece is sent at once.
+A list is read, written and sent in pieces, each once the client has taken the one before: neither list nor
+sheet is ever whole in memory or in a file.
 """
 
 from types import TracebackType
@@ -41,7 +41,7 @@ async def answer_export(
     arguments: Arguments,
     language: Language,
 ) -> Response:
-    """Everything that the filters of a query match, in its order, as a sheet; raises `RequestRefused`.
+    """Answer everything that the query's filters match, in its order, as a sheet; raise `RequestRefused`.
 
     `permission` is what the route's gate asked for.
     """
@@ -52,7 +52,7 @@ async def answer_export(
     export = _Export(context, permission, list_view, listing, language, zone)
     # Before the answer begins, so that what cannot be read is a 500 and no broken file.
     await export.read_piece()
-    response = _sheet_response(f"{list_view.name}.xlsx")
+    response = _make_sheet_response(f"{list_view.name}.xlsx")
     if request.method != "HEAD":
         response.response = export
     # The front door sees to it that the client keeps taking.
@@ -61,14 +61,14 @@ async def answer_export(
 
 
 async def answer_template(context: RequestContext, resource: Resource[T, V], language: Language) -> Response:
-    """What an import expects, to be filled in."""
+    """Answer an empty sheet that an import accepts once filled in."""
     now = context.service.clock.now()
-    response = _sheet_response(f"{resource.name}-template.xlsx")
+    response = _make_sheet_response(f"{resource.name}-template.xlsx")
     response.set_data(write_template(resource.list_view, language, context.languages, now))
     return response
 
 
-def _sheet_response(name: str) -> Response:
+def _make_sheet_response(name: str) -> Response:
     response = Response(b"")
     response.headers.clear()
     for field, value in (
@@ -81,9 +81,9 @@ def _sheet_response(name: str) -> Response:
 
 
 class _Export(ResponseBody, Generic[T, V]):
-    """A list as a sheet, which reads on when it is asked for more.
+    """A sheet of a list, written as it is sent.
 
-    What raises in the middle cuts the answer off: its file lacks the end, without which no program opens it.
+    An error in the middle cuts the answer off: the file then lacks its end, and no program opens it.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class _Export(ResponseBody, Generic[T, V]):
         self._is_complete = False
 
     async def read_piece(self) -> None:
-        """Read and write until something can be sent. Raises `TurnFailed`."""
+        """Read and write until there is something to send; raise `TurnFailed`."""
         while not self._piece and not self._is_complete:
             # One piece at a time of all exports: none keeps another from going on.
             piece = await self._context.service.query_whole_lists(self._write_piece, self._context.origin)
@@ -117,24 +117,25 @@ class _Export(ResponseBody, Generic[T, V]):
             self._piece = piece
 
     def _write_piece(self, store: ListingStore, now: Instant) -> bytes | None:
-        """Write what comes next; None for who may not read it any more, as a slow client may take hours."""
+        """Write the next items; return None once the caller may no longer read them."""
         if self._writer is None:
             self._now = now
             self._writer = SheetWriter(self._list_view, self._language, self._zone, now)
-        elif not self._may_go_on(store, now):
+        # A slow client may take hours, in which a session ends or a permission goes.
+        elif not self._may_continue(store, now):
             return None
         assert self._now is not None
         items = store.items_after(self._listing, self._last, self._now)
         if items:
-            self._writer.write(self._list_view.shown(store, items))
+            self._writer.write(self._list_view.add_details(store, items))
             self._last = items[-1]
         else:
             self._writer.close()
             self._is_complete = True
-        return self._writer.take()
+        return self._writer.take_bytes()
 
-    def _may_go_on(self, store: ListingStore, now: Instant) -> bool:
-        """Whether the login session still runs, of which the token may be another by now, and may do this."""
+    def _may_continue(self, store: ListingStore, now: Instant) -> bool:
+        """Whether the login session is still active, under whatever token, and still has the permission."""
         history = store.session_history(self._context.account.session_id or "")
         if history is None or state_of(history.session, history.snapshot, now) is not SessionState.ACTIVE:
             return False
@@ -147,7 +148,7 @@ class _Export(ResponseBody, Generic[T, V]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave nothing open: there is nothing but memory."""
+        """Release nothing: an export holds only memory."""
 
     def __aiter__(self) -> Self:
         return self
@@ -167,5 +168,5 @@ class _Export(ResponseBody, Generic[T, V]):
         return b"".join([piece async for piece in self])
 
     async def make_conditional(self, begin: int, end: int | None, max_partial_size: int | None = None) -> int:
-        """Parts of a sheet are not given."""
+        """Refuse ranges: a sheet has none."""
         raise NotImplementedError

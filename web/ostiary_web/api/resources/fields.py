@@ -1,4 +1,4 @@
-"""What a resource of the interface is made of: its fields, and the list that they are shown in."""
+"""Declare the fields of a resource, and the list that shows them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -10,108 +10,106 @@ import msgspec
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.storage.listing import ListingStore, Resource
 from ostiary_core.texts import Language, Languages
-from ostiary_web.api.resources.changes import changed_fields
+from ostiary_web.api.resources.changes import encode_changes
 
 T = TypeVar("T")
 V = TypeVar("V")
 
 
 class Kind(Enum):
-    """What the values of a field are."""
+    """Kinds of values of a field."""
 
     TEXT = "text"
     TEXTS = "texts"
-    """An array of strings without white space: a cell has them line by line."""
+    """An array of strings without white space; a cell has one a line."""
     CODES = "codes"
-    """An array of codes, which a cell may also have with commas between them."""
+    """An array of codes; a cell may also separate them with commas."""
     INTEGER = "integer"
     BOOLEAN = "boolean"
     TIME = "time"
     CHANGES = "changes"
-    """What was done, a `FactKind`, and what changed by it. A cell has a line for each field."""
+    """A `FactKind` and the changes it made; a cell has a line for each field."""
 
 
-class Column(Enum):
-    """What the sheets of a resource have of a field."""
+class SheetUse(Enum):
+    """How sheets use a field."""
 
     NONE = "none"
     EXPORT_ONLY = "export_only"
-    """Exported; of no effect when imported."""
+    """Exported; ignored by an import."""
     IMPORT_EXPORT = "import_export"
-    """Exported, and imported again."""
+    """Exported and imported."""
     IMPORT_ONLY = "import_only"
-    """Imported, and never exported: a password."""
+    """Imported, never exported: a password."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field(Generic[V]):
-    """One field of a record, as the interface shows it."""
+    """A field of a record, as the interface shows it."""
 
     name: str
-    """Its JSON name, and that of its filter, sort and range."""
+    """JSON name, also of its filter, sort and range."""
     kind: Kind
     read: Callable[[V], object]
-    """Its value: text, texts, number or boolean as JSON has them, an `Instant` for a time; or None."""
+    """Return its value as JSON has it, an `Instant` for a time, or None."""
     _: KW_ONLY
     listing_name: str | None = None
-    """By which name the core's listing sorts, narrows or filters by it; None where it does not."""
+    """Name in the core's listing; None where the list neither sorts nor filters by it."""
     choices: Mapping[str, tuple[str, ...]] | None = None
-    """The values that a filter takes, each with those that it means in the store; None for any text."""
-    column: Column = Column.NONE
-    is_shown: bool = True
-    """False for what a list can be narrowed by, and does not tell."""
+    """Accepted filter values, each with the stored values that it matches; None for any text."""
+    sheet: SheetUse = SheetUse.NONE
+    is_filter_only: bool = False
+    """Whether the list filters by it and never shows it."""
     note_values: Mapping[str, object] = field(default_factory=dict)
-    """What stands in braces in its note."""
+    """Values for the braces in its note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListView(Generic[T, V]):
-    """A list as the interface shows it: items of the core's listing, each shown with these fields."""
+    """A list as the interface shows it: items of the core's listing, and their fields."""
 
     name: str
-    """What its texts are found by."""
+    """Name of the list in keys of texts."""
     source: Resource[T]
     fields: tuple[Field[V], ...]
-    shown: Callable[[ListingStore | None, Sequence[T]], Sequence[V]]
-    """Adds to some items what else is shown of them; `as_they_are` where that is nothing. Without a store it
-    adds nothing."""
+    add_details: Callable[[ListingStore | None, Sequence[T]], Sequence[V]]
+    """Add to items what else their fields show; without a store, add nothing."""
 
     def title(self, language: Language) -> str:
-        """What the items are called."""
+        """Return the name of the items."""
         return language.text(f"title.{self.name}")
 
     def heading(self, field: Field[V], language: Language) -> str:
-        """What a field is called, on a page and over its column in a sheet."""
+        """Return a field's name, for a page or a column of a sheet."""
         return language.text(f"column.{self.name}.{field.name}")
 
     def note(self, field: Field[V], language: Language, languages: Languages) -> str:
-        """What an import expects of a field that it takes, for the template of a server that speaks
-        `languages`."""
+        """Return what an import expects of a field, for a server that speaks `languages`."""
         values = {"locales": ", ".join(languages.tags), **field.note_values}
         return language.text(f"note.{self.name}.{field.name}", **values)
 
 
-def as_they_are(store: ListingStore | None, items: Sequence[T]) -> Sequence[T]:
-    """Items that hold all that is shown of them."""
+def add_no_details(store: ListingStore | None, items: Sequence[T]) -> Sequence[T]:
+    """Return items whose fields need nothing else."""
     return items
 
 
-def as_json(fields: Sequence[Field[V]], item: V) -> dict[str, object]:
-    """An item as the interface shows it: times in ISO-8601, arrays as lists."""
+def encode_item(fields: Sequence[Field[V]], item: V) -> dict[str, object]:
+    """Return an item as the interface shows it: times in ISO-8601, arrays as lists."""
     return {
-        field.name: _json(field, field.read(item))
+        field.name: _encode_value(field, field.read(item))
         for field in fields
-        if field.is_shown and field.column is not Column.IMPORT_ONLY
+        if not field.is_filter_only and field.sheet is not SheetUse.IMPORT_ONLY
     }
 
 
-def _json(field: Field[V], value: object) -> object:
+def _encode_value(field: Field[V], value: object) -> object:
     match field.kind:
         case Kind.TIME:
             return iso_time(Instant(value)) if isinstance(value, int) else None
         case Kind.TEXTS | Kind.CODES:
             return list(value) if isinstance(value, tuple) else []
         case Kind.CHANGES:
-            return msgspec.to_builtins(changed_fields(value[1])) if isinstance(value, tuple) else []
+            return msgspec.to_builtins(encode_changes(value[1])) if isinstance(value, tuple) else []
         case _:
             return value

@@ -19,13 +19,13 @@ from msgspec import UNSET, UnsetType
 from quart import Response, request
 
 from ostiary_core.events import AdministrationEvent, BatchRequested
-from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData, Count
-from ostiary_web.api.resources.fields import Column
-from ostiary_web.api.resources.records import batch_refusal
-from ostiary_web.api.resources.resource import Fields, ImportContext, Resource
+from ostiary_web.api.resources.fields import SheetUse
+from ostiary_web.api.resources.records import combine_refusals
+from ostiary_web.api.resources.resource import ImportContext, Resource
 from ostiary_web.api.resources.sheet_rows import SheetRows, read_rows
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.server.import_runs import Ending, NoPlace, Run
@@ -35,17 +35,17 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 LONGEST_IMPORT: Final = 8 * 1024 * 1024 + 64 * 1024
-"""Bytes of a request: the file and what is around it."""
+"""Largest request in bytes: the file and its envelope."""
 
 MOST_HASHED_IN_A_REQUEST: Final = 50
-"""Passwords. One takes 25 ms of a core, and several times that of a small or busy machine."""
+"""Most passwords hashed within a request; each takes 25 ms of a core, more on a small machine."""
 
 REPLACES: Final = {"insert": False, "upsert": True}
-"""Whether a row may change what stands, by the mode of an import."""
+"""Whether rows may change existing records, by the mode of an import."""
 
 _MULTIPART: Final = "multipart/form-data"
-_SECONDS_OF_A_RUN: Final = 30
-"""After which it is worth asking again whether there is a place."""
+_RETRY_SECONDS: Final = 30
+"""Seconds after which a place may be free for another run."""
 
 
 class ImportedSecret(AnswerData):
@@ -56,8 +56,7 @@ class ImportedSecret(AnswerData):
 
 
 class Imported(AnswerData):
-    """How many records a sheet made, changed and left as they were; and of how many of those that are there
-    it had a hash of a password, which was left as it was."""
+    """Counts of records created, updated and unchanged, and of those whose hash in the sheet was ignored."""
 
     created: Count
     updated: Count
@@ -67,11 +66,11 @@ class Imported(AnswerData):
 
 
 class ImportRun(AnswerData):
-    """An import that goes on after its request. Nothing of it is there before it is done, and then all is."""
+    """An import that continues after its request; until it is done, nothing of it is stored."""
 
     id: str
     state: Literal["running", "done", "lost"]
-    """Of a run that is lost nobody knows whether it was done: the server it ran on is gone."""
+    """`lost` once the server that ran it is gone: the import was done in full or not at all."""
     prepared: Count
     """Rows whose passwords are hashed."""
     rows: Count
@@ -79,7 +78,7 @@ class ImportRun(AnswerData):
 
 
 class SheetRefused(RequestRefused):
-    """A sheet is refused, which has `headings` of its own for the fields."""
+    """The refusal of a sheet, with the sheet's own headings by field."""
 
     def __init__(self, reply: Refused, headings: Mapping[str, str]) -> None:
         super().__init__(reply)
@@ -89,20 +88,20 @@ class SheetRefused(RequestRefused):
 # --- a request
 
 
-class TakenSheet(NamedTuple):
-    """A sheet that a request brought, read and in order."""
+class UploadedSheet(NamedTuple):
+    """A sheet that a request uploaded, read and without faults."""
 
     rows: SheetRows
     mode: str
     digest: str
-    """Of the file, by which it is known where it comes twice."""
+    """Digest of the file, to recognize it when it is sent again."""
 
 
-async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> TakenSheet:
-    """Read the sheet that the request brings; raises `RequestRefused` with all that is wrong with it."""
+async def read_upload(context: RequestContext, resource: Resource[T, V]) -> UploadedSheet:
+    """Read the sheet in the request; raise `RequestRefused` with all its faults."""
     if request.mimetype != _MULTIPART:
         context.refuse(Why.NOT_MULTIPART)
-    content, mode = await _uploaded()
+    content, mode = await _read_parts()
     faults = [
         *([FieldFault("file", FieldRule.REQUIRED)] if content is None else []),
         *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in REPLACES else []),
@@ -118,15 +117,17 @@ async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> Taken
         context.log_refusal(Why.FIELDS_INVALID)
         raise SheetRefused(Refused(Why.FIELDS_INVALID, rows.faults), rows.headings)
     digest = await trio.to_thread.run_sync(sha256, content)
-    return TakenSheet(rows, mode, digest.hexdigest())
+    return UploadedSheet(rows, mode, digest.hexdigest())
 
 
 async def import_sheet(
-    context: RequestContext, resource: Resource[T, V], taken: TakenSheet
+    context: RequestContext, resource: Resource[T, V], upload: UploadedSheet
 ) -> Imported | ImportRun:
-    """Import a sheet, or begin to: how many records it made and changed; for new clients also their secrets,
-    this once. Raises `RequestRefused` with every fault of each row."""
-    rows, replace = taken.rows, REPLACES[taken.mode]
+    """Import a sheet, or start a run for it; raise `RequestRefused` with every fault of each row.
+
+    The secrets of new clients are in the answer, this once.
+    """
+    rows, replace = upload.rows, REPLACES[upload.mode]
     if count_hashes(resource, rows) > MOST_HASHED_IN_A_REQUEST:
         return await _start_run(context, resource, rows, replace)
     try:
@@ -136,17 +137,17 @@ async def import_sheet(
 
 
 async def read_run(context: RequestContext, resource: Resource[T, V], run_id: str) -> ImportRun:
-    """How far an import of the caller is; raises `RequestRefused` with what it was refused for."""
+    """Return the progress of the caller's import; raise `RequestRefused` with the faults that ended it."""
     run = await context.backing.import_runs.read(run_id)
     if run is None or (run.owner, run.kind) != (context.user.user_id, resource.name):
         context.refuse(Why.NOT_FOUND)
     if run.ending is not None and run.ending.why is not None:
         raise SheetRefused(Refused(Why(run.ending.why), run.ending.read_faults()), run.headings)
-    return _shown(run_id, run, context.backing.import_runs.is_lost(run))
+    return _describe_run(run_id, run, context.backing.import_runs.is_lost(run))
 
 
 def answer_import(context: RequestContext, resource: Resource[T, V], made: Imported | ImportRun) -> Response:
-    """What an import did; where it goes on, where to ask for it (RFC 9110 §15.3.3)."""
+    """Answer what an import did, or where to ask for its progress (RFC 9110 §15.3.3)."""
     if isinstance(made, Imported):
         return context.success(made)
     response = context.success(made, status=202)
@@ -157,9 +158,11 @@ def answer_import(context: RequestContext, resource: Resource[T, V], made: Impor
 async def _start_run(
     context: RequestContext, resource: Resource[T, V], rows: SheetRows, replace: bool
 ) -> ImportRun:
-    async def work(prepared: Callable[[], None]) -> Ending:
+    async def work(on_prepared: Callable[[], None]) -> Ending:
         try:
-            done = await import_rows(context, resource, rows.by_number, replace=replace, prepared=prepared)
+            done = await import_rows(
+                context, resource, rows.by_number, replace=replace, on_prepared=on_prepared
+            )
         except RequestRefused as refusal:
             return Ending.of_refusal(refusal.reply)
         return Ending(counts=(done.created, done.updated, done.unchanged, done.hashes_left))
@@ -173,11 +176,11 @@ async def _start_run(
     try:
         run_id = await context.backing.import_runs.start(run, work)
     except NoPlace:
-        context.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=_SECONDS_OF_A_RUN)
-    return _shown(run_id, run, is_lost=False)
+        context.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=_RETRY_SECONDS)
+    return _describe_run(run_id, run, is_lost=False)
 
 
-def _shown(run_id: str, run: Run, is_lost: bool) -> ImportRun:
+def _describe_run(run_id: str, run: Run, is_lost: bool) -> ImportRun:
     if run.ending is not None and run.ending.counts is not None:
         created, updated, unchanged, hashes_left = run.ending.counts
         imported = Imported(created=created, updated=updated, unchanged=unchanged, hashes_left=hashes_left)
@@ -186,8 +189,8 @@ def _shown(run_id: str, run: Run, is_lost: bool) -> ImportRun:
     return ImportRun(id=run_id, state=state, prepared=run.prepared, rows=run.rows)
 
 
-async def _uploaded() -> tuple[bytes | None, str]:
-    """The one file and the mode that were sent."""
+async def _read_parts() -> tuple[bytes | None, str]:
+    """Return the one file and the mode of the request."""
     form, files = await request.form, await request.files
     sent, modes = files.getlist("file"), form.getlist("mode")
     content = sent[0].read() if len(sent) == 1 else None
@@ -200,9 +203,9 @@ async def _uploaded() -> tuple[bytes | None, str]:
 
 
 def count_hashes(resource: Resource[T, V], rows: SheetRows) -> int:
-    """How many passwords are hashed before the rows can be imported."""
-    takes_hash = resource.takes_hash
-    return 0 if takes_hash is None else sum(map(takes_hash, rows.by_number.values()))
+    """Return how many passwords must be hashed before the rows can be imported."""
+    has_password = resource.has_password
+    return 0 if has_password is None else sum(map(has_password, rows.by_number.values()))
 
 
 async def import_rows(
@@ -211,18 +214,18 @@ async def import_rows(
     rows: Mapping[int, Fields],
     *,
     replace: bool,
-    prepared: Callable[[], None] = lambda: None,
+    on_prepared: Callable[[], None] = lambda: None,
 ) -> Imported:
-    """Import rows by their numbers, all of them or none; raises `RequestRefused` with every fault of each.
+    """Import rows by their numbers, all or none; raise `RequestRefused` with every fault of each.
 
-    `prepared` is called for each row that is ready for the turn.
+    `on_prepared` is called for each row that is ready for the turn.
     """
-    events = await _events(context, resource, [*rows.values()], replace, prepared)
+    events = await _make_events(context, resource, [*rows.values()], replace, on_prepared)
     reply = await context.decide(BatchRequested(events=events))
     if isinstance(reply, BatchRefused):
-        raise batch_refusal(reply, [f"rows.{number}" for number in rows])
+        raise combine_refusals(reply, [f"rows.{number}" for number in rows])
     assert isinstance(reply, BatchDone)
-    items = [resource.known(each) for each in reply.replies]
+    items = [resource.item_in_reply(each) for each in reply.replies]
     revisions = [resource.revision(item) for item in items if item is not None]
     made = revisions.count(1)
     secrets = [
@@ -234,37 +237,37 @@ async def import_rows(
         created=made,
         updated=len(revisions) - made,
         unchanged=len(items) - len(revisions),
-        hashes_left=_count_left(resource, [*rows.values()], reply.replies),
+        hashes_left=_count_hashes_left(resource, [*rows.values()], reply.replies),
         secrets=secrets or UNSET,
     )
 
 
-async def _events(
+async def _make_events(
     context: ImportContext,
     resource: Resource[T, V],
     rows: Sequence[Fields],
     replace: bool,
-    prepared: Callable[[], None],
+    on_prepared: Callable[[], None],
 ) -> tuple[AdministrationEvent, ...]:
-    """What is asked for by the rows, in their order. As many are prepared at a time as passwords are hashed:
-    whoever signs in meanwhile waits for one hash of an import, and not for all."""
+    """Return the event of each row, in order, preparing as many at a time as passwords are hashed."""
     events: dict[int, AdministrationEvent] = {}
     waiting = iter(enumerate(rows))
 
     async def prepare() -> None:
         for place, row in waiting:
             events[place] = await resource.import_row(context, row, replace)
-            prepared()
+            on_prepared()
 
+    # No more at a time than passwords are hashed: a user who signs in waits for one of these hashes, not all.
     async with trio.open_nursery() as nursery:
         for _ in range(context.passwords.at_a_time):
             nursery.start_soon(prepare)
     return tuple(events[place] for place in range(len(rows)))
 
 
-def _count_left(resource: Resource[T, V], rows: Sequence[Fields], replies: Sequence[Reply]) -> int:
-    """Of how many records that are there a row had what only an import sets."""
-    names = [field.name for field in resource.fields if field.column is Column.IMPORT_ONLY]
+def _count_hashes_left(resource: Resource[T, V], rows: Sequence[Fields], replies: Sequence[Reply]) -> int:
+    """Count the existing records for which a row had a value that only an import of new ones sets."""
+    names = [field.name for field in resource.fields if field.sheet is SheetUse.IMPORT_ONLY]
     return sum(
         any(row.get(name) for name in names) and not _is_new(resource, reply)
         for row, reply in zip(rows, replies, strict=True)
@@ -272,5 +275,5 @@ def _count_left(resource: Resource[T, V], rows: Sequence[Fields], replies: Seque
 
 
 def _is_new(resource: Resource[Any, V], reply: Reply) -> bool:
-    item = resource.known(reply)
+    item = resource.item_in_reply(reply)
     return item is not None and resource.revision(item) == 1

@@ -1,4 +1,4 @@
-"""The answer of a list: `{items, total}`, one page of it."""
+"""Answer one page of a list: `{items, total}`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import FilterValue, ListingStore
 from ostiary_web.api.answer_data import AnswerData, Count
-from ostiary_web.api.resources.fields import ListView, as_json
+from ostiary_web.api.resources.fields import ListView, encode_item
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_query
 from ostiary_web.http.context import RequestContext
 
@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class Page(AnswerData, Generic[T]):
-    """One page of a list, and how many items there are of all its pages."""
+    """One page of a list, and the number of items on all pages."""
 
     items: Annotated[list[T], Meta(max_length=LARGEST_PAGE_SIZE)]
     total: Count
@@ -29,7 +29,7 @@ class Page(AnswerData, Generic[T]):
 async def answer_list(
     context: RequestContext, list_view: ListView[T, V], only: Mapping[str, FilterValue] | None = None
 ) -> Response:
-    """The page that the request's query asks for, of those items that fit `only`."""
+    """Answer the page that the query asks for, of the items that match `only`."""
     asked = read_query(list_view, query_arguments())
     if isinstance(asked, tuple):
         context.refuse(Why.FIELDS_INVALID, asked)
@@ -37,12 +37,12 @@ async def answer_list(
 
     def read(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
         page = store.page(listing, now)
-        return list_view.shown(store, page.items), page.total
+        return list_view.add_details(store, page.items), page.total
 
     items, total = await context.query(read)
-    return context.success(Page(items=[as_json(list_view.fields, item) for item in items], total=total))
+    return context.success(Page(items=[encode_item(list_view.fields, item) for item in items], total=total))
 
 
 def query_arguments() -> dict[str, list[str]]:
-    """The parameters of the request's query string, each with all its values."""
+    """Return the parameters of the query string, each with all its values."""
     return {name: list(values) for name, values in request.args.lists()}

@@ -1,4 +1,4 @@
-"""Running sessions: `/api/monitor/online-users`, the end of one or of all, and the list of them elsewhere."""
+"""Serve active sessions: `/api/monitor/online-users`, the end of one or all, and their list elsewhere."""
 
 from dataclasses import replace
 from typing import Final, Protocol, TypeVar
@@ -19,7 +19,7 @@ from ostiary_core.storage.listing import (
     OnlineSession,
 )
 from ostiary_net.turns.turns import ListQuery
-from ostiary_web.api.resources.fields import Field, Kind, ListView, as_they_are
+from ostiary_web.api.resources.fields import Field, Kind, ListView, add_no_details
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.records import refuse_body
 from ostiary_web.http.context import RequestContext
@@ -34,7 +34,7 @@ _KINDS: Final = {
 
 _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
     Field("id", Kind.TEXT, lambda session: session.session_id, listing_name="session_id"),
-    Field("userId", Kind.TEXT, lambda session: session.user_id, listing_name="user_id", is_shown=False),
+    Field("userId", Kind.TEXT, lambda session: session.user_id, listing_name="user_id", is_filter_only=True),
     Field(
         "kind",
         Kind.TEXT,
@@ -54,14 +54,17 @@ _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
 )
 
 
-RUNNING: Final = ListView(name="sessions", source=ONLINE_SESSIONS, fields=_FIELDS, shown=as_they_are)
-"""All of them."""
+RUNNING_SESSIONS: Final = ListView(
+    name="sessions", source=ONLINE_SESSIONS, fields=_FIELDS, add_details=add_no_details
+)
+"""All active sessions."""
 
 
-def running_sessions(context: RequestContext) -> ListView[OnlineSession, OnlineSession]:
-    """What the caller may see: those of client credentials are a super administrator's
-    ("Session (grant)")."""
-    return RUNNING if context.is_super_administrator else replace(RUNNING, source=ONLINE_USERS)
+def select_visible_sessions(context: RequestContext) -> ListView[OnlineSession, OnlineSession]:
+    """Return the sessions that the caller may see ("Session (grant)")."""
+    return (
+        RUNNING_SESSIONS if context.is_super_administrator else replace(RUNNING_SESSIONS, source=ONLINE_USERS)
+    )
 
 
 online_users = GatedRoutes("online_users", __name__)
@@ -71,27 +74,27 @@ _PATH: Final = "/api/monitor/online-users"
 
 @online_users.get(_PATH, gate=require_permission(Permission.ONLINE_LIST))
 async def list_online(context: RequestContext) -> Response:
-    """The running sessions that the caller may see."""
-    return await answer_list(context, running_sessions(context))
+    """List the active sessions that the caller may see."""
+    return await answer_list(context, select_visible_sessions(context))
 
 
 @online_users.delete(f"{_PATH}/<session_id>", gate=require_permission(Permission.ONLINE_KILL))
 async def force_out(context: RequestContext, session_id: str) -> Response:
-    """The end of one session; 404 for one that does not run, or that the caller may not see."""
+    """End one session; 404 for one that is over or that the caller may not see."""
     await context.decide(SessionForcedOut(caller=context.caller, session_id=session_id))
     return context.success(None)
 
 
 @online_users.post("/api/monitor/force-logout-all", gate=SUPER_ADMINISTRATOR)
 async def force_out_all(context: RequestContext) -> Response:
-    """The end of every session and every unredeemed code there is, the caller's own included."""
+    """End every session and unredeemed code, the caller's own included."""
     refuse_body(context)
     await force_out_everybody(context, context.caller)
     return context.success(None)
 
 
-class Asker(Protocol):
-    """Who asks the rules and the lists: a request, or a command."""
+class RulesAndLists(Protocol):
+    """What decides events and reads lists: a request or a command."""
 
     async def decide(self, event: Event) -> Reply: ...
 
@@ -101,22 +104,22 @@ class Asker(Protocol):
 _AT_A_TIME: Final = 1_000
 
 
-async def force_out_everybody(asker: Asker, caller: Caller) -> int:
-    """End all there is of every client, the backend's own included; return how many clients there are.
+async def force_out_everybody(rules: RulesAndLists, caller: Caller) -> int:
+    """End everything of every client, the built-in one included; return the number of clients.
 
-    Raises `RequestRefused`, `TurnFailed`. Who was registered while the clients were listed is looked for
-    afterwards, and as the operator: the caller is signed out by then.
+    Raises `RequestRefused`, `TurnFailed`.
     """
     ended: set[str] = set()
-    while new := [client_id for client_id in await asker.query(_all_clients) if client_id not in ended]:
-        await asker.decide(EverybodyForcedOut(caller=caller, client_ids=tuple(new)))
+    while new := [client_id for client_id in await rules.query(_list_client_ids) if client_id not in ended]:
+        await rules.decide(EverybodyForcedOut(caller=caller, client_ids=tuple(new)))
         ended.update(new)
+        # The caller is signed out by now; a client may have been registered while the others were listed.
         caller = Operator()
     return len(ended)
 
 
-def _all_clients(store: ListingStore, now: Instant) -> list[str]:
-    """Every client that is not deleted."""
+def _list_client_ids(store: ListingStore, now: Instant) -> list[str]:
+    """Return every client that is not deleted."""
     listing, found = Listing(resource=CLIENTS, page_size=_AT_A_TIME), list[Client]()
     while items := store.items_after(listing, found[-1] if found else None, now):
         found += items

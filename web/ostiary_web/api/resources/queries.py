@@ -1,4 +1,4 @@
-"""The query of a list: page, sort, ranges, filters and free search, every bad parameter named at once.
+"""Read the query of a list: page, sort, ranges, filters and search; name every bad parameter at once.
 
 Rules, all in this file ("Common conventions", READINGS 35):
 
@@ -35,22 +35,22 @@ Arguments = Mapping[str, Sequence[str]]
 
 
 def read_query(list_view: ListView[T, Any], arguments: Arguments) -> Listing[T] | tuple[FieldFault, ...]:
-    """The page that is asked for; else every bad parameter."""
+    """Return the page that is asked for, else every bad parameter."""
     reader = _Reader(list_view, arguments)
-    page = reader.number("page", 1, 999_999_999, 1, FieldRule.PAGE)
-    page_size = reader.number("pageSize", 1, LARGEST_PAGE_SIZE, DEFAULT_PAGE_SIZE, FieldRule.PAGE_SIZE)
-    return reader.listing(page, page_size)
+    page = reader.read_number("page", 1, 999_999_999, 1, FieldRule.PAGE)
+    page_size = reader.read_number("pageSize", 1, LARGEST_PAGE_SIZE, DEFAULT_PAGE_SIZE, FieldRule.PAGE_SIZE)
+    return reader.read_listing(page, page_size)
 
 
 def read_filters(
     list_view: ListView[T, Any], arguments: Arguments, page_size: int
 ) -> Listing[T] | tuple[FieldFault, ...]:
-    """The first `page_size` of all items that are asked for: a query that knows no pages."""
-    return _Reader(list_view, arguments).listing(1, page_size)
+    """Return the first `page_size` of all matching items, without pages; else every bad parameter."""
+    return _Reader(list_view, arguments).read_listing(1, page_size)
 
 
 def read_times(arguments: Arguments, start: str, end: str) -> Range | tuple[FieldFault, ...]:
-    """The bounds of a query that knows nothing but two times; else every bad parameter."""
+    """Return the bounds of a query that has only two times; else every bad parameter."""
     found: dict[str, Instant | None] = {}
     faults = []
     for name, values in arguments.items():
@@ -60,14 +60,14 @@ def read_times(arguments: Arguments, start: str, end: str) -> Range | tuple[Fiel
         elif len(values) > 1:
             faults.append(FieldFault(name, FieldRule.DUPLICATE))
         elif values[0]:
-            found[name] = _instant(values[0], of_a_day)
+            found[name] = _parse_instant(values[0], of_a_day)
             if found[name] is None:
                 faults.append(FieldFault(name, FieldRule.TIME))
     return tuple(faults) or Range(field="at", start=found.get(start), end=found.get(end))
 
 
-def parameters_of(list_view: ListView[Any, Any]) -> tuple[str, ...]:
-    """What a query of the list may hold beside `page` and `pageSize`."""
+def list_parameters(list_view: ListView[Any, Any]) -> tuple[str, ...]:
+    """Return the parameters of a list's query besides `page` and `pageSize`."""
     reader = _Reader(list_view, {})
     return (
         "sort",
@@ -78,7 +78,7 @@ def parameters_of(list_view: ListView[Any, Any]) -> tuple[str, ...]:
 
 
 class _Reader(Generic[T]):
-    """Takes parameters out of a query and collects what is wrong with them."""
+    """Takes parameters out of a query and collects their faults."""
 
     def __init__(self, list_view: ListView[T, Any], arguments: Arguments) -> None:
         resource = list_view.source
@@ -93,19 +93,19 @@ class _Reader(Generic[T]):
             fields[name].name: (name, fields[name]) for name in resource.filters if name in fields
         }
 
-    def listing(self, page: int, page_size: int) -> Listing[T] | tuple[FieldFault, ...]:
-        """The listing, once everything else was taken out; else every fault."""
-        sort = self._sort()
-        ranges = tuple(bounds for name in self.ranges if (bounds := self._range(name)) is not None)
+    def read_listing(self, page: int, page_size: int) -> Listing[T] | tuple[FieldFault, ...]:
+        """Return the listing, or every fault; call it after the other readers."""
+        sort = self._read_sort()
+        ranges = tuple(bounds for name in self.ranges if (bounds := self._read_range(name)) is not None)
         filters = {
             listing_name: value
             for name, (listing_name, field) in self.filters.items()
-            if (value := self._filter(name, field, self._resource.filters[listing_name])) is not None
+            if (value := self._read_filter(name, field, self._resource.filters[listing_name])) is not None
         }
-        search = self._text("q") if self._resource.searched else None
+        search = self._read_text("q") if self._resource.searched else None
         for name in self._arguments:
             if name not in self._known:
-                self._fault(name, FieldRule.PARAMETER)
+                self._add_fault(name, FieldRule.PARAMETER)
         if self._faults:
             return tuple(FieldFault(path, rule) for path, rule in self._faults.items())
         return Listing(
@@ -118,96 +118,96 @@ class _Reader(Generic[T]):
             page_size=page_size,
         )
 
-    def number(self, name: str, least: int, most: int, default: int, rule: FieldRule) -> int:
-        """A whole number of a range. Unlike a text it cannot be given and empty."""
+    def read_number(self, name: str, least: int, most: int, default: int, rule: FieldRule) -> int:
+        """Return an integer within bounds; unlike a text it must not be empty."""
         self._known.add(name)
         if name not in self._arguments:
             return default
-        value = self._single(name)
+        value = self._read_single(name)
         if value is None or _NUMBER.fullmatch(value) is None or not least <= int(value) <= most:
-            self._fault(name, rule)
+            self._add_fault(name, rule)
             return default
         return int(value)
 
-    def _sort(self) -> tuple[Sort, ...]:
-        asked = self._text("sort")
+    def _read_sort(self) -> tuple[Sort, ...]:
+        asked = self._read_text("sort")
         if asked is None:
             return ()
         found = []
         for part in asked.split(","):
             name = part.removeprefix("-")
             if name not in self.sorts:
-                self._fault("sort", FieldRule.SORT)
+                self._add_fault("sort", FieldRule.SORT)
                 return ()
             found.append(Sort(self.sorts[name], descending=part.startswith("-")))
         if len({sort.field for sort in found}) < len(found):
-            self._fault("sort", FieldRule.SORT)
+            self._add_fault("sort", FieldRule.SORT)
         return tuple(found)
 
-    def _range(self, name: str) -> Range | None:
-        start = self._time(f"{name}From", time.min)
-        end = self._time(f"{name}To", time.max)
+    def _read_range(self, name: str) -> Range | None:
+        start = self._read_time(f"{name}From", time.min)
+        end = self._read_time(f"{name}To", time.max)
         if start is None and end is None:
             return None
         if start is not None and end is not None and start > end:
-            self._fault(f"{name}From", FieldRule.TIME_ORDER)
+            self._add_fault(f"{name}From", FieldRule.TIME_ORDER)
         return Range(field=self.ranges[name], start=start, end=end)
 
-    def _time(self, name: str, of_a_day: time) -> Instant | None:
-        text = self._text(name)
+    def _read_time(self, name: str, of_a_day: time) -> Instant | None:
+        text = self._read_text(name)
         if text is None:
             return None
-        at = _instant(text, of_a_day)
+        at = _parse_instant(text, of_a_day)
         if at is None:
-            self._fault(name, FieldRule.TIME)
+            self._add_fault(name, FieldRule.TIME)
         return at
 
-    def _filter(self, name: str, field: Field[Any], match: Match) -> FilterValue | None:
+    def _read_filter(self, name: str, field: Field[Any], match: Match) -> FilterValue | None:
         match match:
             case Match.CONTAINS:
-                return self._text(name)
+                return self._read_text(name)
             case Match.IS:
-                text = self._text(name)
+                text = self._read_text(name)
                 if text is not None and text not in ("true", "false"):
-                    self._fault(name, FieldRule.BOOLEAN)
+                    self._add_fault(name, FieldRule.BOOLEAN)
                 return None if text is None else text == "true"
             case Match.EQUALS:
-                return self._values(name, field)
+                return self._read_values(name, field)
 
-    def _values(self, name: str, field: Field[Any]) -> tuple[str, ...] | None:
+    def _read_values(self, name: str, field: Field[Any]) -> tuple[str, ...] | None:
         self._known.add(name)
         given = [value for value in self._arguments.get(name, ()) if value]
         if not given:
             return None
         if len(given) > MOST_VALUES or not all(_is_plain(value) for value in given):
-            self._fault(name, FieldRule.TOO_LONG if len(given) > MOST_VALUES else FieldRule.STRING)
+            self._add_fault(name, FieldRule.TOO_LONG if len(given) > MOST_VALUES else FieldRule.STRING)
         if field.choices is None:
             return tuple(given)
         if any(value not in field.choices for value in given):
-            self._fault(name, FieldRule.CHOICE)
+            self._add_fault(name, FieldRule.CHOICE)
             return None
-        return _flat(field.choices[value] for value in given)
+        return _merge_values(field.choices[value] for value in given)
 
-    def _text(self, name: str) -> str | None:
-        """The one value of a parameter, where it says anything."""
+    def _read_text(self, name: str) -> str | None:
+        """Return a parameter's only value; None if empty."""
         self._known.add(name)
-        value = self._single(name)
+        value = self._read_single(name)
         if value and not _is_plain(value):
-            self._fault(name, FieldRule.TOO_LONG if len(value) > _LONGEST_TEXT else FieldRule.STRING)
+            self._add_fault(name, FieldRule.TOO_LONG if len(value) > _LONGEST_TEXT else FieldRule.STRING)
             return None
         return value or None
 
-    def _single(self, name: str) -> str | None:
+    def _read_single(self, name: str) -> str | None:
         values = self._arguments.get(name, ())
         if len(values) > 1:
-            self._fault(name, FieldRule.DUPLICATE)
+            self._add_fault(name, FieldRule.DUPLICATE)
         return values[0] if len(values) == 1 else None
 
-    def _fault(self, path: str, rule: FieldRule) -> None:
+    def _add_fault(self, path: str, rule: FieldRule) -> None:
         self._faults.setdefault(path, rule)
 
 
-def _instant(text: str, of_a_day: time) -> Instant | None:
+def _parse_instant(text: str, of_a_day: time) -> Instant | None:
     try:
         moment = datetime.combine(date.fromisoformat(text), of_a_day)
     except ValueError:
@@ -221,9 +221,9 @@ def _instant(text: str, of_a_day: time) -> Instant | None:
 
 
 def _is_plain(text: str) -> bool:
-    """Text that every store can look for."""
+    """Whether every store can search for the text."""
     return len(text) <= _LONGEST_TEXT and "\x00" not in text
 
 
-def _flat(values: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def _merge_values(values: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for several in values for value in several))

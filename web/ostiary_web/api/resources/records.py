@@ -1,4 +1,4 @@
-"""Answers about single records, and about several that were handled as one."""
+"""Answer requests about single records and about batches."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.reply import BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_net.turns.turn_queue import TurnFailed
-from ostiary_web.api.resources.fields import as_json
+from ostiary_web.api.resources.fields import encode_item
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import JSON_MEDIA_TYPE, RequestContext, RequestRefused
 from ostiary_web.server.submissions import Submitted
@@ -19,7 +19,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 MOST_AT_ONCE: Final = 1_000
-"""Records that one request may delete: they are one turn, and others wait for it."""
+"""Most records deleted by one request: they are one turn, for which others wait."""
 
 _PRECEDENCE: Final[Mapping[Why, int]] = {why: place for place, why in enumerate(Why)}
 
@@ -27,7 +27,7 @@ _PRECEDENCE: Final[Mapping[Why, int]] = {why: place for place, why in enumerate(
 async def create_record(
     context: RequestContext, resource: Resource[T, V], fields: dict[str, object]
 ) -> Submitted[Reply]:
-    """Make a record, once where the caller asks for it twice in a moment; raises `RequestRefused`."""
+    """Make a record, once if the caller sends it twice within moments; raise `RequestRefused`."""
 
     async def make() -> Reply:
         return await context.decide(await resource.register(context, fields))
@@ -37,40 +37,40 @@ async def create_record(
 
 
 async def answer_record(context: RequestContext, resource: Resource[T, V], reply: Reply) -> Response:
-    """The record that a question found."""
-    item = _held(resource, reply)
-    [shown] = await context.query(lambda store, now: resource.list_view.shown(store, [item]))
-    return context.success(as_json(resource.fields, shown))
+    """Answer the record in a reply."""
+    item = _item_in_reply(resource, reply)
+    [shown] = await context.query(lambda store, now: resource.list_view.add_details(store, [item]))
+    return context.success(encode_item(resource.fields, shown))
 
 
 async def answer_change(
     context: RequestContext, resource: Resource[T, V], reply: Reply, status: int = 200
 ) -> Response:
-    """The record as a change left it; with its secret where one was drawn.
+    """Answer the changed record, with its new secret if there is one.
 
-    The change is kept by now. If the store fails at what else is shown of a record, that is left out: a
-    failure would say that nothing was done, and a secret is shown only this once.
+    The change is stored by now. If the store fails at reading details, they are left out: an error would say
+    that nothing was done, and a secret is shown only this once.
     """
-    item = _held(resource, reply)
+    item = _item_in_reply(resource, reply)
     try:
-        [shown] = await context.query(lambda store, now: resource.list_view.shown(store, [item]))
+        [shown] = await context.query(lambda store, now: resource.list_view.add_details(store, [item]))
     except TurnFailed:
-        [shown] = resource.list_view.shown(None, [item])
+        [shown] = resource.list_view.add_details(None, [item])
     secret = {"secret": reply.secret.reveal()} if isinstance(reply, SecretIssued) else {}
-    return context.success({**as_json(resource.fields, shown), **secret}, status=status)
+    return context.success({**encode_item(resource.fields, shown), **secret}, status=status)
 
 
-def _held(resource: Resource[T, V], reply: Reply) -> T:
-    """The record that a reply holds."""
-    item = resource.known(reply)
+def _item_in_reply(resource: Resource[T, V], reply: Reply) -> T:
+    """Return the record in a reply."""
+    item = resource.item_in_reply(reply)
     assert item is not None
     return item
 
 
-def batch_refusal(reply: BatchRefused, paths: list[str]) -> RequestRefused:
-    """Every refusal of a batch as one; the one that wins over the others names the status.
+def combine_refusals(reply: BatchRefused, paths: list[str]) -> RequestRefused:
+    """Return the refusals of a batch as one, with the status of the one that takes precedence.
 
-    `paths` says where each part of the batch stood in the request.
+    `paths` are the places of the batch's parts in the request.
     """
     faults: list[FieldFault] = []
     for place, refusal in reply.refusals:
@@ -85,7 +85,7 @@ def batch_refusal(reply: BatchRefused, paths: list[str]) -> RequestRefused:
 
 
 async def read_ids(context: RequestContext) -> tuple[str, ...]:
-    """`{ids}` of a batch."""
+    """Read `{ids}` of a batch."""
     reader = FieldReader(await context.json_object(), frozenset({"ids"}))
     ids = reader.texts("ids", ())
     if len(ids) > MOST_AT_ONCE:
@@ -96,7 +96,7 @@ async def read_ids(context: RequestContext) -> tuple[str, ...]:
 
 
 async def read_boolean(context: RequestContext, name: str) -> bool:
-    """`{name: true}` or `{name: false}`."""
+    """Read `{name: true}` or `{name: false}`."""
     reader = FieldReader(await context.json_object(), frozenset({name}))
     value = reader.boolean(name, False)
     if not reader.has_field(name):
@@ -105,7 +105,7 @@ async def read_boolean(context: RequestContext, name: str) -> bool:
 
 
 async def read_object_or_nothing(context: RequestContext) -> Mapping[str, object]:
-    """The JSON object of a request that need not have one; no body says nothing."""
+    """Read the JSON object of a request, an empty one if it has no body."""
     if await request.body:
         return await context.json_object()
     refuse_body(context)
@@ -113,6 +113,6 @@ async def read_object_or_nothing(context: RequestContext) -> Mapping[str, object
 
 
 def refuse_body(context: RequestContext) -> None:
-    """Refuse a body, other than one of the only kind there is (READINGS 29), which says nothing here."""
+    """Refuse a body that is not JSON (READINGS 29); one that is JSON is ignored."""
     if request.mimetype and request.mimetype != JSON_MEDIA_TYPE:
         context.refuse(Why.MEDIA_TYPE_UNSUPPORTED)

@@ -1,10 +1,11 @@
-"""A resource of the generic convention in full: how it is listed, and which event does what to it."""
+"""Declare a resource of the generic convention: how it is listed, and which events change it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from ostiary_core.events import AdministrationEvent, Caller, Event, SignedIn
+from ostiary_core.model.fields import Fields
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Reply
 from ostiary_core.model.secret import Entropy
@@ -15,12 +16,9 @@ from ostiary_web.http.context import RequestContext
 T = TypeVar("T")
 V = TypeVar("V")
 
-Fields = Mapping[str, object]
-"""A JSON object as it came. What is in it, the rules judge."""
-
 
 class Permissions(NamedTuple):
-    """What opens each kind of action."""
+    """The permission for each kind of action."""
 
     list: Permission
     create: Permission
@@ -36,61 +34,61 @@ class Switch(NamedTuple):
 
 
 class ImportContext(Protocol):
-    """What importing needs of a request or a command."""
+    """What an import needs of a request or a command."""
 
     @property
     def caller(self) -> Caller:
-        """As whom events are asked for."""
+        """The caller in whose name events are decided."""
         ...
 
     @property
     def passwords(self) -> Passwords:
-        """What hashes them."""
+        """The hasher of passwords."""
         ...
 
     def entropy(self) -> Entropy:
-        """32 bytes for one event."""
+        """Return 32 bytes for one event."""
         ...
 
     def phone_number(self, text: str) -> str:
-        """A telephone number in its one form, however it is written."""
+        """Return a telephone number in its canonical form."""
         ...
 
     async def decide(self, event: Event) -> Reply:
-        """What the rules reply to `event`; raises `RequestRefused` where they refuse."""
+        """Return the reply to `event`; raise `RequestRefused` if it is a refusal."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource(Generic[T, V]):
-    """Everything that the routes of a resource need to know of it."""
+    """A resource, as its routes need it."""
 
     path: str
     permissions: Permissions
     list_view: ListView[T, V]
     label: Callable[[T], str]
-    """What stands for an item in a list to choose from."""
+    """Return an item's text in a list of options."""
     identify: Callable[[T], str]
 
     show: Callable[[SignedIn, str], Event]
     register: Callable[[RequestContext, Fields], Awaitable[AdministrationEvent]]
     change: Callable[[RequestContext, str, Fields, Fields | None], Event]
-    """The last argument is what the caller was shown of the fields, None where that is not known."""
+    """Make the event; the last argument is the record as the caller last saw it, None if unknown."""
     delete: Callable[[SignedIn, str], AdministrationEvent]
     import_row: Callable[[ImportContext, Fields, bool], Awaitable[AdministrationEvent]]
-    """A row of a sheet; the last argument says whether it may replace what stands."""
-    takes_hash: Callable[[Fields], bool] | None = None
-    """Whether a row of a sheet has a password that is hashed; None where no record has one."""
+    """Make a row's event; the last argument says whether it may change an existing record."""
+    has_password: Callable[[Fields], bool] | None = None
+    """Whether a row brings a password to hash; None for a resource without passwords."""
     switch: Switch | None = None
-    """None where a record cannot be disabled."""
-    known: Callable[[Reply], T | None]
-    """The item in the reply to any of these; None where the reply has none."""
+    """None if the records cannot be disabled."""
+    item_in_reply: Callable[[Reply], T | None]
+    """Return the item in the reply to any of these events, or None."""
     revision: Callable[[T], int]
-    """Of an item as it stands: 1 for one that was just made."""
+    """Return an item's revision: 1 for a new one."""
 
     @property
     def name(self) -> str:
-        """The last part of its path, and what its sheets are called."""
+        """Return the last part of its path, the name of its sheets too."""
         return self.list_view.name
 
     @property

@@ -1,4 +1,4 @@
-"""`/api/iam/roles` and `/api/iam/permissions`: what people may do."""
+"""Serve `/api/iam/roles` and `/api/iam/permissions`: what users may do."""
 
 from typing import Annotated, Final
 
@@ -6,6 +6,7 @@ from msgspec import Meta
 from quart import Response
 
 from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
+from ostiary_core.model.fields import Fields
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
 from ostiary_core.model.reply import Reply, RoleKnown
@@ -13,21 +14,21 @@ from ostiary_core.storage.listing import ROLES
 from ostiary_core.texts import Language
 from ostiary_core.users.role import permissions_in
 from ostiary_web.api.answer_data import LOCALE_SCHEMA, AnswerData, one_of
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, as_they_are
-from ostiary_web.api.resources.resource import Fields, ImportContext, Permissions, Resource
-from ostiary_web.api.resources.routes import blueprint_of
+from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
+from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
+from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 
 _FIELDS: Final[tuple[Field[Role], ...]] = (
     Field("id", Kind.TEXT, lambda role: role.role_id),
-    Field("code", Kind.TEXT, lambda role: role.role_id, listing_name="role_id", column=Column.IMPORT_EXPORT),
-    Field("name", Kind.TEXT, lambda role: role.name, listing_name="name", column=Column.IMPORT_EXPORT),
+    Field("code", Kind.TEXT, lambda role: role.role_id, listing_name="role_id", sheet=SheetUse.IMPORT_EXPORT),
+    Field("name", Kind.TEXT, lambda role: role.name, listing_name="name", sheet=SheetUse.IMPORT_EXPORT),
     Field(
         "permissions",
         Kind.CODES,
         permissions_in,
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
         note_values={"choices": ", ".join(Permission)},
     ),
     Field(
@@ -35,20 +36,20 @@ _FIELDS: Final[tuple[Field[Role], ...]] = (
         Kind.BOOLEAN,
         lambda role: role.built_in,
         listing_name="built_in",
-        column=Column.EXPORT_ONLY,
+        sheet=SheetUse.EXPORT_ONLY,
     ),
 )
 
 
-async def _registered(context: RequestContext, fields: Fields) -> RoleRegistered:
+async def _make_registration(context: RequestContext, fields: Fields) -> RoleRegistered:
     return RoleRegistered(caller=context.caller, fields=fields)
 
 
-async def _imported(context: ImportContext, fields: Fields, replace: bool) -> RoleImported:
+async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> RoleImported:
     return RoleImported(caller=context.caller, fields=fields, replace=replace)
 
 
-def _known(reply: Reply) -> Role | None:
+def _role_in_reply(reply: Reply) -> Role | None:
     return reply.role if isinstance(reply, RoleKnown) else None
 
 
@@ -60,25 +61,25 @@ RESOURCE: Final = Resource(
         update=Permission.ROLE_UPDATE,
         delete=Permission.ROLE_DELETE,
     ),
-    list_view=ListView(name="roles", source=ROLES, fields=_FIELDS, shown=as_they_are),
+    list_view=ListView(name="roles", source=ROLES, fields=_FIELDS, add_details=add_no_details),
     label=lambda role: role.name,
     identify=lambda role: role.role_id,
     show=lambda who, role_id: RoleRequested(caller=who, role_id=role_id),
-    register=_registered,
+    register=_make_registration,
     change=lambda context, role_id, fields, shown: RoleChanged(
         caller=context.caller, role_id=role_id, fields=fields, shown=shown
     ),
     delete=lambda who, role_id: RoleDeleted(caller=who, role_id=role_id),
-    import_row=_imported,
-    known=_known,
+    import_row=_make_import,
+    item_in_reply=_role_in_reply,
     revision=lambda role: role.revision,
 )
 
-roles = blueprint_of(RESOURCE)
+roles = make_routes(RESOURCE)
 
 
 class DescribedPermission(AnswerData):
-    """What a role can allow."""
+    """A permission, with what it allows."""
 
     code: Annotated[str, one_of(Permission)]
     description: Annotated[
@@ -89,13 +90,13 @@ class DescribedPermission(AnswerData):
 
 @roles.get("/api/iam/permissions", gate=require_permission(Permission.ROLE_LIST))
 async def list_permissions(context: RequestContext) -> Response:
-    """What a role can allow, each described in every language."""
+    """List all permissions, each described in every language."""
     return context.success(
         [
             DescribedPermission(
                 code=permission.value,
                 description={
-                    language.tag: permission_text(permission, language) for language in context.languages
+                    language.tag: describe_permission(permission, language) for language in context.languages
                 },
             )
             for permission in Permission
@@ -103,6 +104,6 @@ async def list_permissions(context: RequestContext) -> Response:
     )
 
 
-def permission_text(permission: Permission, language: Language) -> str:
-    """What a permission allows."""
+def describe_permission(permission: Permission, language: Language) -> str:
+    """Return what a permission allows."""
     return language.text(f"permission.{permission}")

@@ -1,4 +1,4 @@
-"""The routes of the generic list and record convention, from a declaration.
+"""Add the routes of the generic list and record convention for a declared resource.
 
 GET    /x                  a page of the list          list
 GET    /x/options          what to choose from         list
@@ -26,13 +26,13 @@ from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.resources.exports import answer_export, answer_template
-from ostiary_web.api.resources.imports import answer_import, import_sheet, read_run, take_sheet
+from ostiary_web.api.resources.imports import answer_import, import_sheet, read_run, read_upload
 from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_filters
 from ostiary_web.api.resources.records import (
     answer_change,
     answer_record,
-    batch_refusal,
+    combine_refusals,
     create_record,
     read_boolean,
     read_ids,
@@ -46,7 +46,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 MOST_OPTIONS: Final = LARGEST_PAGE_SIZE
-"""How many options are offered at a time; `q` and the filters find the others."""
+"""Most options offered at a time; `q` and the filters find the others."""
 
 
 class Option(AnswerData):
@@ -57,21 +57,21 @@ class Option(AnswerData):
 
 
 class Deleted(AnswerData):
-    """How many records are gone."""
+    """The number of records deleted."""
 
     deleted: Annotated[int, Meta(ge=1)]
 
 
 class RecordId(BaseConverter):
-    """A part of a path that names a record: none of the words that are addresses of their own, so that what
-    those cannot do is 405 there, and not an action on a record of that name."""
+    """A path segment that names a record."""
 
+    # Not our own words: `PUT /x/export` is a 405, and no change of a record called "export".
     regex = f"(?!(?:{'|'.join(sorted(RESERVED))})\\Z)[^/]+"
     part_isolating = True
 
 
-def blueprint_of(resource: Resource[T, V]) -> GatedRoutes:
-    """All routes of a resource; its own actions may be added to them."""
+def make_routes(resource: Resource[T, V]) -> GatedRoutes:
+    """Return the routes of a resource, to which it may add its own actions."""
     routes = GatedRoutes(resource.name, __name__)
     _add_reading(routes, resource)
     _add_sheets(routes, resource)
@@ -116,10 +116,10 @@ def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
 
     @routes.post(f"{resource.path}/import", gate=require_permission(may.create))
     async def take_import(context: RequestContext) -> Response:
-        made = await import_sheet(context, resource, await take_sheet(context, resource))
+        made = await import_sheet(context, resource, await read_upload(context, resource))
         return answer_import(context, resource, made)
 
-    if resource.takes_hash is None:
+    if resource.has_password is None:
         return
 
     @routes.get(f"{resource.path}/import/<run_id>", gate=require_permission(may.create))
@@ -157,7 +157,7 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         events = tuple(resource.delete(context.caller, record_id) for record_id in ids)
         reply = await context.decide(BatchRequested(events=events))
         if isinstance(reply, BatchRefused):
-            raise batch_refusal(reply, [f"ids.{place}" for place in range(len(ids))])
+            raise combine_refusals(reply, [f"ids.{place}" for place in range(len(ids))])
         return context.success(Deleted(deleted=len(ids)))
 
     @routes.put(f"{resource.path}/<record:record_id>", gate=require_permission(may.update))

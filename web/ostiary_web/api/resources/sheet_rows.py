@@ -1,4 +1,4 @@
-"""What the cells of a file say, as the JSON objects that say the same; or what is wrong with them.
+"""Turn the cells of a sheet into the JSON objects that say the same, or name their faults.
 
 Rules, all in this file ("Generic list/record convention"):
 
@@ -19,55 +19,57 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.texts import Language, Languages
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
-from ostiary_web.api.resources.resource import Fields
+from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse
 from ostiary_web.sheets.cells import BadCell, Cell, Number, Row, Sheet, is_empty, is_error
 
 T = TypeVar("T")
 V = TypeVar("V")
 
-_BOOLEANS: Final = {**dict.fromkeys(("true", "y", "1"), True), **dict.fromkeys(("false", "n", "0"), False)}
-"""What programs and hasty people write; besides these, yes and no in each language."""
+_BOOLEANS_OF_PROGRAMS: Final = {
+    **dict.fromkeys(("true", "y", "1"), True),
+    **dict.fromkeys(("false", "n", "0"), False),
+}
+"""Booleans of programs and hasty people, besides yes and no in each language."""
 _BETWEEN_CODES: Final = re.compile(r"[\s,;，；、]+")
 _DIGITS_KEPT: Final = 15
-"""Of a number, by spreadsheet programs."""
+"""Digits of a number that spreadsheet programs keep."""
 _MOST_FAULTS: Final = 1_000
-"""That are told of one file."""
+"""Most faults reported of one file."""
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
-"""The zone in the heading of a time."""
+"""Pattern of the zone in the heading of a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetRows:
-    """What the rows of a file say, or what is wrong with them."""
+    """The rows of a file, or its faults."""
 
     by_number: Mapping[int, Fields]
-    """The rows below the headings as JSON objects that say the same, by the numbers that a person sees."""
+    """Rows as JSON objects, by the row numbers that a spreadsheet shows."""
     faults: tuple[FieldFault, ...]
-    """With any of them nothing of the file is imported."""
+    """Faults; with any of them nothing is imported."""
     headings: Mapping[str, str]
-    """What the file calls the fields."""
+    """Headings of the file, by field."""
 
 
 def read_rows(list_view: ListView[T, V], sheet: Sheet, languages: Languages) -> SheetRows:
-    """The rows of a sheet, and every fault that is seen before the rules look at them."""
+    """Return the rows of a sheet, and every fault that shows before the rules judge them."""
     if isinstance(sheet, FieldRule):
-        return _unfit(FieldFault("file", sheet))
-    columns, unknown = _columns(_known_headings(list_view, languages), sheet[0])
+        return _refuse_sheet(FieldFault("file", sheet))
+    columns, unknown = _match_columns(_map_headings(list_view, languages), sheet[0])
     if unknown:
-        return _unfit(*unknown)
+        return _refuse_sheet(*unknown)
     if len(sheet) == 1:
-        return _unfit(FieldFault("file", FieldRule.SHEET_EMPTY))
-    booleans = _booleans(languages)
+        return _refuse_sheet(FieldFault("file", FieldRule.SHEET_EMPTY))
+    booleans = _map_booleans(languages)
     return SheetRows(
-        by_number={row.number: _fields(columns, row, booleans) for row in sheet[1:]},
+        by_number={row.number: _decode_row(columns, row, booleans) for row in sheet[1:]},
         faults=tuple(
-            islice((fault for row in sheet[1:] for fault in _bad_cells(columns, row)), _MOST_FAULTS)
+            islice((fault for row in sheet[1:] for fault in _find_bad_cells(columns, row)), _MOST_FAULTS)
         ),
         headings={
-            known.name: _text(cell).strip()
+            known.name: _read_text(cell).strip()
             for known, cell in zip(columns, sheet[0].cells, strict=False)
             if known is not None
         },
@@ -75,7 +77,7 @@ def read_rows(list_view: ListView[T, V], sheet: Sheet, languages: Languages) -> 
 
 
 def read_objects(objects: Mapping[int, Fields]) -> SheetRows:
-    """Rows that came as JSON objects: of a sheet that somebody turned into them, they may have errors too."""
+    """Return rows that came as JSON objects; a converted sheet may have left errors in them too."""
     faults = (
         FieldFault(f"rows.{number}.{name}", FieldRule.CELL_ERROR, (text.strip(),))
         for number, fields in objects.items()
@@ -86,10 +88,10 @@ def read_objects(objects: Mapping[int, Fields]) -> SheetRows:
     return SheetRows(by_number=objects, faults=tuple(islice(faults, _MOST_FAULTS)), headings={})
 
 
-def place_in_sheet(
+def describe_place(
     path: str, headings: Mapping[str, str], list_view: ListView[Any, Any], language: Language
 ) -> str:
-    """Where in the file a fault is, in the words of whoever made it."""
+    """Return where in the file a fault is, in the file's own headings."""
     match path.split("."):
         case ["rows", number]:
             return language.text("sheet.place.row", row=number)
@@ -105,70 +107,72 @@ def place_in_sheet(
             return path
 
 
-def _unfit(*faults: FieldFault) -> SheetRows:
+def _refuse_sheet(*faults: FieldFault) -> SheetRows:
     return SheetRows(by_number={}, faults=faults, headings={})
 
 
-def _columns(known: Mapping[str, Field[V]], headings: Row) -> tuple[list[Field[V] | None], list[FieldFault]]:
-    """Which field each column of the sheet is; every heading that is none, or is there twice."""
+def _match_columns(
+    known: Mapping[str, Field[V]], headings: Row
+) -> tuple[list[Field[V] | None], list[FieldFault]]:
+    """Return the field of each column; a fault for each heading that is unknown or repeated."""
     found: list[Field[V] | None] = []
     faults = []
     for place, heading in enumerate(headings.cells):
-        text = _heading(heading)
-        field = known.get(text) or known.get(_heading(_IN_BRACKETS.sub("", text)))
+        text = _normalize_heading(heading)
+        field = known.get(text) or known.get(_normalize_heading(_IN_BRACKETS.sub("", text)))
         if text and (field is None or field in found):
-            faults.append(FieldFault(f"columns.{_letters(place)}", FieldRule.COLUMN))
+            faults.append(FieldFault(f"columns.{_column_letters(place)}", FieldRule.COLUMN))
         found.append(field)
     return found, faults
 
 
-def _known_headings(list_view: ListView[Any, V], languages: Languages) -> Mapping[str, Field[V]]:
+def _map_headings(list_view: ListView[Any, V], languages: Languages) -> Mapping[str, Field[V]]:
     return {
-        _heading(name): field
+        _normalize_heading(name): field
         for field in list_view.fields
-        if field.column is not Column.NONE
+        if field.sheet is not SheetUse.NONE
         for name in (field.name, *(list_view.heading(field, language) for language in languages))
     }
 
 
-def _booleans(languages: Languages) -> Mapping[str, bool]:
+def _map_booleans(languages: Languages) -> Mapping[str, bool]:
     said = {
         language.text(key).casefold(): value
         for language in languages
         for key, value in (("page.yes", True), ("page.no", False))
     }
-    return {**said, **_BOOLEANS}
+    return {**said, **_BOOLEANS_OF_PROGRAMS}
 
 
-def _heading(cell: Cell) -> str:
-    return " ".join(_text(cell).casefold().split())
+def _normalize_heading(cell: Cell) -> str:
+    return " ".join(_read_text(cell).casefold().split())
 
 
-def _letters(place: int) -> str:
-    """What a sheet calls its columns.
+def _column_letters(place: int) -> str:
+    """Return a spreadsheet's name of a column.
 
-    >>> _letters(0), _letters(25), _letters(26)
+    >>> _column_letters(0), _column_letters(25), _column_letters(26)
     ('A', 'Z', 'AA')
     """
     first, second = divmod(place, 26)
     return (chr(64 + first) if first else "") + chr(65 + second)
 
 
-def _bad_cells(columns: Sequence[Field[Any] | None], row: Row) -> Iterator[FieldFault]:
-    """The cells of a row that hold nothing that could be meant."""
+def _find_bad_cells(columns: Sequence[Field[Any] | None], row: Row) -> Iterator[FieldFault]:
+    """Yield a fault for each cell of a row that no rule could accept."""
     for place, cell in enumerate(row.cells):
         field = columns[place] if place < len(columns) else None
-        rule = _cell_rule(field, cell)
+        rule = _judge_cell(field, cell)
         if rule is None:
             continue
         holds = (cell.holds if isinstance(cell, BadCell) else str(cell).strip(),)
-        named = _letters(place) if field is None else field.name
+        named = _column_letters(place) if field is None else field.name
         choices = holds if rule is FieldRule.CELL_ERROR else ()
         yield FieldFault(f"rows.{row.number}.{named}", rule, choices)
 
 
-def _cell_rule(field: Field[Any] | None, cell: Cell) -> FieldRule | None:
-    """What is wrong with a cell, whatever the rules for its field. Beside the table anybody may note
+def _judge_cell(field: Field[Any] | None, cell: Cell) -> FieldRule | None:
+    """Return what is wrong with a cell whatever its field's rules; cells beside the table may hold
     anything."""
     match cell:
         case BadCell(rule=FieldRule.CELL_WITHOUT_HEADING as rule):
@@ -179,7 +183,7 @@ def _cell_rule(field: Field[Any] | None, cell: Cell) -> FieldRule | None:
             return rule
         case str() if is_error(cell):
             return FieldRule.CELL_ERROR
-        case _ if field.column is Column.EXPORT_ONLY:
+        case _ if field.sheet is SheetUse.EXPORT_ONLY:
             return None
         case BadCell(rule=rule):
             return rule
@@ -191,34 +195,34 @@ def _cell_rule(field: Field[Any] | None, cell: Cell) -> FieldRule | None:
             return None
 
 
-def _fields(
+def _decode_row(
     columns: Sequence[Field[Any] | None], row: Row, booleans: Mapping[str, bool]
 ) -> dict[str, object]:
-    """A row as the JSON object that says the same."""
+    """Return a row as the JSON object that says the same."""
     fields: dict[str, object] = {}
     for field, cell in zip(columns, row.cells, strict=False):
-        if field is None or field.column is Column.EXPORT_ONLY:
+        if field is None or field.sheet is SheetUse.EXPORT_ONLY:
             continue
         match field.kind:
             case Kind.BOOLEAN | Kind.INTEGER if is_empty(cell):
                 pass
             case Kind.BOOLEAN:
-                fields[field.name] = _boolean(cell, booleans)
+                fields[field.name] = _read_boolean(cell, booleans)
             case Kind.INTEGER:
-                fields[field.name] = _whole_number(cell)
+                fields[field.name] = _read_integer(cell)
             case Kind.TEXTS:
-                fields[field.name] = _text(cell).split()
+                fields[field.name] = _read_text(cell).split()
             case Kind.CODES:
-                fields[field.name] = [code for code in _BETWEEN_CODES.split(_text(cell)) if code]
-            case _ if field.column is Column.IMPORT_ONLY and is_empty(cell):
+                fields[field.name] = [code for code in _BETWEEN_CODES.split(_read_text(cell)) if code]
+            case _ if field.sheet is SheetUse.IMPORT_ONLY and is_empty(cell):
                 pass
             case _:
-                fields[field.name] = None if is_empty(cell) else _text(cell)
+                fields[field.name] = None if is_empty(cell) else _read_text(cell)
     return fields
 
 
-def _text(cell: Cell) -> str:
-    """What a person sees in a cell: programs make numbers of what looks like one."""
+def _read_text(cell: Cell) -> str:
+    """Return what a person sees in a cell: programs make numbers of texts that look like one."""
     match cell:
         case str():
             return cell
@@ -230,13 +234,13 @@ def _text(cell: Cell) -> str:
             return holds
 
 
-def _boolean(cell: Cell, booleans: Mapping[str, bool]) -> object:
-    """True or false; anything else as it is, for the rules to refuse."""
-    text = cell.value if isinstance(cell, Number) else _text(cell)
+def _read_boolean(cell: Cell, booleans: Mapping[str, bool]) -> object:
+    """Return true or false; anything else unchanged, for the rules to refuse."""
+    text = cell.value if isinstance(cell, Number) else _read_text(cell)
     return booleans.get(text.strip().casefold(), text)
 
 
-def _whole_number(cell: Cell) -> object:
-    """A whole number; anything else as it is, for the rules to refuse."""
-    text = cell.value if isinstance(cell, Number) else _text(cell).strip()
+def _read_integer(cell: Cell) -> object:
+    """Return an integer; anything else unchanged, for the rules to refuse."""
+    text = cell.value if isinstance(cell, Number) else _read_text(cell).strip()
     return int(text) if re.fullmatch("[0-9]{1,18}", text, re.ASCII) else text

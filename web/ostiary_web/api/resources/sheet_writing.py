@@ -1,4 +1,4 @@
-"""Sheets as they are written: an export of any length in constant memory, and the template of an import.
+"""Write sheets: an export of any length in constant memory, and the template of an import.
 
 Rules, all in this file:
 
@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.texts import Language, Languages
-from ostiary_web.api.resources.changes import change_lines
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
+from ostiary_web.api.resources.changes import format_changes
+from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse
 from ostiary_web.sheets.book import Book, SheetColumn, Style, boolean_cell, number_cell, text_cell
 
 V = TypeVar("V")
@@ -25,16 +25,16 @@ V = TypeVar("V")
 SHEET_MEDIA_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 TOO_LONG: Final = "#too long for a cell"
-"""In place of a value that no cell can hold. No field of a record can be this text."""
+"""Replacement for a value that no cell can hold; no field of a record can be this text."""
 
 _LONGEST_CELL: Final = 32_767
 _ROWS_A_SHEET: Final = 1_048_576
 _FORMULA_BEGINS: Final = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY: Final = datetime(1899, 12, 30, tzinfo=UTC)
-"""Spreadsheets count the days from here."""
+"""Day zero of spreadsheets' dates."""
 _NOTES_COLUMNS: Final = (("sheet.column", 28), ("sheet.name", 28), ("sheet.note", 90))
-"""The headings of the notes in a template, and how wide their columns are."""
+"""Headings of a template's notes, and the widths of their columns."""
 _WIDTHS: Final = {
     Kind.TEXT: 24,
     Kind.TEXTS: 44,
@@ -47,7 +47,7 @@ _WIDTHS: Final = {
 
 
 class SheetWriter(Generic[V]):
-    """Writes items row by row; `take` gives what is ready to be sent, and `close` completes the file."""
+    """Writes items row by row; `take_bytes` returns what is ready to send, `close` completes the file."""
 
     def __init__(
         self,
@@ -60,19 +60,21 @@ class SheetWriter(Generic[V]):
     ) -> None:
         self._list_view = list_view
         self._fields = [
-            field for field in list_view.fields if field.column in (Column.EXPORT_ONLY, Column.IMPORT_EXPORT)
+            field
+            for field in list_view.fields
+            if field.sheet in (SheetUse.EXPORT_ONLY, SheetUse.IMPORT_EXPORT)
         ]
         self._title = list_view.title(language)
         self._language = language
         self._zone = zone
         self._rows_a_sheet = rows_a_sheet
         self._book = _new_book(now)
-        self.take, self.close = self._book.take, self._book.close
+        self.take_bytes, self.close = self._book.take_bytes, self._book.close
         self._sheets = 0
         self._begin_sheet()
 
     def write(self, items: Iterable[V]) -> None:
-        """Write the next rows; on a further sheet where one is full."""
+        """Write the next rows, on a further sheet once one is full."""
         for item in items:
             if self._book.row == self._rows_a_sheet or self._book.is_sheet_full:
                 self._begin_sheet()
@@ -81,7 +83,7 @@ class SheetWriter(Generic[V]):
     def _begin_sheet(self) -> None:
         self._sheets += 1
         title = self._title if self._sheets == 1 else f"{self._title} {self._sheets}"
-        self._book.begin_sheet(title, _columns(self._fields), is_frozen=True)
+        self._book.begin_sheet(title, _size_columns(self._fields), is_frozen=True)
         headings = []
         for field in self._fields:
             heading = self._list_view.heading(field, self._language)
@@ -103,7 +105,7 @@ class SheetWriter(Generic[V]):
             case ((Kind.TEXTS | Kind.CODES), tuple(texts)):
                 return _make_text("\n".join(texts), Style.LINES)
             case Kind.CHANGES, (FactKind() as done, tuple(changes)):
-                return _make_text("\n".join(change_lines(done, changes, self._language)), Style.LINES)
+                return _make_text("\n".join(format_changes(done, changes, self._language)), Style.LINES)
             case _:
                 return _make_text(str(value), Style.TEXT)
 
@@ -118,12 +120,12 @@ def _make_text(text: str, plain: Style) -> str | None:
 def write_template(
     list_view: ListView[Any, V], language: Language, languages: Languages, now: Instant
 ) -> bytes:
-    """Write an empty sheet with the headings that an import takes, and a second one that explains them."""
+    """Return an empty sheet with the headings an import takes, and a second one that explains them."""
     taken = [
-        field for field in list_view.fields if field.column in (Column.IMPORT_EXPORT, Column.IMPORT_ONLY)
+        field for field in list_view.fields if field.sheet in (SheetUse.IMPORT_EXPORT, SheetUse.IMPORT_ONLY)
     ]
     book = _new_book(now)
-    book.begin_sheet(list_view.title(language), _columns(taken), is_frozen=True)
+    book.begin_sheet(list_view.title(language), _size_columns(taken), is_frozen=True)
     book.write_row([text_cell(list_view.heading(field, language), Style.HEADING) for field in taken])
     widths = [SheetColumn(width) for _, width in _NOTES_COLUMNS]
     book.begin_sheet(language.text("sheet.notes"), widths)
@@ -132,15 +134,15 @@ def write_template(
         texts = (list_view.heading(field, language), field.name, list_view.note(field, language, languages))
         book.write_row([text_cell(text, Style.WRAPPED) for text in texts])
     book.close()
-    return book.take()
+    return book.take_bytes()
 
 
 def _new_book(now: Instant) -> Book:
     return Book(_EPOCH + timedelta(milliseconds=now))
 
 
-def _columns(fields: Sequence[Field[Any]]) -> list[SheetColumn]:
-    """Make columns wide enough; what somebody types into one of texts is text, also where nothing stood."""
+def _size_columns(fields: Sequence[Field[Any]]) -> list[SheetColumn]:
+    """Return columns wide enough; those of texts keep as text what somebody types into them."""
     texts = (Kind.TEXT, Kind.TEXTS, Kind.CODES)
     return [
         SheetColumn(_WIDTHS[field.kind], Style.TEXT if field.kind in texts else Style.GENERAL)

@@ -1,7 +1,7 @@
-"""`/api/iam/users`: the accounts, as an administrator handles them.
+"""Serve `/api/iam/users`: accounts, as an administrator handles them.
 
-Passwords go no further than this module: they are checked, hashed off the event loop, and the hash alone is
-in the event.
+Passwords go no further than this module: they are checked and hashed off the event loop, and events carry
+only the hash.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ from ostiary_core.events import (
     UserRegistered,
     UserRequested,
 )
-from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import Reply, UserKnown
@@ -29,10 +29,10 @@ from ostiary_core.storage.listing import USERS
 from ostiary_core.users.user_fields import new_password_faults
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.api.grants import grants_of
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, as_they_are
+from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
 from ostiary_web.api.resources.records import refuse_body
-from ostiary_web.api.resources.resource import Fields, ImportContext, Permissions, Resource, Switch
-from ostiary_web.api.resources.routes import blueprint_of
+from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource, Switch
+from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.http.zones import is_zone
@@ -42,48 +42,48 @@ _PASSWORD: Final = "password"
 _PASSWORD_HASH: Final = "passwordHash"
 
 _FIELDS: Final[tuple[Field[User], ...]] = (
-    Field("id", Kind.TEXT, lambda user: user.user_id, listing_name="user_id", column=Column.EXPORT_ONLY),
+    Field("id", Kind.TEXT, lambda user: user.user_id, listing_name="user_id", sheet=SheetUse.EXPORT_ONLY),
     Field(
         "username",
         Kind.TEXT,
         lambda user: user.username,
         listing_name="username",
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
     ),
-    Field("name", Kind.TEXT, lambda user: user.name, listing_name="name", column=Column.IMPORT_EXPORT),
-    Field("phone", Kind.TEXT, lambda user: user.phone, listing_name="phone", column=Column.IMPORT_EXPORT),
-    Field(_PASSWORD, Kind.TEXT, lambda user: None, column=Column.IMPORT_ONLY),
-    Field(_PASSWORD_HASH, Kind.TEXT, lambda user: None, column=Column.IMPORT_ONLY),
+    Field("name", Kind.TEXT, lambda user: user.name, listing_name="name", sheet=SheetUse.IMPORT_EXPORT),
+    Field("phone", Kind.TEXT, lambda user: user.phone, listing_name="phone", sheet=SheetUse.IMPORT_EXPORT),
+    Field(_PASSWORD, Kind.TEXT, lambda user: None, sheet=SheetUse.IMPORT_ONLY),
+    Field(_PASSWORD_HASH, Kind.TEXT, lambda user: None, sheet=SheetUse.IMPORT_ONLY),
     Field(
         "enabled",
         Kind.BOOLEAN,
         lambda user: user.enabled,
         listing_name="enabled",
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
     ),
     Field(
         "mustChangePassword",
         Kind.BOOLEAN,
         lambda user: user.must_change_password,
-        column=Column.IMPORT_EXPORT,
+        sheet=SheetUse.IMPORT_EXPORT,
     ),
-    Field("roleIds", Kind.CODES, lambda user: user.role_ids, column=Column.IMPORT_EXPORT),
-    Field("locale", Kind.TEXT, lambda user: user.locale, column=Column.IMPORT_EXPORT),
-    Field("timezone", Kind.TEXT, lambda user: user.timezone, column=Column.IMPORT_EXPORT),
-    Field("avatarUrl", Kind.TEXT, lambda user: user.avatar_url, column=Column.EXPORT_ONLY),
+    Field("roleIds", Kind.CODES, lambda user: user.role_ids, sheet=SheetUse.IMPORT_EXPORT),
+    Field("locale", Kind.TEXT, lambda user: user.locale, sheet=SheetUse.IMPORT_EXPORT),
+    Field("timezone", Kind.TEXT, lambda user: user.timezone, sheet=SheetUse.IMPORT_EXPORT),
+    Field("avatarUrl", Kind.TEXT, lambda user: user.avatar_url, sheet=SheetUse.EXPORT_ONLY),
     Field(
         "createdAt",
         Kind.TIME,
         lambda user: user.created_at,
         listing_name="created_at",
-        column=Column.EXPORT_ONLY,
+        sheet=SheetUse.EXPORT_ONLY,
     ),
     Field(
         "updatedAt",
         Kind.TIME,
         lambda user: user.updated_at,
         listing_name="updated_at",
-        column=Column.EXPORT_ONLY,
+        sheet=SheetUse.EXPORT_ONLY,
     ),
 )
 
@@ -91,54 +91,54 @@ _FIELDS: Final[tuple[Field[User], ...]] = (
 # --- events
 
 
-async def _registered(context: RequestContext, fields: Fields) -> UserRegistered:
-    password_hash, faults = await _hashed(context, fields)
-    fields = with_phone_number(context, fields)
+async def _make_registration(context: RequestContext, fields: Fields) -> UserRegistered:
+    password_hash, faults = await _hash_password(context, fields)
+    fields = normalize_phone_number(context, fields)
     return UserRegistered(
         caller=context.caller,
         fields={name: value for name, value in fields.items() if name != _PASSWORD},
         password_hash=password_hash,
-        faults=(*_unless_given(password_hash, faults), *_zone_faults(fields)),
+        faults=(*_require_password(password_hash, faults), *_check_zone(fields)),
         entropy=context.entropy(),
     )
 
 
-def _changed(context: RequestContext, user_id: str, fields: Fields, shown: Fields | None) -> UserChanged:
+def _make_change(context: RequestContext, user_id: str, fields: Fields, shown: Fields | None) -> UserChanged:
     return UserChanged(
         caller=context.caller,
         user_id=user_id,
-        fields=with_phone_number(context, fields),
-        faults=_zone_faults(fields),
+        fields=normalize_phone_number(context, fields),
+        faults=_check_zone(fields),
         shown=shown,
     )
 
 
-async def _imported(context: ImportContext, fields: Fields, replace: bool) -> UserImported:
-    foreign_hash, hash_faults = _foreign_hash(fields)
-    password_hash, faults = (None, ()) if hash_faults else await _hashed(context, fields)
+async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> UserImported:
+    foreign_hash, hash_faults = _read_foreign_hash(fields)
+    password_hash, faults = (None, ()) if hash_faults else await _hash_password(context, fields)
     return UserImported(
         caller=context.caller,
-        fields=with_phone_number(context, _without_passwords(fields)),
+        fields=normalize_phone_number(context, _drop_passwords(fields)),
         replace=replace,
         password_hash=password_hash,
         foreign_hash=foreign_hash,
-        faults=(*faults, *hash_faults, *_zone_faults(fields)),
+        faults=(*faults, *hash_faults, *_check_zone(fields)),
         entropy=context.entropy(),
     )
 
 
-def with_phone_number(context: ImportContext, fields: Fields) -> Fields:
-    """The fields of an account with its telephone number in its one form."""
+def normalize_phone_number(context: ImportContext, fields: Fields) -> Fields:
+    """Return the fields of an account with its telephone number in canonical form."""
     phone = fields.get("phone")
     return {**fields, "phone": context.phone_number(phone)} if isinstance(phone, str) else fields
 
 
-def _without_passwords(fields: Fields) -> Fields:
+def _drop_passwords(fields: Fields) -> Fields:
     return {name: value for name, value in fields.items() if name not in (_PASSWORD, _PASSWORD_HASH)}
 
 
-def _foreign_hash(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
-    """What is kept of another system's hash among the fields, where there is one; what is wrong with it."""
+def _read_foreign_hash(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
+    """Return the storable form of another system's hash among the fields, or its fault."""
     text = fields.get(_PASSWORD_HASH)
     if text is None or text == "":
         return None, ()
@@ -150,8 +150,8 @@ def _foreign_hash(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
     return (None, (FieldFault(_PASSWORD_HASH, kept),)) if isinstance(kept, FieldRule) else (kept, ())
 
 
-async def _hashed(context: ImportContext, fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
-    """The hash of the password among the fields, where there is one; what is wrong with it."""
+async def _hash_password(context: ImportContext, fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
+    """Return the hash of the password among the fields, or its faults; nothing if there is none."""
     password = fields.get(_PASSWORD)
     if password is None or password == "":
         return None, ()
@@ -163,22 +163,23 @@ async def _hashed(context: ImportContext, fields: Fields) -> tuple[str | None, t
     return await context.passwords.hash(password), ()
 
 
-def _unless_given(password_hash: str | None, faults: tuple[FieldFault, ...]) -> tuple[FieldFault, ...]:
-    """What is wrong with a password that there must be."""
+def _require_password(password_hash: str | None, faults: tuple[FieldFault, ...]) -> tuple[FieldFault, ...]:
+    """Return the faults of a password that must be there."""
     if password_hash is None and not faults:
         return (FieldFault(_PASSWORD, FieldRule.REQUIRED),)
     return faults
 
 
-def _zone_faults(fields: Fields) -> tuple[FieldFault, ...]:
-    """Which zones there are the rules do not know; what is no text at all, they see themselves."""
+def _check_zone(fields: Fields) -> tuple[FieldFault, ...]:
+    """Return the fault of an unknown time zone."""
+    # The core has no list of zones; it refuses what is no text itself.
     zone = fields.get("timezone")
     if isinstance(zone, str) and zone and not is_zone(zone):
         return (FieldFault("timezone", FieldRule.TIMEZONE),)
     return ()
 
 
-def _known(reply: Reply) -> User | None:
+def _user_in_reply(reply: Reply) -> User | None:
     return reply.user if isinstance(reply, UserKnown) else None
 
 
@@ -190,24 +191,24 @@ RESOURCE: Final = Resource(
         update=Permission.USER_UPDATE,
         delete=Permission.USER_DELETE,
     ),
-    list_view=ListView(name="users", source=USERS, fields=_FIELDS, shown=as_they_are),
+    list_view=ListView(name="users", source=USERS, fields=_FIELDS, add_details=add_no_details),
     label=lambda user: user.name,
     identify=lambda user: user.user_id,
     show=lambda who, user_id: UserRequested(caller=who, user_id=user_id),
-    register=_registered,
-    change=_changed,
+    register=_make_registration,
+    change=_make_change,
     delete=lambda who, user_id: UserDeleted(caller=who, user_id=user_id),
     switch=Switch(
         enable=lambda who, user_id: UserEnabled(caller=who, user_id=user_id),
         disable=lambda who, user_id: UserDisabled(caller=who, user_id=user_id),
     ),
-    import_row=_imported,
-    takes_hash=lambda fields: bool(fields.get(_PASSWORD)),
-    known=_known,
+    import_row=_make_import,
+    has_password=lambda fields: bool(fields.get(_PASSWORD)),
+    item_in_reply=_user_in_reply,
     revision=lambda user: user.revision,
 )
 
-users = blueprint_of(RESOURCE)
+users = make_routes(RESOURCE)
 
 
 # --- actions
@@ -215,20 +216,20 @@ users = blueprint_of(RESOURCE)
 
 @users.put(f"{_PATH}/<user_id>/password", gate=require_permission(Permission.USER_UPDATE))
 async def reset_password(context: RequestContext, user_id: str) -> Response:
-    """`{password}`, which the user must change; ends all that the user has open."""
+    """Set `{password}`, which the user must change; end everything of the user."""
     content = await context.json_object()
-    await context.decide(await password_reset(context, user_id, content))
+    await context.decide(await make_password_reset(context, user_id, content))
     return context.success(None)
 
 
-async def password_reset(
+async def make_password_reset(
     context: RequestContext, user_id: str, fields: Fields
 ) -> PasswordResetByAdministrator:
-    """The event that `{password}` stands for; raises `RequestRefused` with what is wrong with it."""
-    password_hash, faults = await _hashed(context, fields)
+    """Return the event for `{password}`; raise `RequestRefused` with its faults."""
+    password_hash, faults = await _hash_password(context, fields)
     unknown = tuple(FieldFault(name, FieldRule.UNKNOWN) for name in fields if name != _PASSWORD)
     if password_hash is None or unknown:
-        context.refuse(Why.FIELDS_INVALID, (*_unless_given(password_hash, faults), *unknown))
+        context.refuse(Why.FIELDS_INVALID, (*_require_password(password_hash, faults), *unknown))
     return PasswordResetByAdministrator(
         caller=context.caller, user_id=user_id, new_password_hash=password_hash
     )
@@ -236,7 +237,7 @@ async def password_reset(
 
 @users.post(f"{_PATH}/<user_id>/force-logout", gate=require_permission(Permission.USER_UPDATE))
 async def force_out(context: RequestContext, user_id: str) -> Response:
-    """All sessions and unredeemed codes of the user end."""
+    """End all sessions and unredeemed codes of the user."""
     refuse_body(context)
     await context.decide(UserForcedOut(caller=context.caller, user_id=user_id))
     return context.success(None)
@@ -244,14 +245,14 @@ async def force_out(context: RequestContext, user_id: str) -> Response:
 
 @users.get(f"{_PATH}/<user_id>/grants", gate=require_permission(Permission.USER_LIST))
 async def list_grants(context: RequestContext, user_id: str) -> Response:
-    """The systems that the user lets act for them, each with its running sessions."""
+    """List the clients that the user has approved, each with its active sessions."""
     await context.decide(UserRequested(caller=context.caller, user_id=user_id))
     return context.success(await grants_of(context, user_id))
 
 
 @users.delete(f"{_PATH}/<user_id>/grants/<client_id>", gate=require_permission(Permission.USER_UPDATE))
 async def withdraw_grant(context: RequestContext, user_id: str, client_id: str) -> Response:
-    """Withdraw on the user's behalf: that system's sessions of the user end, and it asks again."""
+    """Withdraw the user's consent: that client's sessions of the user end, and it must ask again."""
     refuse_body(context)
     await context.decide(
         ConsentWithdrawnByAdministrator(caller=context.caller, user_id=user_id, client_id=client_id)

@@ -20,7 +20,7 @@ from ostiary_core.storage.session_history import SessionHistory
 from ostiary_core.texts import Language
 from ostiary_web.api.history_record import names_of
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
-from ostiary_web.api.resources.changes import change_lines
+from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.list_page import ListPage, export_list, filter_list, show_list
@@ -65,7 +65,7 @@ def _list_page(context: RequestContext) -> ListPage[AuditEntry, AuditEntry]:
         agents={"ip": "userAgent"},
         resolve={"userId": resolve_people},
         user_filter="userId",
-        below=("changes", lambda entry, language: change_lines(entry.kind, entry.changes, language)),
+        below=("changes", lambda entry, language: format_changes(entry.kind, entry.changes, language)),
         filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
         is_exported=True,
         actions=actions,
@@ -130,7 +130,7 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
                 step_text(step, explanation, page.language, names, agent_text=_short_agent_text),
                 _format_time(page, step),
                 [agent for agent in (step.earlier_user_agent, step.user_agent) if _has_name(page, agent)],
-                change_lines(step.fact, step.changes, page.language) if step.fact else [],
+                format_changes(step.fact, step.changes, page.language) if step.fact else [],
             )
             for step in explanation.steps
         ],

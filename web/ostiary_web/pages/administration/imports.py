@@ -15,10 +15,10 @@ from ostiary_web.api.resources.imports import (
     SheetRefused,
     import_sheet,
     read_run,
-    take_sheet,
+    read_upload,
 )
 from ostiary_web.api.resources.resource import Resource
-from ostiary_web.api.resources.sheet_rows import place_in_sheet
+from ostiary_web.api.resources.sheet_rows import describe_place
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.list_return import HOME
@@ -52,7 +52,7 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
         twice = RequestRefused(Refused(Why.SUBMITTED_TWICE)) if is_repeated else None
         return await _form(page, resource, place, refusal=twice, done=made)
 
-    if resource.takes_hash is None:
+    if resource.has_password is None:
         return
 
     @routes.get(f"{place}/import/<run_id>", gate=gate)
@@ -75,7 +75,7 @@ async def _import_once(
 ) -> Submitted[Imported | ImportRun]:
     """Import a form's sheet once, even if it is sent twice in a moment: secrets are shown once, and the
     browser that sent it twice no longer waits for the first answer."""
-    taken = await take_sheet(context, resource)
+    taken = await read_upload(context, resource)
     content = {"mode": taken.mode, "file": taken.digest}
     return await context.backing.submissions.submit(
         context.caller.access_token.digest,
@@ -105,7 +105,7 @@ async def _form(
         faults=[
             page.text(
                 "sheet.fault",
-                place=place_in_sheet(fault.path, headings, resource.list_view, page.language),
+                place=describe_place(fault.path, headings, resource.list_view, page.language),
                 fault=field_text(fault, page.language),
             )
             for fault in faults

@@ -20,7 +20,7 @@ from ostiary_core.texts import Language
 from ostiary_web.api.resources.exports import answer_export
 from ostiary_web.api.resources.fields import Field, Kind, ListView
 from ostiary_web.api.resources.lists import query_arguments
-from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, MOST_VALUES, parameters_of, read_query
+from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, MOST_VALUES, list_parameters, read_query
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.list_return import with_list_query
 from ostiary_web.pages.administration.people_search import FOUND, IDENTIFIER, FoundUsers, replace_phone_number
@@ -182,7 +182,7 @@ async def export_list(page: PageContext, list_page: ListPage[T, V], permission: 
 async def filter_list(page: PageContext, list_page: ListPage[T, V]) -> Response:
     """Redirect to the list with a form's filters, by a URL without a telephone number."""
     assert list_page.user_filter is not None
-    asked = {name: page.form.get(name, "")[:_LONGEST] for name in parameters_of(list_page.list_view)}
+    asked = {name: page.form.get(name, "")[:_LONGEST] for name in list_parameters(list_page.list_view)}
     given = {name: value for name, value in asked.items() if value}
     return page.redirect(
         _address(list_page, await replace_phone_number(page.request, given, list_page.user_filter))
@@ -243,7 +243,7 @@ def _make_read(
 ) -> Callable[[ListingStore, Instant], tuple[Sequence[V], int]]:
     def read(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
         found = store.page(listing, now)
-        return list_page.list_view.shown(store, found.items), found.total
+        return list_page.list_view.add_details(store, found.items), found.total
 
     return read
 

@@ -8,7 +8,7 @@ from ostiary_core.events import SessionForcedOut
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import OnlineSession
-from ostiary_web.api.resources.online import force_out_everybody, running_sessions
+from ostiary_web.api.resources.online import force_out_everybody, select_visible_sessions
 from ostiary_web.http.browser import forget_login
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, require_permission
@@ -40,7 +40,7 @@ def _list_page(page: PageContext) -> ListPage[Any, Any]:
         return found
 
     return ListPage(
-        list_view=running_sessions(page.request),
+        list_view=select_visible_sessions(page.request),
         place=_PLACE,
         heading="page.online",
         columns=("username", "name", "clientId", "kind", "ip", "signedInAt", "lastSeenAt", "expiresAt"),

@@ -191,7 +191,7 @@ async def _require_item(page: PageContext, pages: RecordPages[T, V], item_id: st
 
 async def _find_item(page: PageContext, pages: RecordPages[T, V], item_id: str) -> T | None:
     decision = await page.request.submit(pages.resource.show(page.request.caller, item_id))
-    return pages.resource.known(decision.reply)
+    return pages.resource.item_in_reply(decision.reply)
 
 
 def _read_original(form: Form) -> Values | None:
@@ -227,7 +227,7 @@ async def _render_created(
 ) -> Response:
     """Redirect to the record that was created; show it at once where there is a secret, which is shown once,
     or where it was submitted twice (READINGS 31)."""
-    item = pages.resource.known(reply)
+    item = pages.resource.item_in_reply(reply)
     assert item is not None
     secret = reply.secret.reveal() if isinstance(reply, SecretIssued) else None
     if is_repeated:
@@ -248,7 +248,7 @@ async def _item(
 ) -> Response:
     resource = pages.resource
     item_id = resource.identify(item)
-    [shown] = await page.request.query(lambda store, now: resource.list_view.shown(store, [item]))
+    [shown] = await page.request.query(lambda store, now: resource.list_view.add_details(store, [item]))
     fixed = pages.is_fixed(item)
     return await render(
         page,

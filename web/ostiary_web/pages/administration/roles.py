@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
-from ostiary_web.api.resources.roles import RESOURCE, permission_text
+from ostiary_web.api.resources.roles import RESOURCE, describe_permission
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import deletion_action
 from ostiary_web.pages.administration.list_page import ListPage
@@ -29,7 +29,7 @@ def _values_of(role: Role) -> dict[str, Any]:
 
 
 async def _extra_context(page: PageContext, role: Role | None) -> dict[str, Any]:
-    words = {permission.value: permission_text(permission, page.language) for permission in Permission}
+    words = {permission.value: describe_permission(permission, page.language) for permission in Permission}
     return {"permissions": [(code, f"{text} ({code})") for code, text in words.items()], "words": words}
 
 

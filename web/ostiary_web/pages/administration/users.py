@@ -12,7 +12,7 @@ from ostiary_core.model.records import Role, User
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore
 from ostiary_web.api.grants import grants_of
-from ostiary_web.api.resources.users import RESOURCE, password_reset
+from ostiary_web.api.resources.users import RESOURCE, make_password_reset
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import (
@@ -80,7 +80,7 @@ async def _count_running(context: RequestContext, user_id: str) -> int:
 
 
 async def _reset(page: PageContext, user_id: str) -> Event:
-    return await password_reset(page.request, user_id, {"password": page.form.get("password", "")})
+    return await make_password_reset(page.request, user_id, {"password": page.form.get("password", "")})
 
 
 _LIST: Final = ListPage(
@@ -140,7 +140,7 @@ _WITHDRAWAL: Final = f"{_PLACE}/<item_id>/applications/<client_id>/withdraw"
 async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Response:
     """Ask before a consent is withdrawn."""
     known = await page.request.submit(UserRequested(caller=page.request.caller, user_id=item_id))
-    user = RESOURCE.known(known.reply)
+    user = RESOURCE.item_in_reply(known.reply)
     if user is None:
         page.request.refuse(Why.NOT_FOUND)
     found = await find_grant(page, item_id, client_id)
