@@ -23,9 +23,9 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import SessionState
 from ostiary_core.storage import listing as lists
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
-from ostiary_core.storage.listing import Listing, Range, Resource, Sort
+from ostiary_core.storage.listing import Listable, Listing, Range, Sort
 from ostiary_core.storage.store import MemoryStore
-from ostiary_core.storage.summaries import Counted
+from ostiary_core.storage.summaries import Metric
 from ostiary_core.texts import CHINESE, ENGLISH
 
 T = TypeVar("T")
@@ -37,12 +37,12 @@ _REPLAYS: Final = frozenset(
     {Why.REPLAYED_AFTER_GRACE, Why.REPLAYED_BY_ANOTHER_USER_AGENT, Why.REPLAYED_TWO_GENERATIONS_LATE}
 )
 _COUNTED: Final = {
-    Counted.STARTED: {FactKind.SESSION_STARTED},
-    Counted.SIGN_IN_FAILED: {FactKind.SIGN_IN_FAILED},
-    Counted.REFRESHED: {FactKind.PAIR_ROTATED},
-    Counted.RETRIED: {FactKind.PAIR_REPEATED},
-    Counted.ENDED: {FactKind.SESSION_ENDED},
-    Counted.ENDED_TOGETHER: {
+    Metric.STARTED: {FactKind.SESSION_STARTED},
+    Metric.SIGN_IN_FAILED: {FactKind.SIGN_IN_FAILED},
+    Metric.REFRESHED: {FactKind.PAIR_ROTATED},
+    Metric.RETRIED: {FactKind.PAIR_REPEATED},
+    Metric.ENDED: {FactKind.SESSION_ENDED},
+    Metric.ENDED_TOGETHER: {
         FactKind.USER_SESSIONS_ENDED,
         FactKind.CLIENT_DISABLED,
         FactKind.CLIENT_DELETED,
@@ -132,7 +132,7 @@ def _faults_of_lists(store: MemoryStore, realm: Realm, now: Instant) -> Iterator
 
 
 def _faults_of_list(
-    store: MemoryStore, resource: Resource[T], expected: Iterable[object], now: Instant, **filters: str
+    store: MemoryStore, resource: Listable[T], expected: Iterable[object], now: Instant, **filters: str
 ) -> Iterator[Violation]:
     """A list has what there is, in one order however it is read, and each of its items is found by name."""
     expected = {*expected} - {None}
@@ -190,14 +190,14 @@ def _faults_of_summaries(store: MemoryStore, now: Instant) -> Iterator[Violation
         pass
     kinds = Counter(entry.kind for entry in store.audit())
     summaries = store.summaries(Instant(0), _END_OF_TIME, of_clients=False)
-    counts = Counter[Counted]()
+    counts = Counter[Metric]()
     for key, tally in summaries.items():
         counts[key.what] += tally.number
     for what, of_kinds in _COUNTED.items():
         if counts[what] != sum(kinds[each] for each in of_kinds):
             yield Violation(RETOLD, f"the summaries count {what} otherwise than the trail has it")
     of_clients = store.summaries(Instant(0), _END_OF_TIME, of_clients=True)
-    if sum(tally.number for tally in of_clients.values()) != counts[Counted.RETRIED]:
+    if sum(tally.number for tally in of_clients.values()) != counts[Metric.RETRIED]:
         yield Violation(RETOLD, "the summaries of clients count other safe retries than those of all")
     while store.forget_summaries(_END_OF_TIME, 0, _PAGE):
         pass

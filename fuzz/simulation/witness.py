@@ -92,7 +92,7 @@ class Witness:
 
 
 def _is_turned_away(decision: Decision) -> bool:
-    return isinstance(decision.reply, Refused) and decision.reply.why is Why.CREDENTIAL_MOVED_ON
+    return isinstance(decision.reply, Refused) and decision.reply.why is Why.PASSWORD_CHANGED_MEANWHILE
 
 
 class WitnessedService(Service):

@@ -72,12 +72,12 @@ def test_a_password_that_was_verified_against_another_hash_does_nothing() -> Non
     """It was changed while the runtime was hashing."""
     world = given()
     for against in (asks.hash_of("older"), None):
-        world.when(asks.sign_in(against=against)).then_refused(Why.CREDENTIAL_MOVED_ON)
+        world.when(asks.sign_in(against=against)).then_refused(Why.PASSWORD_CHANGED_MEANWHILE)
     login = world.login()
     world.given(password_change(login, new="newer"))
-    world.when(password_change(login, new="newest")).then_refused(Why.CREDENTIAL_MOVED_ON)
+    world.when(password_change(login, new="newest")).then_refused(Why.PASSWORD_CHANGED_MEANWHILE)
     world.given(replace(user("bob"), password_hash=None))
-    world.when(asks.sign_in("bob", "any")).then_refused(Why.CREDENTIAL_MOVED_ON)
+    world.when(asks.sign_in("bob", "any")).then_refused(Why.PASSWORD_CHANGED_MEANWHILE)
 
 
 def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothing() -> None:

@@ -221,7 +221,7 @@ def test_another_client_cannot_end_a_session_by_replaying_its_code() -> None:
         pytest.param(
             {"redirectUris": ["https://app.example/new"]},
             {"redirectUris": ["https://app.example/callback"]},
-            Why.REDIRECT_URI_UNREGISTERED,
+            Why.REDIRECT_URI_NO_LONGER_REGISTERED,
             "invalid_grant",
             marks=[
                 row("Authorization code", "after consent: redirect URI no longer registered"),

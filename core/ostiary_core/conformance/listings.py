@@ -19,17 +19,17 @@ from ostiary_core.storage.listing import (
     ROLES,
     USERS,
     FilterValue,
+    Listable,
     Listing,
     Match,
     Range,
-    Resource,
     Sort,
 )
 from ostiary_core.storage.store import MemoryStore
 
 PAGE_SIZE: Final = 17
 
-_RESOURCES: Final[tuple[Resource[Any], ...]] = (
+_RESOURCES: Final[tuple[Listable[Any], ...]] = (
     CLIENTS,
     USERS,
     ROLES,

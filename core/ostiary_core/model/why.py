@@ -50,7 +50,7 @@ class Why(StrEnum):
     VERIFIER_MISSING = auto()
     VERIFIER_WRONG = auto()
     # What the client registers, as it stands by now.
-    REDIRECT_URI_UNREGISTERED = auto()
+    REDIRECT_URI_NO_LONGER_REGISTERED = "redirect_uri_unregistered"  # as stored with voided codes
     NO_SCOPE_REGISTERED = auto()
     SCOPE_UNREGISTERED = auto()
     # The session and its tokens.
@@ -81,7 +81,7 @@ class Why(StrEnum):
     SIGN_INS_TOO_FREQUENT = auto()
     SIGN_IN_WRONG = auto()
     TEXT_CODES_TOO_FREQUENT = auto()
-    CREDENTIAL_MOVED_ON = auto()
+    PASSWORD_CHANGED_MEANWHILE = "credential_moved_on"  # as logs and metrics have it
     CURRENT_PASSWORD_WRONG = auto()
     TEXT_CODE_WRONG = auto()
     FIELDS_INVALID = auto()

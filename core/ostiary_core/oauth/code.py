@@ -102,7 +102,7 @@ def _check_exchange(
     if not pkce.proves(event.code_verifier, code.code_challenge):
         return Why.VERIFIER_WRONG
     if code.redirect_uri not in client.redirect_uris:
-        return Why.REDIRECT_URI_UNREGISTERED
+        return Why.REDIRECT_URI_NO_LONGER_REGISTERED
     if not set(code.scopes) <= set(client.scopes):
         return Why.SCOPE_UNREGISTERED
     return code

@@ -101,7 +101,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resource(Generic[T]):
+class Listable(Generic[T]):
     """Something that can be listed; fields are named as the attributes of its items."""
 
     name: str
@@ -116,14 +116,14 @@ class Resource(Generic[T]):
     """The fields that a free search looks into."""
 
     def __repr__(self) -> str:
-        return f"Resource({self.name})"
+        return f"Listable({self.name})"
 
 
 def _filters(**filters: Match) -> Mapping[str, Match]:
     return MappingProxyType(filters)
 
 
-CLIENTS: Final = Resource(
+CLIENTS: Final = Listable(
     name="clients",
     item=Client,
     key="client_id",
@@ -134,7 +134,7 @@ CLIENTS: Final = Resource(
     searched=("client_id", "name"),
 )
 
-USERS: Final = Resource(
+USERS: Final = Listable(
     name="users",
     item=User,
     key="user_id",
@@ -151,7 +151,7 @@ USERS: Final = Resource(
     searched=("username", "name", "phone", "user_id"),
 )
 
-ROLES: Final = Resource(
+ROLES: Final = Listable(
     name="roles",
     item=Role,
     key="role_id",
@@ -162,9 +162,9 @@ ROLES: Final = Resource(
 )
 
 
-def _online(name: str) -> Resource[OnlineSession]:
+def _online(name: str) -> Listable[OnlineSession]:
     times = ("signed_in_at", "last_seen_at", "expires_at")
-    return Resource(
+    return Listable(
         name=name,
         item=OnlineSession,
         key="session_id",
@@ -189,7 +189,7 @@ ONLINE_USERS: Final = _online("online users")
 ONLINE_SESSIONS: Final = _online("online sessions")
 """Running sessions of client credentials as well: for a super administrator ("Session (grant)")."""
 
-AUDIT: Final = Resource(
+AUDIT: Final = Listable(
     name="audit",
     item=AuditEntry,
     key="number",
@@ -206,7 +206,7 @@ AUDIT: Final = Resource(
     ),
 )
 
-GRANTS: Final = Resource(
+GRANTS: Final = Listable(
     name="grants",
     item=GrantedAccess,
     key="client_id",
@@ -252,7 +252,7 @@ _VALUES_OF: Final = MappingProxyType({Match.EQUALS: (str, tuple), Match.CONTAINS
 class Listing(Generic[T]):
     """A request for one page. To name a field that its resource does not declare is a `ValueError`."""
 
-    resource: Resource[T]
+    resource: Listable[T]
     filters: Mapping[str, FilterValue] = field(default_factory=dict)
     ranges: tuple[Range, ...] = ()
     search: str | None = None

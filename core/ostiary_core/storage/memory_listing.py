@@ -22,11 +22,11 @@ from ostiary_core.storage.listing import (
     USERS,
     FilterValue,
     GrantedAccess,
+    Listable,
     Listing,
     Match,
     OnlineSession,
     Page,
-    Resource,
     contained_text,
     fold_ascii,
 )
@@ -74,7 +74,7 @@ def _is_behind(item: object, last: object, listing: Listing[T]) -> bool:
 # --- what there is
 
 
-def _items(store: Plain, resource: Resource[T], now: Instant) -> list[T]:
+def _items(store: Plain, resource: Listable[T], now: Instant) -> list[T]:
     found: Iterable[object]
     if resource is CLIENTS:
         found = (client for client in _all(store, Client) if client.deleted_at is None)

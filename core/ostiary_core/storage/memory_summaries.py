@@ -69,7 +69,7 @@ class MemorySummaries:
             self._refusals[client_id] = kept
         return gone
 
-    def note(self, milestone: Milestone, now: Instant) -> None:
+    def record_milestone(self, milestone: Milestone, now: Instant) -> None:
         """Remember when something was last done."""
         self._milestones[milestone] = now
 

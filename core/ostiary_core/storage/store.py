@@ -250,7 +250,7 @@ class MemoryStore:
 
     def record_milestone(self, milestone: Milestone, now: Instant) -> None:
         """Remember that something was done now."""
-        self._summaries.note(milestone, now)
+        self._summaries.record_milestone(milestone, now)
 
     def state(self) -> StoreState:
         """How the store is."""

@@ -28,8 +28,8 @@ ALL_CLIENTS: Final = ""
 """In the place of a client: all of them together, and what has none."""
 
 
-class Counted(StrEnum):
-    """What is counted, and what tells two numbers of it apart (the `detail`)."""
+class Metric(StrEnum):
+    """Metrics of a summary, and what `detail` holds for each."""
 
     STARTED = "started"
     """Sessions that began, by `SessionKind`: a sign-in is one of them."""
@@ -53,7 +53,7 @@ class SummaryKey(NamedTuple):
     client_id: str
     hour: Instant
     """When the hour begins."""
-    what: Counted
+    what: Metric
     detail: str = ""
 
 
@@ -64,8 +64,7 @@ class Tally(NamedTuple):
     total_ms: int = 0
     most_ms: int = 0
 
-    def plus(self, other: "Tally") -> "Tally":
-        """Both together."""
+    def __add__(self, other: "Tally") -> "Tally":  # type: ignore[override]  # of numbers, not a longer tuple
         return Tally(
             self.number + other.number, self.total_ms + other.total_ms, max(self.most_ms, other.most_ms)
         )
@@ -161,27 +160,27 @@ def tally_entries(entries: Iterable[AuditEntry]) -> dict[SummaryKey, Tally]:
         counted = _counted(entry)
         if counted is not None:
             what, detail, tally = counted
-            client_id = entry.client_id if what is Counted.RETRIED else None
+            client_id = entry.client_id if what is Metric.RETRIED else None
             _add(found, entry.at, what, detail, client_id, tally)
     return found
 
 
 def count_refusal(found: dict[SummaryKey, Tally], at: Instant, why: Why, client_id: str | None) -> None:
     """Add one refusal to tallies: of a client too, where one is known."""
-    _add(found, at, Counted.REFUSED, why.value, client_id, Tally(1))
+    _add(found, at, Metric.REFUSED, why.value, client_id, Tally(1))
 
 
 def add_to(found: dict[SummaryKey, Tally], more: Tallies) -> None:
     """Add tallies to others."""
     for key, tally in more.items():
         before = found.get(key)
-        found[key] = tally if before is None else before.plus(tally)
+        found[key] = tally if before is None else before + tally
 
 
 def _add(
     found: dict[SummaryKey, Tally],
     at: Instant,
-    what: Counted,
+    what: Metric,
     detail: str,
     client_id: str | None,
     tally: Tally,
@@ -202,23 +201,23 @@ _ENDS_TOGETHER: Final = frozenset(
 )
 
 
-def _counted(entry: AuditEntry) -> tuple[Counted, str, Tally] | None:
+def _counted(entry: AuditEntry) -> tuple[Metric, str, Tally] | None:
     """What an entry counts as; None where no summary has it."""
     match entry.kind:
         case FactKind.SESSION_STARTED:
-            return Counted.STARTED, _kind_of(entry).value, Tally(1)
+            return Metric.STARTED, _kind_of(entry).value, Tally(1)
         case FactKind.SIGN_IN_FAILED:
-            return Counted.SIGN_IN_FAILED, "", Tally(1)
+            return Metric.SIGN_IN_FAILED, "", Tally(1)
         case FactKind.PAIR_ROTATED:
-            return Counted.REFRESHED, "", Tally(1)
+            return Metric.REFRESHED, "", Tally(1)
         case FactKind.PAIR_REPEATED:
             late_ms = 0 if entry.earlier_at is None else max(0, entry.at - entry.earlier_at)
             most = next((each for each in RETRY_SECONDS if late_ms <= each * SECOND_MS), RETRY_SECONDS[-1])
-            return Counted.RETRIED, str(most), Tally(1, late_ms, late_ms)
+            return Metric.RETRIED, str(most), Tally(1, late_ms, late_ms)
         case FactKind.SESSION_ENDED:
-            return Counted.ENDED, "" if entry.why is None else entry.why.value, Tally(1)
+            return Metric.ENDED, "" if entry.why is None else entry.why.value, Tally(1)
         case kind if kind in _ENDS_TOGETHER:
-            return Counted.ENDED_TOGETHER, kind.value, Tally(1)
+            return Metric.ENDED_TOGETHER, kind.value, Tally(1)
         case _:
             return None
 

@@ -61,7 +61,7 @@ def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decis
     if user is None or client is None:
         return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
     if event.password_matches and not _is_on_file(event.verified_against, user):
-        return refused(Why.CREDENTIAL_MOVED_ON)
+        return refused(Why.PASSWORD_CHANGED_MEANWHILE)
     if not event.password_matches or not user.enabled:
         fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=user.user_id, user_agent=event.user_agent)
         return refused(Why.SIGN_IN_WRONG, facts=(fact,))
@@ -188,7 +188,7 @@ def refuse_wrong_password(
     everything the user has open (READINGS 24)."""
     user = who.user
     if not _is_on_file(event.verified_against, user):
-        return refused(Why.CREDENTIAL_MOVED_ON)
+        return refused(Why.PASSWORD_CHANGED_MEANWHILE)
     if event.password_matches:
         return None
     counted = tuple(

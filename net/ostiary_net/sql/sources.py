@@ -16,7 +16,7 @@ from ostiary_core.storage.listing import (
     ONLINE_USERS,
     ROLES,
     USERS,
-    Resource,
+    Listable,
 )
 from ostiary_net.sql.columns import RowCodec, row_codec
 
@@ -41,7 +41,7 @@ class Source:
         return self.expressions.get(field, field)
 
 
-def _source(resource: Resource[Any], tables: str, standing: str, **expressions: str) -> Source:
+def _source(resource: Listable[Any], tables: str, standing: str, **expressions: str) -> Source:
     return Source(tables, standing, expressions, row_codec(resource.item))
 
 
@@ -79,7 +79,7 @@ _GRANTS: Final = f"""
 """  # noqa: S608 (constants alone)
 
 
-def _online(resource: Resource[Any], standing: str) -> Source:
+def _online(resource: Listable[Any], standing: str) -> Source:
     own = ("session_id", "kind", "client_id", "user_id", "scopes", "source", "user_agent", "expires_at")
     return _source(
         resource,

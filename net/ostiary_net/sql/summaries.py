@@ -12,7 +12,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.summaries import (
     ALL_CLIENTS,
     REFUSALS_KEPT,
-    Counted,
+    Metric,
     Milestone,
     Refusal,
     SummaryKey,
@@ -91,7 +91,7 @@ def read_between(
     """The summaries of these hours, of all clients hour by hour, or of each in all of them."""
     rows = execute(_OF_CLIENTS if of_clients else _OF_ALL, (ALL_CLIENTS, start, end))
     return {
-        SummaryKey(client_id, Instant(hour), Counted(what), detail): Tally(*numbers)
+        SummaryKey(client_id, Instant(hour), Metric(what), detail): Tally(*numbers)
         for client_id, hour, what, detail, *numbers in rows
     }
 

@@ -19,7 +19,7 @@ from ostiary_core.storage.listing import ONLINE_SESSIONS, Listing, ListingStore
 from ostiary_core.storage.summaries import (
     ALL_CLIENTS,
     HOUR_MS,
-    Counted,
+    Metric,
     SummaryKey,
     SummaryStore,
     Tally,
@@ -96,11 +96,11 @@ class Summarising:
 
         def sample() -> None:
             end = Instant(hour + HOUR_MS)
-            if any(key.what is Counted.RUNNING for key in self.store.summaries(hour, end, of_clients=False)):
+            if any(key.what is Metric.RUNNING for key in self.store.summaries(hour, end, of_clients=False)):
                 return
             now = self.clock.now()
             sampled = {
-                SummaryKey(ALL_CLIENTS, hour, Counted.RUNNING, kind.value): Tally(
+                SummaryKey(ALL_CLIENTS, hour, Metric.RUNNING, kind.value): Tally(
                     count_running(self.store, kind, now)
                 )
                 for kind in SessionKind

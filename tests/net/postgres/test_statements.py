@@ -16,8 +16,8 @@ from ostiary_core.events import Event
 from ostiary_core.model.records import Session, Table
 from ostiary_core.model.why import Why
 from ostiary_core.retention import Expirable
-from ostiary_core.storage.listing import GRANTS, FilterValue, Listing, Match, Range, Resource, Sort
-from ostiary_core.storage.summaries import Counted, Milestone, Refusal, SummaryKey, Tally
+from ostiary_core.storage.listing import GRANTS, FilterValue, Listable, Listing, Match, Range, Sort
+from ostiary_core.storage.summaries import Metric, Milestone, Refusal, SummaryKey, Tally
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import known_migrations
 from ostiary_net.sql.columns import TABLES
@@ -112,7 +112,7 @@ def store(
         yield made
 
 
-def listings(resource: Resource[Any]) -> Iterator[Listing[Any]]:
+def listings(resource: Listable[Any]) -> Iterator[Listing[Any]]:
     """A list by every sort, filter and range, and searched where it can be."""
     needed: dict[str, FilterValue] = {"user_id": "nobody"} if resource is GRANTS else {}
     for field in resource.sorts:
@@ -141,7 +141,7 @@ def use_all(store: PostgreSQLStore) -> None:
     store.sessions_past_grace(START, 30, 10)
     store.take_lease("sweeper", "one", 60, START)
     store.count_entries(START, 100)
-    refused = SummaryKey("app", START, Counted.REFUSED, "code_used")
+    refused = SummaryKey("app", START, Metric.REFUSED, "code_used")
     store.add_tallies({refused: Tally(1)}, [Refusal("app", START, "0", "", Why.CODE_USED)] * 2, START)
     for of_clients in (True, False):
         store.summaries(START, START, of_clients=of_clients)

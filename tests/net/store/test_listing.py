@@ -22,10 +22,10 @@ from ostiary_core.storage.listing import (
     ONLINE_USERS,
     ROLES,
     USERS,
+    Listable,
     Listing,
     Match,
     Range,
-    Resource,
     Sort,
 )
 from ostiary_net.sql import paging
@@ -34,7 +34,7 @@ from tests.core.story import START
 from tests.net.store.population import NAMES, populate
 from tests.net.store.stores import KINDS, ContractStore, opened
 
-RESOURCES: tuple[Resource[Any], ...] = (
+RESOURCES: tuple[Listable[Any], ...] = (
     CLIENTS, USERS, ROLES, ONLINE_USERS, ONLINE_SESSIONS, AUDIT, GRANTS,
 )  # fmt: skip
 
@@ -134,7 +134,7 @@ def test_every_listing_gives_the_page_of_the_reference_store(
 @pytest.mark.usefixtures("step")
 @pytest.mark.parametrize("resource", RESOURCES, ids=repr)
 def test_the_pages_of_a_list_are_all_of_it_once(
-    peopled: ContractStore, reference: MemoryStore, resource: Resource[Any]
+    peopled: ContractStore, reference: MemoryStore, resource: Listable[Any]
 ) -> None:
     filters = {"user_id": "crowd user 3"} if resource is GRANTS else {}
     for sort in resource.sorts:
@@ -266,7 +266,7 @@ def test_consents_are_listed_of_one_user_only() -> None:
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=repr)
-def test_every_declared_field_is_one_of_the_items(resource: Resource[Any]) -> None:
+def test_every_declared_field_is_one_of_the_items(resource: Listable[Any]) -> None:
     names = {*resource.sorts, *resource.ranges, *resource.filters, *resource.searched, resource.key}
     assert names <= set(resource.item.__dataclass_fields__)
     assert resource.item in (AuditEntry, *{other.item for other in RESOURCES})

@@ -11,7 +11,7 @@ from ostiary_core.storage.summaries import (
     ALL_CLIENTS,
     HOUR_MS,
     REFUSALS_KEPT,
-    Counted,
+    Metric,
     Milestone,
     Refusal,
     SummaryKey,
@@ -55,10 +55,10 @@ def test_each_entry_is_counted_once(store: ContractStore) -> None:
     now = Instant(live(store) + 2 * MINUTE_MS)
     expected = counted(store)
     assert {key.what for key in expected} >= {
-        Counted.STARTED,
-        Counted.REFRESHED,
-        Counted.RETRIED,
-        Counted.ENDED,
+        Metric.STARTED,
+        Metric.REFRESHED,
+        Metric.RETRIED,
+        Metric.ENDED,
     }
     counts = [*iter(lambda: store.count_entries(now, 3), 0)]
     assert (sum(counts), max(counts)) == (len(store.audit()), 3)
@@ -76,8 +76,8 @@ def test_several_that_count_at_once_count_each_entry_once(open_durable_store: Op
 
 
 def test_what_is_added_adds_up_and_is_forgotten_when_it_is_old(store: ContractStore) -> None:
-    retries = SummaryKey("app", HOUR, Counted.RETRIED, "5")
-    refused = SummaryKey(ALL_CLIENTS, Instant(HOUR + HOUR_MS), Counted.REFUSED, Why.CLIENT_UNKNOWN.value)
+    retries = SummaryKey("app", HOUR, Metric.RETRIED, "5")
+    refused = SummaryKey(ALL_CLIENTS, Instant(HOUR + HOUR_MS), Metric.REFUSED, Why.CLIENT_UNKNOWN.value)
     add = partial(store.add_tallies, refusals=(), now=HOUR)
     add({retries: Tally(1, 2_000, 2_000), refused: Tally(7)})
     add({retries._replace(hour=refused.hour): Tally(2, 5_000, 4_000)})

@@ -68,7 +68,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
         try:
             issued = await context.decide(attempt)
         except RequestRefused as refusal:
-            if refusal.reply.why is not Why.CREDENTIAL_MOVED_ON:
+            if refusal.reply.why is not Why.PASSWORD_CHANGED_MEANWHILE:
                 raise
             continue
         assert isinstance(issued, LoginIssued)

@@ -10,7 +10,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
-from ostiary_core.storage.summaries import HOUR_MS, Counted, Milestone
+from ostiary_core.storage.summaries import HOUR_MS, Metric, Milestone
 from ostiary_web.api.answer_data import AnswerData, Count, Time
 from ostiary_web.api.overview_counts import Counts, Overview, Span, overview_of, visible_to
 from ostiary_web.api.resources.lists import query_arguments
@@ -118,7 +118,7 @@ async def show_overview(context: RequestContext) -> Response:
         context.refuse(Why.FIELDS_INVALID, faults)
     counted, kinds = visible_to(context)
     found = await context.query(overview_of(Span.between(start, end, zone), counted, kinds))
-    return context.success(_record(context, found, await findings_for(context), Counted.STARTED in counted))
+    return context.success(_record(context, found, await findings_for(context), Metric.STARTED in counted))
 
 
 def _faults(start: Instant, end: Instant) -> tuple[FieldFault, ...]:
@@ -150,26 +150,26 @@ def _record(
     context: RequestContext, found: Overview, findings: list[Finding], of_trail: bool
 ) -> OverviewRecord:
     def happenings(counts: Counts) -> dict[str, Any]:
-        retries = counts.of(Counted.RETRIED)
+        retries = counts.of(Metric.RETRIED)
         mean_ms = retries.total_ms // retries.number if retries.number else 0
         told: dict[str, Any] = {
-            "started": counts.by_detail(Counted.STARTED),
-            "sign_ins_failed": counts.of(Counted.SIGN_IN_FAILED).number,
-            "refreshes": counts.of(Counted.REFRESHED).number,
-            "retries": counts.by_detail(Counted.RETRIED),
+            "started": counts.by_detail(Metric.STARTED),
+            "sign_ins_failed": counts.of(Metric.SIGN_IN_FAILED).number,
+            "refreshes": counts.of(Metric.REFRESHED).number,
+            "retries": counts.by_detail(Metric.RETRIED),
             "retry_mean_ms": mean_ms,
             "retry_most_ms": retries.most_ms,
-            "ended": counts.by_detail(Counted.ENDED),
-            "ended_together": counts.by_detail(Counted.ENDED_TOGETHER),
+            "ended": counts.by_detail(Metric.ENDED),
+            "ended_together": counts.by_detail(Metric.ENDED_TOGETHER),
         }
         shown = told if of_trail else dict.fromkeys(told)
-        return {**shown, "refused": counts.by_detail(Counted.REFUSED)}
+        return {**shown, "refused": counts.by_detail(Metric.REFUSED)}
 
     def told_of(client_id: str, counts: Counts) -> OverviewClient:
-        retries = counts.of(Counted.RETRIED)
+        retries = counts.of(Metric.RETRIED)
         return OverviewClient(
             client_id=client_id,
-            refused=counts.by_detail(Counted.REFUSED),
+            refused=counts.by_detail(Metric.REFUSED),
             retries=retries.number if of_trail else None,
             retry_most_ms=retries.most_ms if of_trail else None,
             late_retries=counts.late_retries() if of_trail else None,
@@ -183,7 +183,7 @@ def _record(
         periods=[
             OverviewPeriod(
                 begins_at=iso_time(start),
-                running=counts.by_detail(Counted.RUNNING) or None,
+                running=counts.by_detail(Metric.RUNNING) or None,
                 **happenings(counts),
             )
             for start, counts in zip(span.starts, found.periods, strict=True)

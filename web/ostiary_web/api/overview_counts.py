@@ -13,7 +13,7 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.storage.summaries import (
     HOUR_MS,
     RETRY_SECONDS,
-    Counted,
+    Metric,
     StoreState,
     Tally,
     hour_of,
@@ -23,7 +23,7 @@ from ostiary_net.upkeep.summarising import count_running
 from ostiary_web.http.context import RequestContext
 
 _MOST_HOURS: Final = 48
-OF_THE_TRAIL: Final = frozenset(Counted) - {Counted.REFUSED, Counted.RUNNING}
+OF_THE_TRAIL: Final = frozenset(Metric) - {Metric.REFUSED, Metric.RUNNING}
 """What takes the permission to read the audit trail."""
 LATE_SECONDS: Final = RETRY_SECONDS[-2]
 """A safe retry that comes later than this was nearly one that comes too late."""
@@ -73,26 +73,26 @@ class Counts:
     __slots__ = ("_tallies",)
 
     def __init__(self) -> None:
-        self._tallies: dict[tuple[Counted, str], Tally] = {}
+        self._tallies: dict[tuple[Metric, str], Tally] = {}
 
-    def add(self, what: Counted, detail: str, tally: Tally) -> None:
+    def add(self, what: Metric, detail: str, tally: Tally) -> None:
         """Add a tally to what is there; of samples of what runs the largest is kept."""
         before = self._tallies.get((what, detail), NONE)
-        self._tallies[what, detail] = max(before, tally) if what is Counted.RUNNING else before.plus(tally)
+        self._tallies[what, detail] = max(before, tally) if what is Metric.RUNNING else before + tally
 
     def add_all(self, others: "Counts") -> None:
         """Add all that others have."""
         for (what, detail), tally in others._tallies.items():
             self.add(what, detail, tally)
 
-    def of(self, what: Counted) -> Tally:
+    def of(self, what: Metric) -> Tally:
         """All of one thing together."""
         total = NONE
         for (counted, _), tally in self._tallies.items():
-            total = total.plus(tally) if counted is what else total
+            total = total + tally if counted is what else total
         return total
 
-    def by_detail(self, what: Counted) -> dict[str, int]:
+    def by_detail(self, what: Metric) -> dict[str, int]:
         """How many of one thing, by its detail, the most first."""
         found = {
             detail: tally.number for (counted, detail), tally in self._tallies.items() if counted is what
@@ -101,7 +101,7 @@ class Counts:
 
     def late_retries(self) -> int:
         """How many safe retries came near the end of the grace."""
-        return self.by_detail(Counted.RETRIED).get(str(RETRY_SECONDS[-1]), 0)
+        return self.by_detail(Metric.RETRIED).get(str(RETRY_SECONDS[-1]), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +120,11 @@ class Overview:
     now: Instant
 
 
-def visible_to(context: RequestContext) -> tuple[frozenset[Counted], tuple[SessionKind, ...]]:
+def visible_to(context: RequestContext) -> tuple[frozenset[Metric], tuple[SessionKind, ...]]:
     """What of it a caller may see: of the trail with its permission, and sessions of no user as a super
     administrator ("Session (grant)")."""
     reads_trail = Permission.AUDIT_READ.value in context.account.permissions
-    counted = frozenset(Counted) if reads_trail else frozenset(Counted) - OF_THE_TRAIL
+    counted = frozenset(Metric) if reads_trail else frozenset(Metric) - OF_THE_TRAIL
     kinds = tuple(SessionKind) if context.is_super_administrator else _OF_USERS
     return counted, kinds
 
@@ -133,7 +133,7 @@ _OF_USERS: Final = (SessionKind.LOGIN, SessionKind.AUTHORIZATION_CODE)
 
 
 def overview_of(
-    span: Span, counted: Collection[Counted], kinds: Collection[SessionKind]
+    span: Span, counted: Collection[Metric], kinds: Collection[SessionKind]
 ) -> Callable[[ListStore, Instant], Overview]:
     """The question for the overview of a span, as far as somebody may see it."""
 
@@ -142,7 +142,7 @@ def overview_of(
         clients: dict[str, Counts] = {}
         start = span.starts[0]
         for key, tally in store.summaries(start, span.end, of_clients=False).items():
-            if key.what in counted and (key.what is not Counted.RUNNING or key.detail in kinds):
+            if key.what in counted and (key.what is not Metric.RUNNING or key.detail in kinds):
                 periods[span.place(key.hour)].add(key.what, key.detail, tally)
         for counts in periods:
             totals.add_all(counts)
@@ -152,7 +152,7 @@ def overview_of(
         running = {kind: count_running(store, kind, now) for kind in kinds}
         if start <= now < span.end:
             for kind, number in running.items():
-                periods[span.place(now)].add(Counted.RUNNING, kind, Tally(number))
+                periods[span.place(now)].add(Metric.RUNNING, kind, Tally(number))
         return Overview(
             span=span,
             periods=periods,

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from ostiary_core.model.instant import Instant, iso_time
-from ostiary_core.storage.listing import ListingStore, Resource
+from ostiary_core.storage.listing import Listable, ListingStore
 from ostiary_core.texts import Language, Languages
 from ostiary_web.api.resources.changes import encode_changes
 
@@ -70,7 +70,7 @@ class ListView(Generic[T, V]):
 
     name: str
     """Name of the list in keys of texts."""
-    source: Resource[T]
+    source: Listable[T]
     fields: tuple[Field[V], ...]
     add_details: Callable[[ListingStore | None, Sequence[T]], Sequence[V]]
     """Add to items what else their fields show; without a store, add nothing."""

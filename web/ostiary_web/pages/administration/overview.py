@@ -17,7 +17,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
-from ostiary_core.storage.summaries import HOUR_MS, RETRY_SECONDS, Counted, Milestone
+from ostiary_core.storage.summaries import HOUR_MS, RETRY_SECONDS, Metric, Milestone
 from ostiary_web.api.overview import findings_for
 from ostiary_web.api.overview_counts import LATE_SECONDS, Overview, Span, overview_of, visible_to
 from ostiary_web.http.gate import require_permission
@@ -99,14 +99,14 @@ class _View:
         shown = at.strftime("%Y-%m-%d %H:%M" if self.span.is_hourly else "%Y-%m-%d")
         return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), shown)
 
-    def numbers(self, what: Counted, details: Sequence[str]) -> tuple[int, ...]:
+    def numbers(self, what: Metric, details: Sequence[str]) -> tuple[int, ...]:
         """Return how often these details were counted in each period."""
         by_period = (counts.by_detail(what) for counts in self.found.periods)
         return tuple(sum(counts.get(detail, 0) for detail in details) for counts in by_period)
 
     def series(
         self,
-        what: Counted,
+        what: Metric,
         details: Sequence[str],
         label: str,
         *,
@@ -117,7 +117,7 @@ class _View:
         numbers = self.numbers(what, details)
         return Series(label=label, numbers=numbers, total=sum(numbers), href=href, code=code)
 
-    def by_reason(self, what: Counted, link: Callable[[str], str | None]) -> list[Series]:
+    def by_reason(self, what: Metric, link: Callable[[str], str | None]) -> list[Series]:
         """Return a series for each reason, the most frequent first, and one for all others together."""
         own, others = split_by_colour(list(self.found.totals.by_detail(what)))
         made = [
@@ -169,18 +169,18 @@ def _tiles(view: _View) -> Iterator[Tile]:
         href="/admin/online",
     )
     if view.may_read_trail:
-        started = totals.by_detail(Counted.STARTED)
+        started = totals.by_detail(Metric.STARTED)
         sign_ins = started.get(SessionKind.LOGIN.value, 0)
         for name, number, href in (
             ("sign_ins", sign_ins, view.entries(FactKind.SESSION_STARTED, clientId=CONSOLE_CLIENT)),
-            ("failed", totals.of(Counted.SIGN_IN_FAILED).number, view.entries(FactKind.SIGN_IN_FAILED)),
+            ("failed", totals.of(Metric.SIGN_IN_FAILED).number, view.entries(FactKind.SIGN_IN_FAILED)),
             ("started", sum(started.values()) - sign_ins, view.entries(FactKind.SESSION_STARTED)),
-            ("ended", totals.of(Counted.ENDED).number, view.entries(FactKind.SESSION_ENDED)),
-            ("refreshed", totals.of(Counted.REFRESHED).number, view.entries(FactKind.PAIR_ROTATED)),
-            ("retried", totals.of(Counted.RETRIED).number, view.entries(FactKind.PAIR_REPEATED)),
+            ("ended", totals.of(Metric.ENDED).number, view.entries(FactKind.SESSION_ENDED)),
+            ("refreshed", totals.of(Metric.REFRESHED).number, view.entries(FactKind.PAIR_ROTATED)),
+            ("retried", totals.of(Metric.RETRIED).number, view.entries(FactKind.PAIR_REPEATED)),
         ):
             yield Tile(label=page.text(f"overview.{name}"), number=number, href=href)
-    refusals = totals.of(Counted.REFUSED).number
+    refusals = totals.of(Metric.REFUSED).number
     yield Tile(label=page.text("overview.refused"), number=refusals, href="#by-client" if refusals else None)
 
 
@@ -188,13 +188,13 @@ def _charts(view: _View) -> Iterator[Chart]:
     page = view.page
     kinds = {kind: page.text(f"overview.{kind}") for kind in SessionKind}
     running = [
-        view.series(Counted.RUNNING, [kind], kinds[kind], href=_list_address(kind))
+        view.series(Metric.RUNNING, [kind], kinds[kind], href=_list_address(kind))
         for kind in view.found.running
     ]
     yield draw("running", running, view.periods(None), page.text("page.overview_running_note"))
     if view.may_read_trail:
         yield from _trail_charts(view, kinds)
-    refused = view.by_reason(Counted.REFUSED, lambda why: None)
+    refused = view.by_reason(Metric.REFUSED, lambda why: None)
     yield draw("refused", refused, view.periods(None), page.text("page.overview_refused_note"))
 
 
@@ -209,31 +209,31 @@ def _trail_charts(view: _View, kinds: Mapping[SessionKind, str]) -> Iterator[Cha
     failed = page.text("overview.failed")
     sign_ins = [
         view.series(
-            Counted.STARTED, [SessionKind.LOGIN], login, href=entries(started, clientId=CONSOLE_CLIENT)
+            Metric.STARTED, [SessionKind.LOGIN], login, href=entries(started, clientId=CONSOLE_CLIENT)
         ),
-        view.series(Counted.SIGN_IN_FAILED, [""], failed, href=entries(FactKind.SIGN_IN_FAILED)),
+        view.series(Metric.SIGN_IN_FAILED, [""], failed, href=entries(FactKind.SIGN_IN_FAILED)),
     ]
     yield draw("sign_ins", sign_ins, view.periods(started, clientId=CONSOLE_CLIENT))
     of_clients = [
-        view.series(Counted.STARTED, [kind], kinds[kind], href=entries(started))
+        view.series(Metric.STARTED, [kind], kinds[kind], href=entries(started))
         for kind in (SessionKind.AUTHORIZATION_CODE, SessionKind.CLIENT_CREDENTIALS)
     ]
     yield draw("started", of_clients, view.periods(started))
-    ended = view.by_reason(Counted.ENDED, lambda why: entries(FactKind.SESSION_ENDED, why=why))
-    together = view.found.totals.of(Counted.ENDED_TOGETHER).number
+    ended = view.by_reason(Metric.ENDED, lambda why: entries(FactKind.SESSION_ENDED, why=why))
+    together = view.found.totals.of(Metric.ENDED_TOGETHER).number
     note = page.text("page.overview_ended_together", count=together) if together else ""
     yield draw("ended", ended, view.periods(FactKind.SESSION_ENDED), note)
     refreshed = page.text("overview.refreshed")
-    refreshes = [view.series(Counted.REFRESHED, [""], refreshed, href=entries(FactKind.PAIR_ROTATED))]
+    refreshes = [view.series(Metric.REFRESHED, [""], refreshed, href=entries(FactKind.PAIR_ROTATED))]
     yield draw("refreshed", refreshes, view.periods(FactKind.PAIR_ROTATED))
     href = entries(FactKind.PAIR_REPEATED)
     late = [
         view.series(
-            Counted.RETRIED, [str(most)], page.text("page.overview_late", least=least, most=most), href=href
+            Metric.RETRIED, [str(most)], page.text("page.overview_late", least=least, most=most), href=href
         )
         for least, most in zip((0, *RETRY_SECONDS), RETRY_SECONDS, strict=False)
     ]
-    retries = view.found.totals.of(Counted.RETRIED)
+    retries = view.found.totals.of(Metric.RETRIED)
     note = ""
     if retries.number:
         mean, most = (f"{ms / SECOND_MS:.1f}" for ms in (retries.total_ms / retries.number, retries.most_ms))
@@ -245,8 +245,8 @@ def _clients(view: _View) -> list[dict[str, object]]:
     """Return the clients with the most refusals and late retries."""
     rows: list[tuple[tuple[int, int, int], dict[str, object]]] = []
     for client_id, counts in view.found.clients.items():
-        refusals, retries = counts.of(Counted.REFUSED).number, counts.of(Counted.RETRIED)
-        reasons = counts.by_detail(Counted.REFUSED)
+        refusals, retries = counts.of(Metric.REFUSED).number, counts.of(Metric.RETRIED)
+        reasons = counts.by_detail(Metric.REFUSED)
         row: dict[str, object] = {
             "client_id": client_id,
             "href": view.client(client_id),
@@ -270,7 +270,7 @@ def _clients(view: _View) -> list[dict[str, object]]:
 def _client_findings(view: _View) -> Iterator[Attention]:
     """Yield wrong secrets and late retries of the clients with the most of them."""
     page, clients = view.page, view.found.clients.items()
-    secrets = [(counts.by_detail(Counted.REFUSED).get(_WRONG_SECRET, 0), name) for name, counts in clients]
+    secrets = [(counts.by_detail(Metric.REFUSED).get(_WRONG_SECRET, 0), name) for name, counts in clients]
     for wrong, name in heapq.nlargest(_MOST_CLIENTS, secrets):
         if wrong:
             text = page.text("page.attention_secrets", count=wrong, name=name)
