@@ -140,7 +140,7 @@ FAULTS: Final = (
         "ostiary_net.front_door.source.find_source",
         (
             *("source-left", "the left end of X-Forwarded-For is believed"),
-            *("_from_the_right(forwarded_for)", "reversed(list(_from_the_right(forwarded_for)))"),
+            *("_iterate_from_right(forwarded_for)", "reversed(list(_iterate_from_right(forwarded_for)))"),
         ),
     ),
 )

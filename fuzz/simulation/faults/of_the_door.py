@@ -16,7 +16,7 @@ FAULTS: Final = (
         "ostiary_net.front_door.source.find_source",
         (
             *("left-end-trusted", "the left end of X-Forwarded-For is believed"),
-            *("_from_the_right(forwarded_for)", "reversed(list(_from_the_right(forwarded_for)))"),
+            *("_iterate_from_right(forwarded_for)", "reversed(list(_iterate_from_right(forwarded_for)))"),
         ),
         (
             *("anybody-forwards", "X-Forwarded-For is believed from anybody"),

@@ -1,27 +1,27 @@
-"""Counts the open connections of a process, and knows which of them wait for their client."""
+"""Counts the open connections of a process, and which of them wait for their client."""
 
 import resource
 from contextvars import ContextVar
 from typing import Final, Protocol
 
 _FILES_FOR_OTHER_THINGS: Final = 128
-"""The store, listening sockets, logs, and what the interpreter opens."""
+"""Files for the store, listening sockets, logs and the interpreter."""
 
 
 class OpenConnection(Protocol):
-    """An open connection, as far as counting needs it."""
+    """An open connection, as far as `OpenConnections` needs it."""
 
     def abort(self) -> None:
-        """Close the connection at once, whatever is going on."""
+        """Close the connection at once."""
         ...
 
 
 class OpenConnections:
-    """The open connections of one process.
+    """Keeps the open connections of one process within their limit.
 
-    A new connection that finds all places taken gets that of the one which has been idle longest, else of
-    the one that has waited longest for its client to send a body, or to take an answer: so
-    nobody can keep others out by holding connections open. Where all are being answered, it is turned away.
+    At the limit a new connection evicts the one that has been idle longest, else the one that has waited
+    longest for its client to send a body or to take an answer: so no client keeps others out by holding
+    connections open. Where all are being answered, the new one is refused.
     """
 
     def __init__(self, most: int) -> None:
@@ -31,21 +31,21 @@ class OpenConnections:
         self._idle: dict[OpenConnection, None] = {}
         self._waiting: dict[OpenConnection, None] = {}
         self.refused = 0
-        """Connections that found no place."""
+        """Count of connections that found no place."""
         self.evicted = 0
-        """Connections that were closed to make room for others."""
+        """Count of connections that were closed for others."""
 
     def __len__(self) -> int:
         return len(self._open)
 
     @property
     def open(self) -> frozenset[OpenConnection]:
-        """The connections that are open now."""
+        """Return the connections that are open now."""
         return frozenset(self._open)
 
     def admit(self, connection: OpenConnection) -> bool:
-        """Give a connection a place; False where there is none."""
-        if self._most is None:  # not earlier: the limit on open files may be raised at the start
+        """Give a connection a place; return False where there is none."""
+        if self._most is None:  # not earlier: the start may raise the limit on open files
             self._most = _within_file_limit(self._wanted)
         if len(self._open) >= self._most:
             oldest = next(iter(self._idle or self._waiting), None)
@@ -64,25 +64,25 @@ class OpenConnections:
         self.mark_busy(connection)
 
     def mark_idle(self, connection: OpenConnection) -> None:
-        """Note that a connection has nothing to do from now on."""
+        """Mark a connection as idle from now on."""
         if connection in self._open:
             self._waiting.pop(connection, None)
             self._idle[connection] = None
 
     def mark_waiting(self, connection: OpenConnection) -> None:
-        """Note that a connection waits for its client in the middle of a request or of an answer."""
+        """Mark a connection as waiting for its client amid a request or an answer."""
         if connection in self._open:
             self._idle.pop(connection, None)
             self._waiting[connection] = None
 
     def mark_busy(self, connection: OpenConnection) -> None:
-        """Note that a connection has a request to answer."""
+        """Mark a connection as having a request to answer."""
         self._idle.pop(connection, None)
         self._waiting.pop(connection, None)
 
 
 CONNECTION: Final[ContextVar[OpenConnection | None]] = ContextVar("CONNECTION", default=None)
-"""The one that the present task answers on."""
+"""Connection that the current task answers on."""
 
 
 def _within_file_limit(most: int) -> int:
@@ -91,7 +91,7 @@ def _within_file_limit(most: int) -> int:
 
 
 def raise_file_limit(most_connections: int) -> None:
-    """Ask the system for as many open files as the connections need; it may allow fewer."""
+    """Raise the limit on open files as far as the connections need and the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most_connections + _FILES_FOR_OTHER_THINGS
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -1,8 +1,7 @@
-"""The ASGI layer around the application: only requests in order reach it, and answers go out whole.
+"""Wraps the application as an ASGI layer: only valid requests reach it, and answers go out whole.
 
-It repairs what can be repaired above the server: limits on bodies, refusals in the documented form, answers
-that overtake their request's body, and idle connections that were never closed
-(docs/decisions/0010-front-door-repairs.md).
+What can be repaired above the server is repaired here: limits on bodies, refusals in the documented form, and
+answers that overtake their request's body (docs/decisions/0010-front-door-repairs.md).
 """
 
 import math
@@ -36,39 +35,39 @@ if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
 _log = structlog.get_logger("ostiary")
 
 _DISCONNECT: Final = "http.disconnect"
-_OF_THE_BODY: Final = frozenset({b"content-length", b"transfer-encoding", b"expect"})
+_BODY_FIELDS: Final = frozenset({b"content-length", b"transfer-encoding", b"expect"})
 
-_SECONDS_FOR_A_PAGE: Final = 2.0
-"""For the application to make one that says why a request is refused; else the door says it."""
+_PAGE_SECONDS: Final = 2.0
+"""Longest time for the application to make a page that says why a request is refused."""
 
-_SECONDS_TO_SAY_SO: Final = 0.2
-"""Before the door gives a request up: a person is told that on a page, and the door has none."""
+_ROUTE_MARGIN_SECONDS: Final = 0.2
+"""How long before the door's 500 a route is cancelled, which may still answer it on a page."""
 
 
 class Guard:
-    """An ASGI application that lets `app` see only requests that keep the rules."""
+    """Passes to the ASGI application `app` only requests that keep the rules."""
 
     def __init__(self, app: Application, rules: DoorRules) -> None:
         self.app = app
         self.rules = rules
         self.connections = OpenConnections(rules.most_connections)
         self.open_connection: Callable[..., Any] | None = None
-        """What makes a connection of Hypercorn's server, where not the front door's own does."""
+        """Maker of Hypercorn's connections, in place of the front door's own."""
         self.shortcut: Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None] | None = None
-        """Finds what answers a whole request without the application."""
+        """Finds the function that answers a whole request without the application."""
         self.tracing: Spans | None = None
         self.draw_trace_id: Callable[[], str] = _draw_trace_id
-        """Where a request's id comes from: the application's one source of entropy, once it has opened it."""
+        """Source of trace ids: the application's source of entropy, once that is open."""
         self.is_stopping: Callable[[], bool] = lambda: False
-        """Whether answers from now on are the last on their connections."""
+        """Whether an answer that begins now is the last on its connection."""
         self.failure: str | None = None
-        """Why the application could not start, or that it ended."""
+        """Reason why the application could not start, or has ended."""
         self.broken = trio.Event()
-        """Set when what stands behind the application ended by itself: nothing more can be answered."""
+        """Event of an application that ended by itself."""
         self.refused: dict[int, int] = {}
-        """Requests that were refused before a route answered, by status."""
+        """Count of requests that were refused before a route answered, by status."""
         self.late = 0
-        """Requests whose answer did not begin in time."""
+        """Count of requests whose answer did not begin in time."""
         self._has_missed_path = False
 
     def count_refusal(self, status: int, trace_id: str, source: str | None) -> None:
@@ -92,13 +91,13 @@ class Guard:
         trace_id = scope["ostiary.trace_id"]
         tracing.begin_request(trace_id, scope["method"], scope["headers"])
 
-        async def note_status(message: Message) -> None:
+        async def send_recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 tracing.record_answer(trace_id, message["status"], scope.get("ostiary.route"))
             await send(message)
 
         try:
-            await self._serve_request(scope, receive, note_status)
+            await self._serve_request(scope, receive, send_recorded)
         finally:
             tracing.end_request(trace_id)
 
@@ -106,22 +105,22 @@ class Guard:
         head = read_head(scope, self.rules)
         REQUEST_IDS.begin(scope["ostiary.trace_id"], scope["headers"])
         try:
-            await self._serve_judged(head, scope, receive, send)
+            await self._serve_with_head(head, scope, receive, send)
         finally:
             REQUEST_IDS.end(scope["ostiary.trace_id"])
 
-    async def _serve_judged(self, head: HeadVerdict, scope: Scope, receive: Receive, send: Send) -> None:
-        context = _RequestContext(self, scope, receive, send, head)
+    async def _serve_with_head(self, head: HeadVerdict, scope: Scope, receive: Receive, send: Send) -> None:
+        context = _GuardedRequest(self, scope, receive, send, head)
         if head.status:
             if head.status == 404 and not self._has_missed_path:
-                self._has_missed_path = True  # once: whoever tries addresses must not fill the log
+                self._has_missed_path = True  # logged once, or a client that tries paths would fill the log
                 _log.warning(
                     "a request came without the path of the public address, which a proxy must keep",
                     public_path=self.rules.public_path,
                     source=scope["ostiary.source"],
                 )
             await context.refuse(head.status)
-        elif await context.gather():
+        elif await context.gather_body():
             answer_request = self.shortcut(scope) if self.shortcut and context.is_whole else None
             try:
                 with context.limit:
@@ -136,19 +135,18 @@ class Guard:
                 await context.fail(error)
 
     async def _serve_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the lifespan; an application that cannot open all it needs is not started.
-
-        Servers would go on without what it could not open.
-        """
+        """Serve the lifespan; fail the start where the application raises in it."""
+        # Servers take an exception here for an application without a lifespan, and serve it (ASGI
+        # "Lifespan").
         has_asked = has_started = False
 
-        async def note_receive() -> Message:
+        async def receive_marked() -> Message:
             nonlocal has_asked
             message = await receive()
             has_asked = True
             return message
 
-        async def note_start(message: Message) -> None:
+        async def send_marked(message: Message) -> None:
             nonlocal has_started
             has_started = has_started or message["type"] == "lifespan.startup.complete"
             await send(message)
@@ -160,7 +158,7 @@ class Guard:
             await send({"type": "lifespan.startup.failed", "message": message})
             return
         try:
-            await self.app(scope, note_receive, note_start)
+            await self.app(scope, receive_marked, send_marked)
         except Exception as error:
             where = list_frames(error)
             if has_started:
@@ -174,7 +172,7 @@ class Guard:
                 _log.critical("the application could not start", cause=repr(fault), where=where)
                 self.failure = f"the application could not start: {fault}"
             if not has_asked:
-                await receive()  # Hypercorn minds if it is told before it asked
+                await receive()  # or Hypercorn would send `startup` into a channel that it has closed
             await send({"type": "lifespan.startup.failed", "message": str(fault)})
 
 
@@ -182,8 +180,8 @@ def _draw_trace_id() -> str:
     return SystemEntropy().draw()[:16].hex()
 
 
-class _RequestContext:
-    """One request and its answer, between the server and the application."""
+class _GuardedRequest:
+    """Holds one request and its answer to the rules, between the server and the application."""
 
     def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send, head: HeadVerdict) -> None:
         self._guard = guard
@@ -197,18 +195,18 @@ class _RequestContext:
         self._whole = trio.Event()
         self._is_answering = False
         self._is_over = False
-        self._refusing = trio.CancelScope(shield=True)  # what is given up is the request, not the answer
-        self._is_patient = False
-        """Whether a person is answered, whose browser shows no answer before it has sent everything."""
+        self._refusing = trio.CancelScope(shield=True)  # to give a request up must not cancel its refusal
+        self._reads_after_sending = False
+        """Whether a browser is answered, which shows no answer before it has sent its whole body."""
         self.limit = trio.CancelScope()
-        """Of the time in which the application must begin to answer."""
+        """Scope of the time in which the application must begin to answer."""
         scope["ostiary.limit"] = self._limit_of_routes = trio.CancelScope()
-        """A little shorter, for the application to enter: so it can still say itself that it was too slow."""
+        """Scope that the application enters: a little shorter, so that it can answer a timeout on a page."""
         if not head.has_body:
-            self._note_whole()
+            self._mark_whole()
 
-    async def gather(self) -> bool:
-        """Wait a moment for the body; False when the request is over already."""
+    async def gather_body(self) -> bool:
+        """Wait a moment for the body; return False when the request is over already."""
         if self._gathered is None:
             return True
         with trio.move_on_after(self._rules.body_wait_seconds):
@@ -226,23 +224,23 @@ class _RequestContext:
 
     @property
     def is_late(self) -> bool:
-        """Whether the application was given up, or gave up by itself, as the time to answer was over."""
+        """Whether the time to begin an answer was over."""
         return self.limit.cancelled_caught or self._limit_of_routes.cancelled_caught
 
     @property
     def body(self) -> bytes:
-        """The part of the body that was gathered."""
+        """Return the part of the body that was gathered."""
         return b"".join(self._gathered or ())
 
     async def answer(self, answer: Answer) -> None:
-        """Send an answer that the application has no part in."""
+        """Send an answer that did not come from the application."""
         await self.send(
             {"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)}
         )
         await self.send({"type": "http.response.body", "body": answer.body})
 
     async def receive(self) -> Message:
-        """Give the application its next message: first what was gathered, then what comes."""
+        """Return the application's next message: first the gathered body, then the rest."""
         if self._is_over:
             return {"type": _DISCONNECT}
         if self._gathered is not None:
@@ -256,7 +254,7 @@ class _RequestContext:
         return {"type": _DISCONNECT}
 
     async def send(self, message: Message) -> None:
-        """Send what the application answers; nothing once the request was refused."""
+        """Send a message of the application; drop it once the request was refused."""
         if self._is_over:
             return
         if message["type"] == "http.response.start":
@@ -280,7 +278,7 @@ class _RequestContext:
         trace_id = self._scope["ostiary.trace_id"]
         self._guard.count_refusal(status, trace_id, self._scope["ostiary.source"])
         answer = await self._make_page(status) if self._rules.has_page(status, self._scope) else None
-        self._is_patient = answer is not None and status != 408
+        self._reads_after_sending = answer is not None and status != 408
         fields, body = answer or self._rules.refusal(status, self._scope, trace_id)
         start = {"type": "http.response.start", "status": status, "headers": fields}
         with self._refusing:
@@ -288,8 +286,8 @@ class _RequestContext:
             await self._finish_early({"type": "http.response.body", "body": body})
 
     async def _make_page(self, status: int) -> tuple[Fields, bytes] | None:
-        """Have the application make a page that says why the request is refused; None where it makes none."""
-        fields = [field for field in self._scope["headers"] if field[0] not in _OF_THE_BODY]
+        """Return fields and body of the application's page for a refusal; None where it makes none."""
+        fields = [field for field in self._scope["headers"] if field[0] not in _BODY_FIELDS]
         limit = trio.CancelScope()
         scope = {**self._scope, "headers": fields, "ostiary.refused": status, "ostiary.limit": limit}
         unread = [{"type": "http.request", "body": b"", "more_body": False}]
@@ -301,7 +299,7 @@ class _RequestContext:
         async def send(message: Message) -> None:
             sent.append(message)
 
-        with trio.move_on_after(_SECONDS_FOR_A_PAGE, shield=True):
+        with trio.move_on_after(_PAGE_SECONDS, shield=True):
             try:
                 await self._guard.app(scope, receive, send)
             except Exception as error:
@@ -312,7 +310,7 @@ class _RequestContext:
         return list(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:])
 
     async def fail(self, error: Exception) -> None:
-        """Log an error that no handler of the application met, and answer 500."""
+        """Log an error that the application did not handle, and answer 500."""
         trace_id, where = self._scope["ostiary.trace_id"], list_frames(error)
         if isinstance(unwrap_error(error), AnswerCutOff):
             _log.warning("an answer was cut off", trace_id=trace_id)
@@ -327,15 +325,15 @@ class _RequestContext:
         if message["type"] == "http.request":
             self._received_bytes += len(message.get("body", b""))
             if not message.get("more_body", False):
-                self._note_whole()
+                self._mark_whole()
             if self._received_bytes > self._rules.body_limit(self._scope["path"]):
                 await self.refuse(413)
                 return {"type": _DISCONNECT}
         return message
 
     def _mark_waiting(self) -> None:
-        """Note that the rest of the body is still to come. In HTTP/2 others share the connection."""
-        connection = CONNECTION.get()
+        """Mark the connection as waiting for the rest of the body."""
+        connection = CONNECTION.get()  # in HTTP/2 other requests share it
         if connection is not None and not self._is_multiplexed:
             self._guard.connections.mark_waiting(connection)
 
@@ -343,29 +341,26 @@ class _RequestContext:
     def _is_multiplexed(self) -> bool:
         return self._scope["http_version"] in ("2", "3")
 
-    def _note_whole(self) -> None:
-        """Note that the whole request is here: the application's time to answer begins."""
+    def _mark_whole(self) -> None:
+        """Mark the request as whole, and start the application's time to answer."""
         self._whole.set()
         if (connection := CONNECTION.get()) is not None:
             self._guard.connections.mark_busy(connection)
         if not self._is_answering:
             self.limit.deadline = trio.current_time() + self._rules.answer_seconds
-            self._limit_of_routes.deadline = self.limit.deadline - _SECONDS_TO_SAY_SO
+            self._limit_of_routes.deadline = self.limit.deadline - _ROUTE_MARGIN_SECONDS
 
     def _mark_last(self, start: Message) -> Message:
-        """An answer's start that says it is the last on its connection. HTTP/2 has no such field."""
-        if self._is_multiplexed:
+        """Return an answer's start with `Connection: close`."""
+        if self._is_multiplexed:  # HTTP/2 has no such field (RFC 9113 §8.2.2)
             return start
         kept = [(name, value) for name, value in start.get("headers", ()) if name.lower() != b"connection"]
         return {**start, "headers": [*kept, (b"connection", b"close")]}
 
     async def _finish(self, message: Message) -> None:
-        """Send the end of the answer.
-
-        The server tells the application of the end while it is still ending the answer. An application
-        that then cancels its task must not cancel the server's work with it, or the connection is left
-        without its idle timer: hence the shield.
-        """
+        """Send the end of the answer."""
+        # Hypercorn sends the application `http.disconnect` while it still ends the answer. Quart-Trio then
+        # cancels its task, which must not cancel Hypercorn's work too: that starts the idle timer.
         with trio.CancelScope(shield=True):
             if self._whole.is_set():
                 await self._send(message)
@@ -373,17 +368,15 @@ class _RequestContext:
                 await self._finish_early(message)
 
     async def _finish_early(self, message: Message) -> None:
-        """End an answer while the body still comes, and read on for a while.
-
-        So the client gets to see the answer. What is queued is taken, so that the server's reader is not left
-        waiting.
-        """
+        """End an answer while the body still comes, and read on for a while."""
+        # To close with unread bytes would reset the connection before the client has read its answer
+        # (RFC 9112 §9.6).
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._drain)
             if message.get("body"):
                 await self._send({**message, "more_body": True})
-            self._refusing.shield = not self._is_patient  # a stop does not wait for so long
-            seconds = self._rules.body_seconds if self._is_patient else self._rules.linger_seconds
+            self._refusing.shield = not self._reads_after_sending  # a stop does not wait 30 s for a browser
+            seconds = self._rules.body_seconds if self._reads_after_sending else self._rules.linger_seconds
             with trio.move_on_after(seconds):
                 await self._whole.wait()
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,8 +1,7 @@
-"""Judges a request's head: whether the application may see it, and what it says of the body.
+"""Judges a request's head: whether the application may see it, and whether a body follows.
 
-The rules, in their order: HTTP/1 on a plain port; a target that is a path; one Host in the form of RFC 3986;
-one framing of the body, never two (RFC 9112 §6.3); a path under the server's own, which is taken off here and
-nowhere else; no more bytes than allowed.
+In this order: HTTP/1 on a plain port; one framing of the body, never two (RFC 9112 §6.3); a target that is a
+path; one Host in the form of RFC 3986; a path under the server's own; no more bytes than allowed.
 """
 
 import ipaddress
@@ -12,7 +11,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from ostiary_net.front_door.rules import DoorRules, Fields, Scope
-from ostiary_net.front_door.source import find_source, is_trusted, nearest_entry
+from ostiary_net.front_door.source import find_nearest_entry, find_source, is_trusted
 from ostiary_net.observability.request_ids import REQUEST_ID_FIELD, REQUEST_ID_PATTERN
 
 _LONGEST_HOST: Final = 255
@@ -28,17 +27,17 @@ _SPOKEN_ON_PLAIN_PORTS: Final = ("1.1", "1.0")
 
 @dataclass(frozen=True, slots=True)
 class HeadVerdict:
-    """What a head is refused with, as a status, 0 for none, and whether a body follows it."""
+    """Verdict on a head: refusal status (0 = accepted), and whether a body follows."""
 
     status: int
     has_body: bool
 
 
 def read_head(scope: Scope, rules: DoorRules) -> HeadVerdict:
-    """Judge a head, and put what it means into the scope: path, scheme, host and `ostiary.source`.
+    """Judge a head, and write path, scheme, host and `ostiary.source` into the scope.
 
-    Scheme and host are those that the client's user sees; of the path, what is behind `rules.public_path`.
-    `X-Request-ID` stays in the head only where a trusted proxy named the request with it.
+    Scheme and host become those that the user sees, the path what follows `rules.public_path`. `X-Request-ID`
+    stays only where a trusted proxy set it.
     """
     lengths: list[bytes] = []
     codings: list[bytes] = []
@@ -67,25 +66,25 @@ def read_head(scope: Scope, rules: DoorRules) -> HeadVerdict:
     version = scope["http_version"]
     declared = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
     has_body = bool(codings) or declared > 0 or version not in _SPOKEN_ON_PLAIN_PORTS
-    status = _fault(scope, hosts, lengths, codings)
-    if rules.public_path and not _take_path_off(scope, rules) and status == 0:
+    status = _find_fault(scope, hosts, lengths, codings)
+    if rules.public_path and not _strip_public_path(scope, rules) and status == 0:
         status = 404
     if status == 0 and size > rules.head_bytes:
         status = 431
     if status == 0 and declared > rules.body_limit(scope["path"]):
         status = 413
     if status == 0 and rules.trusted_proxies and is_trusted(peer, rules.trusted_proxies):
-        status = _believe_proxy(scope)
+        status = _apply_forwarded_fields(scope)
     return HeadVerdict(status, has_body)
 
 
 def _is_request_id(values: list[bytes]) -> bool:
-    """Whether a proxy has named a request once, in characters that do nothing to a log."""
+    """Whether there is one request id, in characters that cannot end a line of the log."""
     return len(values) == 1 and _REQUEST_ID.fullmatch(values[0]) is not None
 
 
 def is_host(value: bytes) -> bool:
-    """Whether a value is a Host of RFC 3986 §3.2.2: labels of a name, or an address; a port is optional.
+    """Whether a value is a Host: labels of a name, or an address, with or without a port (RFC 3986 §3.2.2).
 
     >>> is_host(b"id.example.com:8443"), is_host(b"[::1]:8000"), is_host(b"a..b"), is_host(b"x" * 64)
     (True, True, False, False)
@@ -102,24 +101,24 @@ def is_host(value: bytes) -> bool:
     return True
 
 
-def _fault(scope: Scope, hosts: list[bytes], lengths: list[bytes], codings: list[bytes]) -> int:
+def _find_fault(scope: Scope, hosts: list[bytes], lengths: list[bytes], codings: list[bytes]) -> int:
     version: str = scope["http_version"]
-    if version not in _SPOKEN_ON_PLAIN_PORTS:
+    if version not in _SPOKEN_ON_PLAIN_PORTS:  # HTTP/2 by prior knowledge arrives as `PRI * HTTP/2.0`
         if scope["scheme"] != "https" and not version.startswith("1."):
             return 505
-    elif codings and (lengths or version == "1.0"):
+    elif codings and (lengths or version == "1.0"):  # request smuggling (RFC 9112 §6.1, §6.3)
         return 400
     if len(lengths) > 1 or len(hosts) > 1:
         return 400
-    if not scope["raw_path"].startswith(b"/") and not _absolute_form(scope, hosts):
+    if not scope["raw_path"].startswith(b"/") and not _accept_absolute_form(scope, hosts):
         return 400
-    if not hosts:
+    if not hosts:  # required from 1.1 on (RFC 9112 §3.2)
         return 0 if version == "1.0" else 400
     return 0 if is_host(hosts[0]) else 400
 
 
-def _absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
-    """Accept a target that is a whole address; its authority counts, and Host does not (RFC 9112 §3.2.2)."""
+def _accept_absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
+    """Accept a target in absolute form, whose authority replaces Host (RFC 9112 §3.2.2)."""
     match = _ABSOLUTE.fullmatch(scope["raw_path"])
     if match is None:
         return False
@@ -131,9 +130,11 @@ def _absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
     return True
 
 
-def _take_path_off(scope: Scope, rules: DoorRules) -> bool:
-    """Leave in the scope what is behind the server's own path, once and in one spelling; False where a
-    request came without it."""
+def _strip_public_path(scope: Scope, rules: DoorRules) -> bool:
+    """Strip the server's own path; return False for a request without it.
+
+    Nothing else does: behind it, a path has one spelling.
+    """
     raw_path: bytes = scope["raw_path"]
     public_path = rules.public_path.encode("ascii")
     if raw_path != public_path and not raw_path.startswith(public_path + b"/"):
@@ -143,13 +144,13 @@ def _take_path_off(scope: Scope, rules: DoorRules) -> bool:
     return True
 
 
-def _believe_proxy(scope: Scope) -> int:
-    """Take scheme and host from what the nearest proxy says that the client used."""
+def _apply_forwarded_fields(scope: Scope) -> int:
+    """Set scheme and host as the nearest proxy forwarded them; return 400 for an invalid host."""
     fields: Fields = scope["headers"]
-    scheme = nearest_entry(value for name, value in fields if name == b"x-forwarded-proto")
+    scheme = find_nearest_entry(value for name, value in fields if name == b"x-forwarded-proto")
     if scheme is not None and scheme.lower() in (b"http", b"https"):
         scope["scheme"] = scheme.lower().decode("ascii")
-    host = nearest_entry(value for name, value in fields if name == b"x-forwarded-host")
+    host = find_nearest_entry(value for name, value in fields if name == b"x-forwarded-host")
     if host is not None:
         if not is_host(host):
             return 400

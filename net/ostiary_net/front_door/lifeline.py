@@ -1,8 +1,7 @@
-"""How a process tells who started it that it serves: a supervisor its workers, and systemd.
+"""Tells a supervisor, or systemd, that a process serves.
 
-Between a supervisor and each of its workers there is a socket pair.
-Over it a worker tells that it serves. Each end learns from the other's closing, which the system does
-whatever way a process ends: so no worker lives on, holding the address, after its parent was killed.
+A socket pair joins a supervisor and each of its workers. The system closes an end however its process ends,
+and the other end learns of it: so no worker lives on, holding the address, after its parent was killed.
 """
 
 import os
@@ -14,10 +13,10 @@ from typing import Final
 import trio
 
 VARIABLE: Final = "OSTIARY_LIFELINE"
-"""The environment variable that names the descriptor of a worker's end."""
+"""Environment variable with the descriptor of a worker's end."""
 
 WORKER: Final = "OSTIARY_WORKER"
-"""The environment variable that tells a worker its number, from 0."""
+"""Environment variable with a worker's number, from 0."""
 
 _NOTIFY_SOCKET: Final = "NOTIFY_SOCKET"
 _SERVES: Final = b"1"
@@ -37,12 +36,12 @@ class Lifeline:
         self._end.close()
 
     def announce_ready(self) -> None:
-        """Tell the supervisor that this worker serves. Of a supervisor that has gone, `wait` tells."""
-        with suppress(ConnectionError):
+        """Tell the supervisor that this worker serves."""
+        with suppress(ConnectionError):  # the supervisor has gone, as `wait` returns
             self._end.send(_SERVES)
 
     async def wait(self) -> bool:
-        """Wait for the other end to say something. False when it has gone."""
+        """Wait for a byte from the other end; return False when that end has gone."""
         await trio.lowlevel.wait_readable(self._end)
         try:
             return self._end.recv(1) == _SERVES
@@ -51,10 +50,7 @@ class Lifeline:
 
 
 def take_inherited_lifeline(environment: MutableMapping[str, str] = os.environ) -> Lifeline | None:
-    """This worker's end of the pair; None in a process that no supervisor started.
-
-    No child of this process inherits it again.
-    """
+    """Return this worker's end of the pair, which no child inherits; None without a supervisor."""
     descriptor = environment.pop(VARIABLE, None)
     if descriptor is None:
         return None
@@ -64,10 +60,7 @@ def take_inherited_lifeline(environment: MutableMapping[str, str] = os.environ) 
 
 
 def notify_manager(state: str, environment: Mapping[str, str] = os.environ) -> None:
-    """Tell systemd `READY=1` or `STOP_SIGNALS=1`, where it wants to be told (sd_notify(3), `Type=notify`).
-
-    One that cannot be told changes nothing.
-    """
+    """Send systemd `READY=1` or `STOPPING=1`, where it listens (sd_notify(3), `Type=notify`); never fail."""
     address = environment.get(_NOTIFY_SOCKET, "")
     if not address.startswith(("/", "@")):
         return

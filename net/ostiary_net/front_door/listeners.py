@@ -13,23 +13,21 @@ _BACKLOG: Final = 1_024
 _UNIX: Final = "unix:"
 _INHERITED: Final = "fd://"
 _SOCKET_MODE: Final = 0o660
-"""To connect is to write: a proxy is in the group, and nobody else is let in."""
+"""File mode of a Unix socket: to connect is to write, so a proxy is in the group."""
 
 
 class AddressError(OSError):
-    """An address cannot be listened on; the text is for an operator."""
+    """An address cannot be listened on; the text names the reason for an administrator."""
 
 
 @contextmanager
 def open_listeners(bind: str) -> Iterator[list[socket.socket]]:
     """Open sockets that listen on `bind` for as long as the block runs.
 
-    `bind` is one address or several with commas between them: `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or
-    `fd://N` for a socket that the starting process already listens on.
-
-    A port of 0 takes a free one. A host name may have several addresses; each gets a socket. The file of
-    `unix:PATH` is for its owner and group, and is removed afterwards unless somebody else listens there by
-    then; one that a dead process left behind is taken over. Raises `AddressError`.
+    `bind` holds addresses with commas between them: `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or `fd://N` for
+    a socket that the starting process already listens on. Port 0 takes a free port. Each address of a host
+    name gets a socket. The file of `unix:PATH` is removed afterwards, unless another process listens there by
+    then; a file that a dead process left behind is replaced. Raises `AddressError`.
     """
     sockets: list[socket.socket] = []
     files: dict[str, tuple[int, int, int] | None] = {}
@@ -41,18 +39,19 @@ def open_listeners(bind: str) -> Iterator[list[socket.socket]]:
                 raise AddressError(f"cannot listen on {address}: {error}") from error
             if address.startswith(_UNIX):
                 path = address.removeprefix(_UNIX)
-                files[path] = _identity(path)
+                files[path] = _read_identity(path)
         yield sockets
     finally:
         for each in sockets:
             each.close()
         for path, file in files.items():
-            if file is not None and file == _identity(path):
+            if file is not None and file == _read_identity(path):
                 os.unlink(path)
 
 
-def _identity(path: str) -> tuple[int, int, int] | None:
-    """Device, inode and beginning of a socket's file, as an inode is used again; None where there is none."""
+def _read_identity(path: str) -> tuple[int, int, int] | None:
+    """Return device, inode and time of a socket's file; None without a file."""
+    # An inode alone is used again for the next file.
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -61,7 +60,7 @@ def _identity(path: str) -> tuple[int, int, int] | None:
 
 
 def format_listener_url(listener: socket.socket) -> str:
-    """The address at which a browser on this machine finds a listener.
+    """Return the URL at which a browser on this machine finds a listener.
 
     >>> with open_listeners("127.0.0.1:0") as [listener]:
     ...     format_listener_url(listener).rpartition(":")[0]
@@ -76,16 +75,16 @@ def format_listener_url(listener: socket.socket) -> str:
 
 def _open(address: str) -> list[socket.socket]:
     if address.startswith(_INHERITED):
-        return [_inherited(int(address.removeprefix(_INHERITED)))]
+        return [_open_inherited(int(address.removeprefix(_INHERITED)))]
     if address.startswith(_UNIX):
-        return [_at_path(address.removeprefix(_UNIX))]
+        return [_open_at_path(address.removeprefix(_UNIX))]
     host, colon, port = address.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit():
         raise ValueError("expected HOST:PORT, unix:PATH or fd://N")
-    return _at_host(host.strip("[]"), int(port))
+    return _open_at_host(host.strip("[]"), int(port))
 
 
-def _inherited(descriptor: int) -> socket.socket:
+def _open_inherited(descriptor: int) -> socket.socket:
     inherited = socket.socket(fileno=descriptor)
     if not inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         inherited.detach()
@@ -94,14 +93,14 @@ def _inherited(descriptor: int) -> socket.socket:
     return inherited
 
 
-def _at_path(path: str) -> socket.socket:
+def _open_at_path(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _lock_folder(os.path.dirname(path) or "."):
             _remove_dead_socket(path)
-            os.fchmod(listener.fileno(), _SOCKET_MODE)  # what it is made with is this and no more
+            os.fchmod(listener.fileno(), _SOCKET_MODE)  # before `bind`, so that no wider mode is ever there
             listener.bind(path)
-            os.chmod(path, _SOCKET_MODE)  # and this, where the umask took some of it away
+            os.chmod(path, _SOCKET_MODE)  # the umask may have taken some of it away
             listener.listen(_BACKLOG)
         listener.setblocking(False)
     except OSError:
@@ -112,10 +111,10 @@ def _at_path(path: str) -> socket.socket:
 
 @contextmanager
 def _lock_folder(folder: str) -> Iterator[None]:
-    """Keep others who start here from taking a socket for dead that is bound and not yet listened on."""
+    """Lock a folder, so that no other process takes a bound socket for dead before it listens."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:  # a folder may be written by who cannot list it
+    except PermissionError:  # a process may write to a folder that it cannot list
         yield
         return
     try:
@@ -142,7 +141,7 @@ def _remove_dead_socket(path: str) -> None:
         raise OSError(errno.EADDRINUSE, "another process listens on it")
 
 
-def _at_host(host: str, port: int) -> list[socket.socket]:
+def _open_at_host(host: str, port: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

@@ -1,4 +1,4 @@
-"""The limits that the front door sets for every request and every connection."""
+"""Limits of the front door for every request and every connection."""
 
 import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -21,78 +21,67 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class AnswerCutOff(Exception):
-    """An answer that has begun cannot be completed; the log has the reason already."""
+    """An answer that has begun cannot be completed; the log has the reason."""
 
 
 class CannotStart(Exception):
-    """The application cannot start, for a reason that its operator can mend.
-
-    The text, of one line, says it all.
-    """
+    """The application cannot start; the text names, in one line, what its administrator can mend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorRules:
-    """The limits of one server.
-
-    The defaults suit a server that callers reach directly or through a proxy.
-
-    `refusal(status, scope, trace_id)` gives header fields and body of an answer that no route gives; the
-    scope may know no more than an empty path.
-    """
+    """Limits of one server; the defaults suit callers that come directly or through a proxy."""
 
     body_limit: Callable[[str], int]
-    """Bytes a request to a path may bring."""
+    """Most bytes of a body, by path."""
 
     refusal: Callable[[int, Scope, str], tuple[Fields, bytes]]
+    """Header fields and body of a refusal, by status, scope (with at least a path) and trace id."""
 
     has_page: Callable[[int, Scope], bool] = lambda status, scope: False
-    """Whether the application is asked for a page that says why a request is refused, as a person sent it. It
-    finds the status in the scope as `ostiary.refused`, and no body."""
+    """Whether the application makes the page of a refusal, as a browser sent the request; the scope then
+    holds the status as `ostiary.refused`."""
 
     public_path: str = ""
-    """What every path begins with, as `/auth`; it is taken off where a head is read. What comes without it is
-    not found."""
+    """Beginning of every path, as `/auth`; `read_head` strips it, and refuses a path without it as 404."""
 
     paths_outside: frozenset[str] = frozenset()
-    """Which paths there are without it too: those that nobody asks for through a proxy."""
+    """Paths that are also served without `public_path`, as no proxy asks for them."""
 
     trusted_proxies: tuple[Network, ...] = ()
-    """Whose `X-Forwarded-*` is believed (READINGS 30)."""
+    """Peers whose `X-Forwarded-*` is believed (READINGS 30)."""
 
     head_bytes: int = LONGEST_HEAD
-    """Request line and header fields together."""
+    """Most bytes of request line and header fields together."""
 
     head_seconds: float = 10.0
-    """From a connection's beginning until its first request's head is whole."""
+    """Longest time from a connection's beginning until its first head is whole."""
 
     idle_seconds: float = 30.0
-    """From an answer until the next request's head is whole. Browsers and proxies keep a connection for
-    60 s and more; half of that frees what the forgetful leave open, and is long enough for a backend that
-    asks now and again."""
+    """Longest time from an answer until the next head is whole. Browsers and proxies keep a connection for 60
+    s and more; half of that frees what they forget, and suits a backend that asks now and again."""
 
     parting_seconds: float = 1.0
-    """How long a stopping server waits on an idle connection for a request that is on its way. Its answer
-    says that it is the last; what is closed without a word may meet the next request, which is then lost
-    (RFC 9112 §9.5)."""
+    """How long a stopping server waits on an idle connection for a request on its way, whose answer then says
+    `Connection: close`. To close without a word may lose that request (RFC 9112 §9.5)."""
 
     body_wait_seconds: float = 0.5
-    """How long a request waits for its body to be whole before the application sees it. What is answered
-    after that, with the body still coming, closes the connection."""
+    """How long a request waits for its whole body before the application sees it. An answer that overtakes
+    the body closes the connection."""
 
     body_seconds: float = 30.0
-    """From the head until the body is whole."""
+    """Longest time from the head until the body is whole."""
 
     answer_seconds: float = 9.5
-    """From when a request to a path is whole until its answer begins; then it is answered 500 (READINGS 47).
-    What the store does not answer in time, its callers are told of a little earlier."""
+    """Longest time from a whole request until its answer begins, else 500 (READINGS 47); the store's own
+    limit is a little shorter."""
 
     write_seconds: float = 20.0
-    """For the client to take 64 KiB of an answer."""
+    """Longest time for the client to take 64 KiB of an answer."""
 
     linger_seconds: float = 2.0
-    """How long the rest of a body is still read after an early answer, so that the client sees the answer
-    and not a reset connection (RFC 9112 §9.6)."""
+    """How long the rest of a body is read after an early answer, so that the client sees the answer and no
+    reset (RFC 9112 §9.6)."""
 
     most_connections: int = 12_000
-    """Open at once in one process; at most what the limit on open files leaves room for."""
+    """Most open connections of a process, as far as its limit on open files allows."""

@@ -1,7 +1,6 @@
-"""Serves `GET /metrics` on an address of its own, for Prometheus and nobody else.
+"""Serves `GET /metrics` to Prometheus on an address of its own.
 
-Each worker process of `ostiary serve` has a port of its own: the one that was named and those right after
-it. What each counts is its own, and whoever scrapes them adds up.
+Each worker process counts for itself, on its own port: the configured one and those right after it.
 """
 
 import os
@@ -18,7 +17,7 @@ from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.listeners import AddressError, open_listeners
 from ostiary_net.observability.metrics import CONTENT_TYPE, Metrics
 
-_PATIENCE_SECONDS: Final = 10.0
+_CONNECTION_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 16 * 1024
 
 
@@ -26,7 +25,7 @@ _MOST_BYTES: Final = 16 * 1024
 def open_metrics_listeners(
     bind: str | None, environment: Mapping[str, str] = os.environ
 ) -> Iterator[list[socket.socket]]:
-    """Open the sockets for this process's metrics, none without an address. Raises `AddressError`."""
+    """Open the sockets for this process's metrics; none without an address. Raises `AddressError`."""
     if bind is None:
         yield []
         return
@@ -39,19 +38,19 @@ def open_metrics_listeners(
 
 
 async def serve_metrics(listeners: list[socket.socket], metrics: Metrics) -> None:
-    """Answer requests for the metrics on `listeners` for ever."""
+    """Answer requests for the metrics for ever."""
     streams = [trio.SocketListener(trio.socket.from_stdlib_socket(each.dup())) for each in listeners]
     await trio.serve_listeners(partial(_answer, metrics), streams)
 
 
 async def _answer(metrics: Metrics, stream: trio.SocketStream) -> None:
-    """Answer the one request of a connection; whoever is slow or breaks off is let go."""
+    """Answer the one request of a connection, and drop a client that is slow or breaks off."""
     async with stream:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_MOST_BYTES)
-        with trio.move_on_after(_PATIENCE_SECONDS):
+        with trio.move_on_after(_CONNECTION_SECONDS):
             try:
-                request = await _request(connection, stream)
-                status, content_type, body = _content(request, metrics)
+                request = await _read_request(connection, stream)
+                status, content_type, body = _make_content(request, metrics)
                 fields = [
                     ("Content-Type", content_type),
                     ("Content-Length", str(len(body))),
@@ -67,8 +66,8 @@ async def _answer(metrics: Metrics, stream: trio.SocketStream) -> None:
                 return
 
 
-async def _request(connection: h11.Connection, stream: trio.SocketStream) -> h11.Request | None:
-    """Read the request; None where the connection ends without one."""
+async def _read_request(connection: h11.Connection, stream: trio.SocketStream) -> h11.Request | None:
+    """Read the request."""
     while True:
         event = connection.next_event()
         if isinstance(event, h11.Request):
@@ -78,7 +77,7 @@ async def _request(connection: h11.Connection, stream: trio.SocketStream) -> h11
         connection.receive_data(bytes(await stream.receive_some(_MOST_BYTES)))
 
 
-def _content(request: h11.Request | None, metrics: Metrics) -> tuple[int, str, bytes]:
+def _make_content(request: h11.Request | None, metrics: Metrics) -> tuple[int, str, bytes]:
     plain = "text/plain; charset=utf-8"
     if request is None or request.target.partition(b"?")[0] != b"/metrics":
         return 404, plain, b"Only /metrics is here.\n"

@@ -1,8 +1,7 @@
-"""One server process: Hypercorn's Trio worker on our sockets, from its start to a stop that always ends.
+"""Serves as one process: Hypercorn's Trio worker on our sockets, from its start to a stop that always ends.
 
 A stop is graceful first: running requests are answered, idle connections close. After `graceful_seconds`
-what still runs is cancelled and what still sends is cut off. Should even that not end the process, because a
-thread or a finalizer hangs, it ends itself.
+requests are cancelled and connections cut off. Where a thread or a finalizer still hangs, the process exits.
 """
 
 import logging
@@ -34,29 +33,26 @@ from ostiary_net.observability.log import unwrap_error
 OnListening = Callable[[list[str]], None]
 
 FORCE_EXIT_SECONDS: Final = 3.0
-"""After the graceful seconds, until the process ends itself: time to close what stands behind the
-application."""
+"""Seconds after the graceful ones until the process exits by force: time to close the store."""
 
-_LETTING_IN_SECONDS: Final = 1.0
-"""At most, where connections come faster than they are let in."""
+_ACCEPT_SECONDS: Final = 1.0
+"""Longest time that a stopping server keeps accepting."""
 
 _QUIET_SECONDS: Final = 0.05
-"""For which nobody may have connected before a stop."""
+"""Seconds without a new connection after which a stop closes the sockets."""
 
 _REQUESTS_A_CONNECTION: Final = 1_000_000
 
 
 class ServerFailed(RuntimeError):
-    """The server could not start, or ended by itself; its text is for an operator."""
+    """The server could not start, or ended by itself; the text tells an administrator why."""
 
 
 async def serve(app: Guard, *, bind: str, graceful_seconds: float, on_listening: OnListening) -> None:
-    """Serve until one of `STOP_SIGNALS` comes; a second one does not wait for running requests.
+    """Serve until one of `STOP_SIGNALS` comes, also during the start; a second one ends the process.
 
-    One that comes while the application still starts ends that.
-
-    `on_listening` is called with the addresses once they are listened on. Raises `AddressError` where the
-    address cannot be had, `ServerFailed` where the application could not start or has ended.
+    `on_listening` is called with the addresses. Raises `AddressError` for an address that cannot be listened
+    on, `ServerFailed` where the application could not start or has ended.
     """
     stop = trio.Event()
     failure: Exception | None = None
@@ -91,7 +87,7 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, on_listening:
 
 
 async def run_until_signal(work: Callable[[], Awaitable[None]]) -> None:
-    """Do `work`, and cancel it on one of `STOP_SIGNALS`. Raises what `work` raises."""
+    """Do `work`, and cancel it on a stop signal. Raises what `work` raises."""
     stop = trio.Event()
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -122,7 +118,7 @@ async def serve_on(
     graceful_seconds: float,
     on_listening: OnListening,
 ) -> None:
-    """Serve on sockets that listen already, until `stop` is set or the application breaks."""
+    """Serve on listening sockets until `stop` is set or the application breaks."""
     patch_hypercorn()
     raise_file_limit(app.rules.most_connections)
     failure: BaseException | None = None
@@ -130,11 +126,12 @@ async def serve_on(
 
     def announce() -> None:
         serving.set()
-        if app.failure is None:  # Hypercorn goes on for a moment when the application could not start
+        # Hypercorn reports its start also where the lifespan has failed, and raises a moment later.
+        if app.failure is None:
             on_listening([format_listener_url(each) for each in listeners])
 
-    letting_in_seconds = min(_LETTING_IN_SECONDS, graceful_seconds / 2)
-    config = _config(app, graceful_seconds)
+    accept_seconds = min(_ACCEPT_SECONDS, graceful_seconds / 2)
+    config = _make_config(app, graceful_seconds)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_stop_when_broken, app, stop)
         nursery.start_soon(_cancel_start, nursery.cancel_scope, stop, serving)
@@ -143,7 +140,7 @@ async def serve_on(
                 ASGIWrapper(cast(Any, app)),
                 config,
                 sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
-                shutdown_trigger=partial(_wait_for_stop, stop, app, listeners, letting_in_seconds),
+                shutdown_trigger=partial(_wait_for_stop, stop, app, listeners, accept_seconds),
                 task_status=_StartStatus(announce),
             )
         except* (LifespanFailureError, LifespanTimeoutError) as group:
@@ -156,7 +153,7 @@ async def serve_on(
 
 
 class _StartStatus:
-    """Trio's `task_status`, for a function that is not started in a nursery."""
+    """Stands for Trio's `task_status`, as no nursery starts the function."""
 
     def __init__(self, announce: Callable[[], None]) -> None:
         self._announce = announce
@@ -165,7 +162,7 @@ class _StartStatus:
         self._announce()
 
 
-def _config(app: Guard, graceful_seconds: float) -> Config:
+def _make_config(app: Guard, graceful_seconds: float) -> Config:
     config = Config()
     config.graceful_timeout = graceful_seconds
     config.shutdown_timeout = FORCE_EXIT_SECONDS
@@ -179,13 +176,9 @@ def _config(app: Guard, graceful_seconds: float) -> Config:
 async def _wait_for_stop(
     stop: trio.Event, app: Guard, listeners: list[socket.socket], most_seconds: float
 ) -> None:
-    """Wait for `stop`, and then until whoever has connected was let in.
-
-    Who still waits for that when a socket stops listening is cut off by the system, with the request they may
-    have sent.
-
-    Between the last look and the end of listening some still may: so not in the midst of others that come.
-    """
+    """Wait for `stop`, and then until all connections in the queues of the sockets are accepted."""
+    # To close a listening socket resets the connections in its queue, with the requests that they have sent.
+    # Some may still come after the last poll: so it closes only when none has come for a moment.
     await stop.wait()
     knocking = select.poll()
     for listener in listeners:
@@ -207,11 +200,9 @@ async def _stop_when_broken(app: Guard, stop: trio.Event) -> None:
 
 
 async def _cancel_start(start: trio.CancelScope, stop: trio.Event, serving: trio.Event) -> None:
-    """Cancel a start that is still under way when `stop` is set.
-
-    Hypercorn looks whether it is to stop only once the application has started, which may wait for its
-    database.
-    """
+    """Cancel a start that is still under way when `stop` is set."""
+    # Hypercorn calls `shutdown_trigger` only once the application has started, which may wait for its
+    # database.
     await stop.wait()
     if not serving.is_set():
         start.cancel()
@@ -219,7 +210,7 @@ async def _cancel_start(start: trio.CancelScope, stop: trio.Event, serving: trio
 
 async def _notify_of_stop(stop: trio.Event) -> None:
     await stop.wait()
-    notify_manager("STOP_SIGNALS=1")
+    notify_manager("STOPPING=1")
 
 
 async def _stop_without_parent(lifeline: Lifeline, stop: trio.Event) -> None:

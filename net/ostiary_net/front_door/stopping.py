@@ -1,7 +1,7 @@
-"""The signals that stop a process, and the end that comes after them whatever the process is doing.
+"""Handles the signals that stop a process, and ends it in time whatever it is doing.
 
-A thread hears of each signal from the system itself, also while the event loop stands still: it lets the end
-be waited for so long and no longer, and a second signal ends the process at once.
+A thread reads each signal from the system, also while the event loop stands still: the first starts a timer,
+a second ends the process at once.
 """
 
 import os
@@ -21,7 +21,7 @@ from ostiary_net.observability.log import LINES
 _log = structlog.get_logger("ostiary")
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""The signals that stop a server. Nothing is read anew on SIGHUP, and a terminal that goes sends it."""
+"""Signals that stop a server. A closed terminal sends SIGHUP; no setting is read again on it."""
 
 _LAST_WORDS_SECONDS: Final = 0.5
 
@@ -37,7 +37,7 @@ def list_stop_signals() -> list[signal.Signals]:
 
 
 class ForcedExit:
-    """Ends the process from a thread when nothing else does: a thread needs no event loop."""
+    """Ends the process from a thread, which needs no event loop, when nothing else does."""
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
@@ -51,13 +51,13 @@ class ForcedExit:
         self._is_over.set()
 
     def start_timer(self) -> None:
-        """Let the process end in so many seconds, counted from the first call."""
+        """End the process so many seconds after the first call."""
         if self._seconds is not None and not self._is_armed:
             self._is_armed = True
             threading.Thread(target=self._end, args=(self._seconds,), name="forced exit", daemon=True).start()
 
     async def start_timer_after(self, stop: trio.Event) -> None:
-        """Arm it once `stop` is set, which it may be without a signal."""
+        """Start the timer once `stop` is set, which may happen without a signal."""
         await stop.wait()
         self.start_timer()
 
@@ -69,7 +69,8 @@ class ForcedExit:
 async def heed_signals(
     stop: trio.Event, forced_exit: ForcedExit, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Set `stop` on a stopping signal and start_timer `forced_exit`; a second one ends the process."""
+    """Set `stop` on a stop signal and start the timer of `forced_exit`; end the process on a second
+    signal."""
     stopping = list_stop_signals()
     heard: list[int] = []
 
@@ -89,7 +90,9 @@ async def heed_signals(
 
 @contextmanager
 def _listen_in_thread(handle: Callable[[int], None]) -> Iterator[None]:
-    """Call `handle` in a thread with the number of each signal that comes, as the system writes it."""
+    """Call `handle` in a thread with the number of each signal."""
+    # Python writes the number of each signal to this descriptor (`signal.set_wakeup_fd`), whatever the event
+    # loop is doing. It was Trio's, which waits for such bytes to wake up: so they are handed on.
     ours, its = socket.socketpair()
     its.setblocking(False)
     trios = signal.set_wakeup_fd(its.fileno(), warn_on_full_buffer=False)
@@ -113,14 +116,14 @@ def _listen(ours: socket.socket, trios: int, handle: Callable[[int], None]) -> N
 
 
 def _exit_now(words: str) -> None:
-    """End the process, having said so if that is possible."""
+    """End the process, after a line in the log if that is possible."""
     # In a thread, as even the log may be what stands still.
-    saying = threading.Thread(target=partial(_say, words), daemon=True)
+    saying = threading.Thread(target=partial(_log_last_words, words), daemon=True)
     saying.start()
     saying.join(_LAST_WORDS_SECONDS)
     os._exit(1)
 
 
-def _say(words: str) -> None:
+def _log_last_words(words: str) -> None:
     _log.error(words)
     LINES.flush(_LAST_WORDS_SECONDS)

@@ -1,11 +1,8 @@
-"""Several worker processes on the same sockets, kept alive by a parent that does nothing else.
+"""Keeps several worker processes alive on the same sockets.
 
-The parent opens the sockets: an address that cannot be had ends it at once, and no worker's death frees the
-address. Each worker runs in a session of its own, so a Ctrl-C reaches the parent alone, which then asks its
-workers to stop.
-
-A worker that dies is started again: at once when it had served for a while, else after a pause that doubles.
-While no worker has ever served, a few deaths in a row mean that none can, and the parent gives up.
+The parent opens the sockets, so that an address in use ends it at once, and a worker's death frees none. It
+restarts a worker that dies: at once when that had served for a while, else after a pause that doubles. While
+no worker has ever served, a few deaths in a row make the parent give up.
 """
 
 import os
@@ -33,7 +30,7 @@ _FIRST_PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 15.0
 _MOST_FAILED_STARTS: Final = 3
 _KILL_SECONDS: Final = FORCE_EXIT_SECONDS + 1.0
-"""After the graceful seconds. A worker ends itself before that."""
+"""Seconds after the graceful ones until a worker is killed, which should have ended itself by then."""
 
 
 def supervise(
@@ -92,7 +89,8 @@ class _Supervisor:
             try:
                 code = await self._run_worker(slot)
             except OSError as error:
-                # No room for another process just now: those that run go on, and this one is tried again.
+                # The system has no room for another process now: the others go on, and this one is tried
+                # again.
                 _log.error("a worker could not be started", worker=slot, reason=error.strerror)
                 code = os.EX_OSERR
             if self._stop.is_set():
@@ -114,7 +112,7 @@ class _Supervisor:
             pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
 
     async def _run_worker(self, slot: int) -> int:
-        """Run one worker to its end; return its exit code, negative for the signal that ended it."""
+        """Run one worker to its end; return its exit code, negative for a signal."""
         ours, its = socket.socketpair()
         with Lifeline(ours) as lifeline, its:
             listening = [each.fileno() for each in self.listeners]
@@ -123,7 +121,7 @@ class _Supervisor:
                 env={**os.environ, VARIABLE: str(its.fileno()), WORKER: str(slot)},
                 stdin=subprocess.DEVNULL,
                 pass_fds=(*listening, its.fileno()),
-                start_new_session=True,
+                start_new_session=True,  # so a Ctrl-C reaches the parent alone, which then stops its workers
             )
             its.close()
             async with trio.open_nursery() as nursery:
@@ -165,8 +163,8 @@ class _Supervisor:
                 if self._stop.is_set():
                     self._at_once.set()
                 else:
-                    notify_manager("STOP_SIGNALS=1")
+                    notify_manager("STOPPING=1")
                 self._stop.set()
-                # Or whoever connects while the workers finish would wait for an answer that nobody gives.
+                # The kernel would still queue connections, which no worker accepts any more.
                 for each in self.listeners:
                     each.close()
