@@ -14,7 +14,8 @@ from pathlib import Path
 
 from docs.permissions_page import permissions_page
 from docs.reference_pages import reference_pages
-from fuzz.shared.state_tables import STATE_TABLES, Transition
+from ostiary_core.oauth import code, session
+from ostiary_core.oauth.transition import NO_RECORD, Transition
 from tests.rows.proofs import Proof, collected_proofs, unproved
 from tests.rows.specification import TABLES
 
@@ -60,12 +61,12 @@ def states_page() -> str:
 def _states_lines() -> Iterator[str]:
     yield "# State machines"
     yield ""
-    yield _GENERATED.format(source="`fuzz.shared.state_tables`")
+    yield _GENERATED.format(source="`TRANSITIONS` of `core/oauth/code.py` and `core/oauth/session.py`")
     yield ""
     yield "A state that only time or an ending from above leads to is not stored: it is computed from the"
     yield "record, the time, and the epochs of its user, client and consent (`state_of`)."
-    yield from _machine("The authorization code", STATE_TABLES["code"])
-    yield from _machine("The session", STATE_TABLES["session"])
+    yield from _machine("The authorization code", code.TRANSITIONS)
+    yield from _machine("The session", session.TRANSITIONS)
 
 
 def _machine(title: str, transitions: Iterable[Transition]) -> Iterator[str]:
@@ -76,18 +77,18 @@ def _machine(title: str, transitions: Iterable[Transition]) -> Iterator[str]:
     yield "```mermaid"
     yield "stateDiagram-v2"
     for row in transitions:
-        source = "[*]" if row.source == "(none)" else row.source
+        source = "[*]" if row.source == NO_RECORD else row.source
         yield f"    {source} --> {row.target}: {row.name}"
     yield "```"
     yield ""
-    yield "| From | Trigger | To | Transition | Told | Refused for |"
+    yield "| From | Trigger | To | Transition | Recorded | Refused for |"
     yield "|---|---|---|---|---|---|"
     for row in transitions:
-        told = "" if row.fact is None else f"`{row.fact.value}`"
-        if row.why:
-            told += f" ({', '.join(f'`{why}`' for why in row.why)})"
-        refusal = ", ".join(f"`{why}`" for why in row.refusal)
-        yield f"| {row.source} | {row.trigger} | {row.target} | {row.name} | {told} | {refusal} |"
+        recorded = "" if row.fact is None else f"`{row.fact.value}`"
+        if row.why is not None:
+            recorded += f" (`{row.why}`)"
+        refusal = "" if row.refusal is None else f"`{row.refusal}`"
+        yield f"| {row.source} | {row.trigger} | {row.target} | {row.name} | {recorded} | {refusal} |"
 
 
 def pages(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> dict[str, str]:

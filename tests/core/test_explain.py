@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.shared.state_tables import STATE_TABLES
 from ostiary_core import Policy, Secret, Why
 from ostiary_core import events as e
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import RECORD_TABLES, Session, SessionKind, TextCodePurpose
 from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
+from ostiary_core.oauth import session
 from ostiary_core.texts import LANGUAGES
 from tests.core import asks
 from tests.core.asks import APP, BROWSER, redeem, refresh, signed_in
@@ -303,7 +304,7 @@ def test_every_ending_there_is_has_its_story_and_no_other_is_written_down() -> N
         if text.startswith("ended, ")
     }
     assert endings == {why.value for why in ENDINGS}
-    assert {why for transition in STATE_TABLES["session"] for why in transition.why} <= set(ENDINGS)
+    assert {row.why for row in session.TRANSITIONS if row.fact is FactKind.SESSION_ENDED} <= set(ENDINGS)
     page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
     assert {name for name in re.findall(r"`([a-z_]+)`", page) if name in set(Why)} == set(ENDINGS)
 

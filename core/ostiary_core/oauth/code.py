@@ -7,9 +7,13 @@ Rules, all in this file ("Authorization code", READINGS 10 and 18):
 - Every failure by an authenticated client that presents a known, unused code voids it, also when that
   client is not its owner. An unknown code and a used one change nothing.
 - Endings of its user, client or consent void it without touching it (`inherited_endings`).
+
+`TRANSITIONS` has every move, in the order of the specification's table.
 """
 
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from ostiary_core.events import CodeRedeemed
 from ostiary_core.loading.snapshot import Snapshot
@@ -21,11 +25,12 @@ from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, r
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import pkce, session
-from ostiary_core.oauth.inherited_endings import inherited_ending
+from ostiary_core.oauth.inherited_endings import inherited_ending, inherited_ending_rows
+from ostiary_core.oauth.transition import NO_RECORD, Transition
 
 
 class CodeState(StrEnum):
-    """What a code is at an instant; its moves are drawn in docs/states.md."""
+    """What a code is at an instant."""
 
     ISSUED = "issued"
     USED = "used"
@@ -33,8 +38,40 @@ class CodeState(StrEnum):
     EXPIRED = "expired"
 
 
+ISSUED, USED, VOID, EXPIRED = CodeState.ISSUED, CodeState.USED, CodeState.VOID, CodeState.EXPIRED
+
+_ISSUE: Final = Transition(
+    "code issued", NO_RECORD, "user approves, or the scopes are pre-approved", ISSUED, FactKind.CODE_ISSUED
+)
+_REDEMPTION: Final = Transition(
+    "code redeemed", ISSUED, "valid code, verifier, client, redirect URI", USED, FactKind.CODE_USED
+)
+_FAILURE: Final = Transition(
+    "exchange fails",
+    ISSUED,
+    "wrong verifier, redirect URI or client, or any other failure of the exchange",
+    VOID,
+    FactKind.CODE_VOIDED,
+)
+
+TRANSITIONS: Final = (
+    _ISSUE,
+    _REDEMPTION,
+    _FAILURE,
+    Transition("code expires", ISSUED, "300 seconds", EXPIRED),
+    Transition("expired code refused", EXPIRED, "redeemed too late", VOID, refusal=Why.CODE_EXPIRED),
+    *inherited_ending_rows("codes", ISSUED, VOID),
+    Transition("used code refused", USED, "redeemed again", USED, refusal=Why.CODE_USED),
+    Transition("void code refused", VOID, "redeemed", VOID, refusal=Why.CODE_VOID),
+)
+
+_REFUSALS: Final = MappingProxyType(
+    {row.source: row.refusal for row in TRANSITIONS if row.refusal is not None}
+)
+
+
 def state_of(code: AuthorizationCode, snapshot: Snapshot, now: Instant, policy: Policy) -> CodeState:
-    """The state of `code` at `now`; usable while less than 300 s have passed (READINGS 8)."""
+    """Return the state of `code` at `now`; it is usable while less than 300 s have passed (READINGS 8)."""
     if code.session_id is not None:
         return CodeState.USED
     if code.voided_why is not None or inherited_ending(code, snapshot) is not None:
@@ -44,7 +81,7 @@ def state_of(code: AuthorizationCode, snapshot: Snapshot, now: Instant, policy: 
 
 def issue(code: AuthorizationCode) -> tuple[Change, Fact]:
     """Store a new authorization code."""
-    return Insert(code), _fact_of(FactKind.CODE_ISSUED, code)
+    return Insert(code), _fact_of(_ISSUE, code)
 
 
 def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
@@ -68,7 +105,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
         now=now,
     )
     used = revised(code, session_id=made.session_id, settled_at=now)
-    return Decision(issued, (Update(code, used), *writes), (_fact_of(FactKind.CODE_USED, used), started))
+    return Decision(issued, (Update(code, used), *writes), (_fact_of(_REDEMPTION, used), started))
 
 
 def _check_exchange(
@@ -86,15 +123,9 @@ def _check_exchange(
         return Why.CODE_UNKNOWN
     if code.client_id != client.client_id:
         return Why.CODE_OF_ANOTHER_CLIENT
-    match state_of(code, snapshot, now, policy):
-        case CodeState.USED:
-            return Why.CODE_USED
-        case CodeState.VOID:
-            return Why.CODE_VOID
-        case CodeState.EXPIRED:
-            return Why.CODE_EXPIRED
-        case CodeState.ISSUED:
-            pass
+    refusal = _REFUSALS.get(state_of(code, snapshot, now, policy))
+    if refusal is not None:
+        return refusal
     if event.redirect_uri != code.redirect_uri:
         return Why.REDIRECT_URI_DIFFERENT
     if event.code_verifier is None:
@@ -116,7 +147,7 @@ def _refuse_exchange(
     now: Instant,
     policy: Policy,
 ) -> Decision:
-    """Refuse an exchange; this voids a known, unused code, whoever presented it (READINGS 18)."""
+    """Refuse an exchange, which voids a known, unused code, also another client's (READINGS 18)."""
     if code is None:
         return refused(why)
     if code.session_id is not None:
@@ -124,7 +155,7 @@ def _refuse_exchange(
     if state_of(code, snapshot, now, policy) is CodeState.VOID:
         return refused(why)
     voided = revised(code, voided_why=why, settled_at=now)
-    return Decision(Refused(why), (Update(code, voided),), (_fact_of(FactKind.CODE_VOIDED, voided),))
+    return Decision(Refused(why), (Update(code, voided),), (_fact_of(_FAILURE, voided),))
 
 
 def _refuse_used_code(
@@ -143,9 +174,10 @@ def _refuse_used_code(
     return refused(why, *changes, facts=(fact,))
 
 
-def _fact_of(kind: FactKind, code: AuthorizationCode) -> Fact:
+def _fact_of(row: Transition, code: AuthorizationCode) -> Fact:
+    assert row.fact is not None
     return Fact(
-        kind=kind,
+        kind=row.fact,
         client_id=code.client_id,
         user_id=code.user_id,
         session_id=code.session_id,

@@ -8,6 +8,7 @@ epochs alone decide: disabling and deleting move them too.
 from typing import Any, TypeVar
 
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import (
@@ -21,10 +22,11 @@ from ostiary_core.model.records import (
     revised,
 )
 from ostiary_core.model.why import Why
+from ostiary_core.oauth.transition import Transition
 
 
 def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Epochs:
-    """The present epochs of user, client and consent, for a session or code made now."""
+    """Return the present epochs of user, client and consent, for a session or code made now."""
     return Epochs(
         user=0 if user is None else user.epoch,
         client=client.epoch,
@@ -33,13 +35,13 @@ def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Ep
 
 
 def login_epochs_now(user: User, snapshot: Snapshot) -> Epochs:
-    """The present epochs of a user at the backend itself: of a login session, or a code by text message."""
+    """Return the present epochs of a user's login session, which a code by text message has too."""
     client = snapshot.client(CONSOLE_CLIENT)
     return Epochs(user=user.epoch, client=0 if client is None else client.epoch, consent=0)
 
 
 def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | None:
-    """Why the user, client or consent of a session or code ended it; None while none did."""
+    """Return why its user, client or consent ended a session or code; None while none did."""
     client = snapshot.client(born.client_id)
     if client is None:
         return Why.CLIENT_DELETED
@@ -69,3 +71,39 @@ def with_next_epoch(record: R, why: Why, now: Instant, **changes: Any) -> R:
         # Whatever ends everything is a new beginning for the count of wrong current passwords (READINGS 24).
         changes = {"wrong_passwords_at": (), **changes}
     return revised(record, epoch=record.epoch + 1, epoch_why=why, epoch_at=now, updated_at=now, **changes)
+
+
+def inherited_ending_rows(records: str, source: str, target: str) -> tuple[Transition, ...]:
+    """Return the rows in which a user, client or consent ends all its `records` at once.
+
+    Such an ending is one fact, of the user, client or consent, however many records end with it.
+    """
+    return (
+        Transition(
+            f"user's {records} end",
+            source,
+            "password, telephone, reset, disabled, deleted, wrong passwords, forced out",
+            target,
+            FactKind.USER_SESSIONS_ENDED,
+        ),
+        Transition(
+            "client disabled", source, "administrator disables the client", target, FactKind.CLIENT_DISABLED
+        ),
+        Transition(
+            "client deleted", source, "administrator deletes the client", target, FactKind.CLIENT_DELETED
+        ),
+        Transition(
+            "client forced out",
+            source,
+            "administrator ends all sessions of the client, or of every client",
+            target,
+            FactKind.CLIENT_SESSIONS_ENDED,
+        ),
+        Transition(
+            "consent withdrawn",
+            source,
+            "user withdraws the client's consent, or an administrator for the user",
+            target,
+            FactKind.CONSENT_WITHDRAWN,
+        ),
+    )

@@ -2,23 +2,23 @@
 
 Rules, all in this file ("Session and tokens", READINGS 1-8):
 
-- A session has one live pair: the tokens of its present generation. A rotation makes the next generation
-  out of the refresh token it spends, so the same token can only ever lead to the same pair.
+- A session has one live pair: the tokens of its present generation. A rotation derives the next generation
+  from the refresh token it spends, so one token can only ever lead to one pair.
 - The spent access token is dead at once. The spent refresh token leads to the same pair again for the
   grace period after its *first* use, with the same User-Agent; the window never slides.
-- What counts is when the retry arrived, not when its turn came. Where nobody can know whether that was in
-  time, it is not answered and ends nothing (READINGS 46).
-- Where the rotation lies far ahead, the clock was set back. No grace begins anew for that: it is over.
+- What counts is when the retry arrived, not when its turn came. Where the server cannot know whether that
+  was in time, it gives no pair and ends nothing (READINGS 46).
 - Any other use of a spent refresh token is a replay and ends the session.
-- The owner is looked at first: another client's attempt never touches the session.
 - No pair is given with less than a whole second left: that is the maximum already (READINGS 53).
 - What ended stays ended, and the reason is kept.
 
-A reader might miss: a session can be dead without a mark on its record, by its maximum or by an ending of
-its user, client or consent. `state_of` is the one place that knows.
+A session can be dead without a mark on its record: by its maximum, or by an ending of its user, client or
+consent. Only `state_of` knows. `TRANSITIONS` has every move, in the order of the specification's table.
 """
 
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
@@ -29,12 +29,13 @@ from ostiary_core.model.records import Client, Epochs, GrantType, RefreshToken, 
 from ostiary_core.model.reply import Done, Refused, Reply, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.inherited_endings import inherited_ending
+from ostiary_core.oauth.inherited_endings import inherited_ending, inherited_ending_rows
 from ostiary_core.oauth.scopes import is_beyond, narrow_scopes
+from ostiary_core.oauth.transition import NO_RECORD, Transition
 
 
 class SessionState(StrEnum):
-    """What a session is at an instant; its moves are drawn in docs/states.md."""
+    """What a session is at an instant."""
 
     ACTIVE = "active"
     ENDED = "ended"
@@ -42,13 +43,98 @@ class SessionState(StrEnum):
     """Its maximum duration is reached."""
 
 
+ACTIVE, ENDED, EXPIRED = SessionState.ACTIVE, SessionState.ENDED, SessionState.EXPIRED
+
+
+def _ending(name: str, trigger: str, why: Why) -> Transition:
+    return Transition(name, ACTIVE, trigger, ENDED, FactKind.SESSION_ENDED, why)
+
+
+def _refusal(name: str, state: SessionState, trigger: str, why: Why) -> Transition:
+    return Transition(name, state, trigger, state, refusal=why)
+
+
+_STARTS: Final = Transition(
+    "session starts",
+    NO_RECORD,
+    "code redeemed, client credentials, sign-in",
+    ACTIVE,
+    FactKind.SESSION_STARTED,
+)
+_ROTATES: Final = Transition("pair rotates", ACTIVE, "current refresh token", ACTIVE, FactKind.PAIR_ROTATED)
+_ROTATES_AND_REFUSES: Final = Transition(
+    "scope too wide, rotated all the same",
+    ACTIVE,
+    "current refresh token, scope beyond the grant",
+    ACTIVE,
+    FactKind.PAIR_ROTATED,
+    Why.SCOPE_TOO_WIDE,
+    refusal=Why.SCOPE_TOO_WIDE,
+)
+_REPEATS: Final = Transition(
+    "safe retry",
+    ACTIVE,
+    "spent refresh token, in the grace, same User-Agent",
+    ACTIVE,
+    FactKind.PAIR_REPEATED,
+)
+
+TRANSITIONS: Final = (
+    _STARTS,
+    _ROTATES,
+    _REPEATS,
+    _ending("replayed after the grace", "spent refresh token, too late", Why.REPLAYED_AFTER_GRACE),
+    _ending(
+        "replayed by another User-Agent",
+        "spent refresh token, different User-Agent",
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT,
+    ),
+    _ending(
+        "replayed two generations late",
+        "refresh token of an older generation",
+        Why.REPLAYED_TWO_GENERATIONS_LATE,
+    ),
+    _refusal(
+        "retry that may have come in time",
+        ACTIVE,
+        "spent refresh token, found after the server stood still over the end of the grace",
+        Why.ARRIVAL_UNKNOWN,
+    ),
+    _ROTATES_AND_REFUSES,
+    Transition("maximum duration", ACTIVE, "time", EXPIRED),
+    _refusal(
+        "refused at the maximum",
+        EXPIRED,
+        "current refresh token or safe retry, in the last second before too",
+        Why.MAXIMUM_REACHED,
+    ),
+    _ending(
+        "revoked by its client", "its access token or any refresh token at /revoke", Why.REVOKED_BY_CLIENT
+    ),
+    *inherited_ending_rows("sessions", ACTIVE, ENDED),
+    _ending("forced out", "administrator ends this session", Why.SESSION_FORCED_OUT),
+    _refusal(
+        "refresh by another client",
+        ACTIVE,
+        "refresh token presented by another client",
+        Why.TOKEN_OF_ANOTHER_CLIENT,
+    ),
+    _ending("signed out", "sign-out of a login session", Why.SIGNED_OUT),
+    _ending("code replayed", "its code redeemed again, where the setting asks for it", Why.CODE_REPLAYED),
+    _refusal("refused once ended", ENDED, "any refresh token of the session", Why.SESSION_ENDED),
+)
+
+_ENDINGS: Final = MappingProxyType(
+    {row.why: row for row in TRANSITIONS if row.fact is FactKind.SESSION_ENDED}
+)
+
 ACCESS_LABEL = "access:"
 REFRESH_LABEL = "refresh:"
 """The labels that keep the two tokens of a derived pair apart (READINGS 1)."""
 
 
 def state_of(session: Session, snapshot: Snapshot, now: Instant) -> SessionState:
-    """The state of `session` at `now`; endings of its user, client or consent count."""
+    """Return the state of `session` at `now`; endings of its user, client or consent count."""
     if session.ended_at is not None or inherited_ending(session, snapshot) is not None:
         return SessionState.ENDED
     return SessionState.EXPIRED if now >= session.expires_at else SessionState.ACTIVE
@@ -93,19 +179,12 @@ def start(
     changes: tuple[Change, ...] = (inserted,)
     if refresh_token is not None:
         changes = (inserted, _refresh_record(refresh_token, session))
-    fact = Fact(
-        kind=FactKind.SESSION_STARTED,
-        session_id=session.session_id,
-        client_id=client.client_id,
-        user_id=user_id,
-        scopes=scopes,
-        user_agent=user_agent,
-    )
+    fact = _fact_of(_STARTS, session, user_agent=user_agent, scopes=scopes)
     return session, _token_response(session, access, refresh_token, now), changes, fact
 
 
 def _refresh_record(refresh_token: Secret, session: Session) -> Change:
-    """The record of the present generation's refresh token, by which it is recognised from now on."""
+    """Insert the record by which the present generation's refresh token is recognised from now on."""
     return Insert(RefreshToken(refresh_token.digest, session.session_id, session.generation))
 
 
@@ -137,6 +216,7 @@ def refresh(
     session = None if token is None else snapshot.session(token.session_id)
     if token is None or session is None or session.kind is not kind:
         return refused(Why.TOKEN_UNKNOWN)
+    # The owner first: another client's attempt never touches the session ("refresh by another client").
     if session.client_id != client.client_id:
         return refused(Why.TOKEN_OF_ANOTHER_CLIENT)
     state = state_of(session, snapshot, now)
@@ -151,15 +231,18 @@ def refresh(
         return _rotate(session, spent, client, scopes, user_agent, entropy, now)
     if generations_late > 1:
         return _end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
+    # From here on the token is the previous generation's: a safe retry, or a replay.
     rotated_at = session.rotated_at or session.started_at
     grace_ends_at = later(rotated_at, policy.grace_seconds)
     earliest, latest = arrival or (now, now)
+    # A rotation that lies far ahead shows that the clock was set back: no grace begins anew for that.
     if min(earliest, now) > grace_ends_at or rotated_at > later(now, policy.salt_seconds):
         return _end_by_replay(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
     if policy.compare_user_agent and user_agent != session.rotated_user_agent:
         return _end_by_replay(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
     if not has_a_second:
         return refused(Why.MAXIMUM_REACHED)
+    # A retry that may have come in time ends nothing and is given nothing (READINGS 46).
     if session.salt is None or min(latest, now) > grace_ends_at:
         return refused(Why.ARRIVAL_UNKNOWN)
     return _repeat(session, session.salt, spent, scopes, user_agent, now)
@@ -191,14 +274,14 @@ def _rotate(
         rotated_at=now,
         rotated_user_agent=user_agent,
     )
-    refusal = Why.SCOPE_TOO_WIDE if is_beyond(scopes, session.scopes) else None
+    row = _ROTATES_AND_REFUSES if is_beyond(scopes, session.scopes) else _ROTATES
     reply: Reply = (
-        _token_response(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
+        _token_response(rotated, access, refresh_token, now) if row.refusal is None else Refused(row.refusal)
     )
     return Decision(
         reply,
         (Update(session, rotated), _refresh_record(refresh_token, rotated)),
-        (_fact_of(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
+        (_fact_of(row, rotated, user_agent=user_agent),),
     )
 
 
@@ -210,15 +293,15 @@ def _repeat(
     user_agent: str | None,
     now: Instant,
 ) -> Decision:
-    """Answer a safe retry with the same pair; nothing is written, so the grace never gets longer
-    (READINGS 2)."""
+    """Answer a safe retry with the same pair again."""
+    # Nothing is written, so the grace never gets longer (READINGS 2).
     if is_beyond(scopes, session.scopes):
         return refused(Why.SCOPE_TOO_WIDE)
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)
     return Decision(
         _token_response(session, access, refresh_token, now),
-        facts=(_fact_of(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
+        facts=(_fact_of(_REPEATS, session, user_agent=user_agent),),
     )
 
 
@@ -284,9 +367,8 @@ def end(
 ) -> tuple[tuple[Change, ...], Fact]:
     """End one session. Its refresh token records stay, so that a replay is still recognised."""
     ended = revised(session, ended_at=now, ended_why=why, salt=None)
-    return (Update(session, ended),), _fact_of(
-        FactKind.SESSION_ENDED, session, why=why, user_agent=user_agent, actor_id=actor_id
-    )
+    fact = _fact_of(_ENDINGS[why], session, user_agent=user_agent, actor_id=actor_id)
+    return (Update(session, ended),), fact
 
 
 def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
@@ -295,27 +377,35 @@ def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
         return Decision(Done())
     if now <= later(session.rotated_at, policy.salt_seconds):
         return Decision(Done())
-    return Decision(
-        Done(), (Update(session, revised(session, salt=None)),), (_fact_of(FactKind.SALT_ERASED, session),)
+    fact = Fact(
+        FactKind.SALT_ERASED,
+        user_id=session.user_id,
+        client_id=session.client_id,
+        session_id=session.session_id,
+        earlier_at=session.rotated_at,
+        earlier_user_agent=session.rotated_user_agent,
     )
+    return Decision(Done(), (Update(session, revised(session, salt=None)),), (fact,))
 
 
 def _fact_of(
-    kind: FactKind,
+    row: Transition,
     session: Session,
     *,
-    why: Why | None = None,
     user_agent: str | None = None,
     actor_id: str | None = None,
+    scopes: tuple[str, ...] = (),
 ) -> Fact:
+    assert row.fact is not None
     return Fact(
-        kind,
+        row.fact,
         actor_id,
         session.user_id,
         session.client_id,
         session.session_id,
-        why,
+        row.why,
         user_agent,
         session.rotated_at,
         session.rotated_user_agent,
+        scopes=scopes,
     )
