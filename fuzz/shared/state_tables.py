@@ -10,10 +10,10 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth import code, session
 from ostiary_core.oauth.transition import Transition
 
-STATE_TABLES: Final = {"code": code.TRANSITIONS, "session": session.TRANSITIONS}
+_STATE_TABLES: Final = {"code": code.TRANSITIONS, "session": session.TRANSITIONS}
 
 DECIDED_ROWS: Final = tuple(
-    f"{name}: {row.name}" for name, table in STATE_TABLES.items() for row in table if row.is_decided
+    f"{name}: {row.name}" for name, table in _STATE_TABLES.items() for row in table if row.is_decided
 )
 """The rows that a decision takes; the others are the passing of time."""
 
@@ -30,7 +30,7 @@ def transitions_of(decision: Decision) -> tuple[str, ...]:
 def _rows_taken(facts: _Facts, refusal: Why | None) -> tuple[str, ...]:
     return tuple(
         f"{name}: {row.name}"
-        for name, table in STATE_TABLES.items()
+        for name, table in _STATE_TABLES.items()
         for row in table
         if row.is_decided and _is_taken(row, facts, refusal)
     )
