@@ -1,6 +1,6 @@
 """The catalogue of the whole server: every text in every language, none too many, and none beside it.
 
-A third language, made up, is one file more (`languages/qaa_qm.py`), and is spoken wherever the server speaks.
+A third language, made up, is one file more (`qaa_qm.py`), and is spoken wherever the server speaks.
 """
 
 import ast

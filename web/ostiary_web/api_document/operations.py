@@ -1,4 +1,4 @@
-"""What is said of an operation: some of it resource, the rest taken from its route.
+"""Describe each operation from its resource and its route.
 
 From the route come method, path and the variable parts of it, its gate and its limit, and what follows from
 them: who may call, and what a request may be refused for.

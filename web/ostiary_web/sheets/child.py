@@ -2,7 +2,7 @@
 
 The file comes on standard input, and what is read of it goes to standard output as JSON. The process may have
 so much memory and work for so long; a sheet that costs more ends it, and the server goes on
-(`sheet_reader.py`).
+(`sheets/reader.py`).
 """
 
 import contextlib
