@@ -1,8 +1,8 @@
 """`/api/auth/avatar` and `/files/*`: the picture of an account, and where everybody's browser gets it.
 
 Other systems show these pictures, so they are served to whoever has the address, without what cameras write
-into them (`pictures/metadata.py`). Nothing in them is ever run: the type is the one their first bytes prove, and
-the answer forbids a browser to see anything else.
+into them (`pictures/metadata.py`). Nothing in them is ever run: the type is the one their first bytes prove,
+and the answer forbids a browser to see anything else.
 """
 
 from contextlib import closing
