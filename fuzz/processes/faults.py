@@ -18,6 +18,7 @@ from fuzz.faults.planting import TOKEN_LOGGED, Fault, Plant, mistakes_in, togeth
 from fuzz.processes.server import VARIABLE
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.loading.snapshot import load
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.store import LostRace, net_changes
 from ostiary_net.postgres.connection import BoundedConnection
@@ -25,7 +26,6 @@ from ostiary_net.postgres.record_sql import fetch
 from ostiary_net.postgres.store import PostgreSQLStore
 from ostiary_net.sql.store import SQLStore
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sqlite.turn import OpenTurn
 from ostiary_net.sqlite.writer import Writer, WriterLock
 from ostiary_net.turns.ports import CommitUnconfirmed
 
@@ -44,16 +44,17 @@ class _TurnBeside:
     def __init__(self, kept_in: Any) -> None:
         self._store = kept_in
 
-    def open(self, events: Sequence[Any], now: Instant, origins: Sequence[Any] = ()) -> OpenTurn:
+    is_pending = False
+
+    def decide(self, events: Sequence[Any], now: Instant, origins: Sequence[Any] = ()) -> list[Decision]:
         snapshot = load((keys(event) for event in events), self._store.fetch)
         decisions = take_turn(events, snapshot, now, self._store.policy)
         time.sleep(_MOMENT_SECONDS / 10)
         with suppress(LostRace):
             self._store.write(net_changes(decisions))
-        unkept: Any = None
-        return OpenTurn(decisions, unkept, files=False)
+        return decisions
 
-    def abandon(self) -> None:
+    def release(self) -> None:
         """Nothing is held."""
 
 
@@ -131,11 +132,11 @@ _WRITTEN: Final = "write(self._connection, changes)"
 
 _OF_CRASHES: Final = (
     *mistakes_in(
-        "ostiary_net.sqlite.turn.OpenTurn.commit",
+        "ostiary_net.sqlite.turn.SQLiteTurn.commit",
         (
             *("answered-before-commit", "a turn is committed after its answers"),
-            "writer.commit(index_pending if self._files else None)",
-            f"""finish = index_pending if self._files else None
+            "writer.commit(index_pending if self._indexes_pending else None)",
+            f"""finish = index_pending if self._indexes_pending else None
             from threading import Timer; Timer({_MOMENT_SECONDS}, writer.commit, [finish]).start()""",
         ),
     ),
@@ -147,16 +148,16 @@ _OF_CRASHES: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_net.sqlite.turn.BegunTurn.open",
+        "ostiary_net.sqlite.turn.SQLiteTurn._write",
         (
             *("committed-in-halves", "a turn is kept by two commits", _WRITTEN),
             f"""half = len(changes) // 2
-            if half:
-                write(self._connection, changes[:half])
-                self._connection.execute("COMMIT")
-                from time import sleep; sleep({_MOMENT_SECONDS})
-                self._connection.execute("BEGIN IMMEDIATE")
-            write(self._connection, changes[half:])""",
+        if half:
+            write(self._connection, changes[:half])
+            self._connection.execute("COMMIT")
+            from time import sleep; sleep({_MOMENT_SECONDS})
+            self._connection.execute("BEGIN IMMEDIATE")
+        write(self._connection, changes[half:])""",
         ),
     ),
     *mistakes_in(
@@ -189,12 +190,12 @@ _OF_FAILOVERS: Final = (
 )
 _OF_MACHINES: Final = (
     *mistakes_in(
-        "ostiary_net.sqlite.turn.OpenTurn.commit",
+        "ostiary_net.sqlite.turn.SQLiteTurn.commit",
         (
             *("error-swallowed", "a commit that failed is answered as one that was kept"),
-            "writer.commit(index_pending if self._files else None)",
+            "writer.commit(index_pending if self._indexes_pending else None)",
             """try:
-                writer.commit(index_pending if self._files else None)
+                writer.commit(index_pending if self._indexes_pending else None)
             except Exception: pass""",
         ),
     ),

@@ -76,7 +76,7 @@ FAULTS: Final = (
     Fault("answered-before-commit", "a turn is answered before it is written", both("turn", answered_first)),
     Fault("stale-reads", "reads are served from records once read", both("read", reads_remembered)),
     *mistakes_in(
-        "ostiary_net.sqlite.turn.BegunTurn.open",
+        "ostiary_net.sqlite.turn.SQLiteTurn._write",
         (
             *("half-a-turn", "what a turn deletes is not deleted", "write(self._connection, changes)"),
             "write(self._connection, [each for each in changes if type(each).__name__ != 'Delete'])",

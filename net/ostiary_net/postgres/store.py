@@ -19,15 +19,15 @@ from typing import Any, Final, TypeVar
 import psycopg
 from psycopg import Connection, errors
 
-from ostiary_core.decide import keys, take_turn
+from ostiary_core.decide import keys
 from ostiary_core.events import Event, with_clock_ahead
 from ostiary_core.loading.snapshot import load
-from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
-from ostiary_core.storage.store import LostRace, net_changes, retry_lost_races
+from ostiary_core.storage.store import LostRace, retry_lost_races
 from ostiary_net.postgres.connections import PrimaryConnections
 from ostiary_net.postgres.record_sql import can_hold, fetch, fetch_with_all
 from ostiary_net.postgres.schema import (
@@ -48,7 +48,7 @@ from ostiary_net.postgres.transaction import (
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
-from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
+from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore, decide_and_write
 from ostiary_net.sql.trail import LAST_NUMBER
 from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 
@@ -179,7 +179,7 @@ class PostgreSQLStore(SQLStore):
         """Decide the events that are chosen once the turn has begun; `now` is the time of the call."""
         called = time.monotonic()
 
-        def decide_and_write(transaction: Transaction) -> list[Decision]:
+        def take_once(transaction: Transaction) -> list[Decision]:
             events, _ = choose_events()
             snapshot = load((keys(event) for event in events), transaction.fetch)
             at = transaction.now
@@ -188,14 +188,9 @@ class PostgreSQLStore(SQLStore):
             if self._keeps_time:
                 waited_ms = round((transaction.clock_read_at - called) * SECOND_MS)
                 events = [with_clock_ahead(event, at - now - waited_ms) for event in events]
-            decisions = take_turn(events, snapshot, at, self.policy)
-            changes = net_changes(decisions)
-            entries = audit_entries(decisions, origins, at)
-            if changes or entries:
-                transaction.write(changes, entries)
-            return decisions
+            return decide_and_write(events, origins, snapshot, at, self.policy, transaction.write)
 
-        return self._commit(decide_and_write, now)
+        return self._commit(take_once, now)
 
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none: for copying records, past all rules."""

@@ -11,16 +11,16 @@ from typing import ClassVar, Final, Protocol, Self, TypeVar
 from ostiary_core.decide import READ_ONLY, keys, take_turn
 from ostiary_core.events import Event
 from ostiary_core.loading.keys import roots, session_key
-from ostiary_core.loading.snapshot import Fetch, load
-from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import Decision
+from ostiary_core.loading.snapshot import Fetch, Snapshot, load
+from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, kept_seconds
 from ostiary_core.storage.listing import USES, Listing, Page
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
-from ostiary_core.storage.store import LostRace, retry_lost_races
+from ostiary_core.storage.store import LostRace, net_changes, retry_lost_races
 from ostiary_core.storage.summaries import (
     Milestone,
     Refusal,
@@ -361,6 +361,23 @@ class SQLStore(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def decide_and_write(
+    events: Sequence[Event],
+    origins: Sequence[Origin | None],
+    snapshot: Snapshot,
+    now: Instant,
+    policy: Policy,
+    write: Callable[[Sequence[Change], Sequence[AuditEntry]], None],
+) -> list[Decision]:
+    """Decide `events` in order at `now`; call `write` where there is something to keep."""
+    decisions = take_turn(events, snapshot, now, policy)
+    changes = net_changes(decisions)
+    entries = audit_entries(decisions, origins, now)
+    if changes or entries:
+        write(changes, entries)
+    return decisions
 
 
 def _find_ending(execute: Execute, sought: EndingQuery) -> AuditEntry | None:

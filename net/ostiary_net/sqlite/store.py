@@ -37,7 +37,7 @@ from ostiary_net.sqlite.file import (
 )
 from ostiary_net.sqlite.record_sql import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
 from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current, known_migrations
-from ostiary_net.sqlite.turn import BegunTurn
+from ostiary_net.sqlite.turn import SQLiteTurn
 from ostiary_net.sqlite.writer import Writer
 
 T = TypeVar("T")
@@ -111,18 +111,23 @@ class SQLiteStore(SQLStore):
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
     ) -> list[Decision]:
         """Decide `events` in order at `now` and keep what they change, durably; raising, keep nothing."""
-        turn = self.begin_turn().open(events, now, origins)
-        turn.commit()
-        return turn.decisions
+        turn = self.begin_turn()
+        try:
+            decisions = turn.decide(events, now, origins)
+            if turn.is_pending:
+                turn.commit()
+        finally:
+            turn.release()
+        return decisions
 
-    def begin_turn(self) -> BegunTurn:
-        """Wait until nobody else writes, and begin a turn, whose events are named later. In any thread."""
-        return BegunTurn(self._writer.begin(), self._writer, self.policy)
+    def begin_turn(self) -> SQLiteTurn:
+        """Wait until no other turn has the file, and begin one; in any thread."""
+        return SQLiteTurn(self._writer.begin(), self._writer, self.policy)
 
-    def try_begin_turn(self) -> BegunTurn | None:
-        """Begin a turn if nobody has to be waited for; else return None and do nothing."""
+    def try_begin_turn(self) -> SQLiteTurn | None:
+        """Begin a turn if no other has to be waited for; else return None and do nothing."""
         connection = self._writer.try_begin()
-        return None if connection is None else BegunTurn(connection, self._writer, self.policy)
+        return None if connection is None else SQLiteTurn(connection, self._writer, self.policy)
 
     @property
     def needs_checkpoint(self) -> bool:

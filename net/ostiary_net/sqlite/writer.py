@@ -20,7 +20,7 @@ from ostiary_net.sqlite.write_ahead import WriteAheadLog
 
 
 class Writer:
-    """A connection in write-ahead mode; from `begin` to `commit` or `abandon` nobody else has it."""
+    """A connection in write-ahead mode; from `begin` to `commit` or `release` nobody else has it."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
@@ -106,9 +106,9 @@ class Writer:
                 finish(connection)
             connection.execute("COMMIT")
         finally:
-            self.abandon()
+            self.release()
 
-    def abandon(self) -> None:
+    def release(self) -> None:
         """Roll back what was not committed, and let the next turn have the connection."""
         try:
             self._roll_back()
@@ -142,7 +142,7 @@ class Writer:
         try:
             yield connection
         finally:
-            self.abandon()
+            self.release()
 
     def close(self) -> None:
         """Close the connection once the running turn is over."""

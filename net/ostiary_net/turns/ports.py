@@ -51,34 +51,26 @@ class ChoosingStore(ReadingStore, Protocol):
         ...
 
 
-class OpenTurn(Protocol):
-    """A turn that is decided and written, but not on disk yet."""
-
-    decisions: list[Decision]
+class Turn(Protocol):
+    """A writing turn that has begun; no other one begins until it is committed or released."""
 
     @property
-    def is_over(self) -> bool:
-        """Whether the turn is over already, because there was nothing to keep."""
+    def is_pending(self) -> bool:
+        """Whether something is written that only a commit keeps."""
+        ...
+
+    def decide(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """Decide `events` and write what they change."""
         ...
 
     def commit(self) -> None:
         """Commit the turn to disk, in any thread; raising, keep nothing of it."""
         ...
 
-    def abandon(self) -> None:
-        """Keep nothing of the turn, unless it was committed."""
-        ...
-
-
-class BegunTurn(Protocol):
-    """A turn that has begun, so that nobody else writes, and whose events are not known yet."""
-
-    def open(self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()) -> OpenTurn:
-        """Decide `events` and write what they change; raising, keep nothing."""
-        ...
-
-    def abandon(self) -> None:
-        """End the turn and let the next one begin, unless this one was opened."""
+    def release(self) -> None:
+        """Let the next turn begin, and keep nothing that was not committed; a second call does nothing."""
         ...
 
 
@@ -90,12 +82,12 @@ class InPlaceStore(ReadingStore, Protocol):
     before it begins, for the disk only when it is committed.
     """
 
-    def begin_turn(self) -> BegunTurn:
-        """Wait until nobody else writes, and begin a turn; in any thread."""
+    def begin_turn(self) -> Turn:
+        """Wait until no other turn writes, and begin one; in any thread."""
         ...
 
-    def try_begin_turn(self) -> BegunTurn | None:
-        """Begin a turn if nobody has to be waited for; else return None and do nothing."""
+    def try_begin_turn(self) -> Turn | None:
+        """Begin a turn if no other has to be waited for; else return None and do nothing."""
         ...
 
     @property

@@ -58,26 +58,23 @@ def run_turns_in_steps(
     limiter = trio.CapacityLimiter(1)
 
     async def take_turn(choose_events: ChooseEvents) -> list[Decision]:
-        begun = store.try_begin_turn()
-        if begun is None:
-            begun = await run_sync(store.begin_turn, limiter=limiter)
+        turn = store.try_begin_turn()
+        if turn is None:
+            turn = await run_sync(store.begin_turn, limiter=limiter)
         try:
             events, origins = choose_events()
             if not events:
                 return []
-            turn = begun.open(events, clock.now(), origins)
-        finally:
-            begun.abandon()
-        try:
-            if not turn.is_over:
+            decisions = turn.decide(events, clock.now(), origins)
+            if turn.is_pending:
                 try:
                     await run_sync(turn.commit, limiter=limiter)
                 except Exception as error:
                     raise CommitUnconfirmed("the disk did not say that it was kept") from error
                 observe(after_commit)
         finally:
-            turn.abandon()
-        return turn.decisions
+            turn.release()
+        return decisions
 
     return take_turn
 

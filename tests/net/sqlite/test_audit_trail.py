@@ -92,7 +92,9 @@ def test_a_turn_files_all_there_is_whenever_there_are_enough(store: SQLiteStore)
 @pytest.mark.usefixtures("_a_few_at_once")
 def test_a_turn_that_is_not_committed_files_nothing(store: SQLiteStore) -> None:
     store.turn([asks.user(f"user{number}") for number in range(PENDING_ENTRIES_MAX - 1)], START)
-    store.begin_turn().open([asks.user("late")], START).abandon()
+    turn = store.begin_turn()
+    turn.decide([asks.user("late")], START)
+    turn.release()
     assert parts(store) == [0, PENDING_ENTRIES_MAX - 1]
     store.turn([asks.user("late")], START)
     assert parts(store) == [PENDING_ENTRIES_MAX, 0]

@@ -122,8 +122,12 @@ class StatementFailed(Exception):
 
 def in_steps(store: SQLiteStore, events: Sequence[Event], now: Instant) -> None:
     # Where the connection was given up, waiting makes it again.
-    begun = store.try_begin_turn() or store.begin_turn()
-    begun.open(events, now).commit()
+    turn = store.try_begin_turn() or store.begin_turn()
+    try:
+        turn.decide(events, now)
+        turn.commit()
+    finally:
+        turn.release()
 
 
 @pytest.mark.parametrize("pending_max", [record_sql.PENDING_ENTRIES_MAX, 1], ids=["kept", "and filed"])

@@ -12,10 +12,10 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from ostiary_core.events import Event, PasswordHashRequested
-from ostiary_core.model.reply import PasswordOnFile, UserKnown
+from ostiary_core.model.reply import PasswordOnFile
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sqlite.turn import BegunTurn, OpenTurn
+from ostiary_net.sqlite.turn import SQLiteTurn
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
 from tests.core import asks
@@ -33,55 +33,55 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
         yield store
 
 
-def opened_turn(store: SQLiteStore, event: Event) -> OpenTurn:
-    """A turn that nobody had to be waited for."""
-    begun = store.try_begin_turn()
-    assert begun is not None
-    return begun.open([event], START)
+def decided_turn(store: SQLiteStore, event: Event) -> SQLiteTurn:
+    """Return a turn that decided `event`, and waited for no other."""
+    turn = store.try_begin_turn()
+    assert turn is not None
+    turn.decide([event], START)
+    return turn
 
 
 # --- the store
 
 
 def test_nobody_sees_a_turn_before_it_is_committed_which_another_thread_may_do(store: SQLiteStore) -> None:
-    turn = opened_turn(store, asks.user("anna"))
-    assert isinstance(turn.decisions[0].reply, UserKnown)
-    assert (usernames(store), turn.is_over) == ({"first"}, False)
+    turn = decided_turn(store, asks.user("anna"))
+    assert (usernames(store), turn.is_pending) == ({"first"}, True)
     thread = threading.Thread(target=turn.commit)
     thread.start()
     thread.join()
-    assert (usernames(store), turn.is_over) == ({"first", "anna"}, True)
-    turn.abandon()
+    assert (usernames(store), turn.is_pending) == ({"first", "anna"}, False)
+    turn.release()
     store.turn([asks.user("ben")], START)
-    assert usernames(store) == {"first", "anna", "ben"}, "to abandon what was committed takes nothing back"
+    assert usernames(store) == {"first", "anna", "ben"}, "to release what was committed takes nothing back"
 
 
-def test_nothing_is_left_of_a_turn_that_was_abandoned(store: SQLiteStore) -> None:
-    turn = opened_turn(store, asks.user("anna"))
-    turn.abandon()
+def test_nothing_is_left_of_a_turn_that_was_released(store: SQLiteStore) -> None:
+    turn = decided_turn(store, asks.user("anna"))
+    turn.release()
     store.turn([asks.user("ben")], START)
     assert usernames(store) == {"first", "ben"}
     assert len(store.audit()) == 2
 
 
-def test_where_there_is_nothing_to_keep_it_is_over_at_once(store: SQLiteStore) -> None:
-    turn = opened_turn(store, asks.machine(asks.credentials("nobody", "wrong")))
-    assert turn.is_over
-    assert opened_turn(store, asks.machine(asks.credentials("nobody", "wrong"))).is_over
+def test_where_there_is_nothing_to_keep_nothing_waits_for_a_commit(store: SQLiteStore) -> None:
+    turn = decided_turn(store, asks.machine(asks.credentials("nobody", "wrong")))
+    assert not turn.is_pending
+    turn.release()
 
 
 def test_it_does_not_wait_for_a_turn_of_the_same_store(store: SQLiteStore) -> None:
-    turn = opened_turn(store, asks.user("anna"))
+    turn = decided_turn(store, asks.user("anna"))
     assert store.try_begin_turn() is None
     turn.commit()
-    opened_turn(store, asks.user("ben")).commit()
+    decided_turn(store, asks.user("ben")).commit()
     assert usernames(store) == {"first", "anna", "ben"}
 
 
 def test_it_does_not_wait_for_another_process(store: SQLiteStore) -> None:
     with SQLiteStore(store.path) as other:
         other.turn([asks.user("theirs")], START)
-        turn = opened_turn(other, asks.user("anna"))
+        turn = decided_turn(other, asks.user("anna"))
         assert store.try_begin_turn() is None
         turn.commit()
     assert usernames(store) == {"first", "theirs", "anna"}
@@ -94,7 +94,7 @@ def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLit
         assert store.try_begin_turn() is None
         store.turn([asks.user("anna")], START)
         assert other.try_begin_turn() is None
-        turn = opened_turn(store, asks.user("ben"))  # nobody has written since
+        turn = decided_turn(store, asks.user("ben"))  # nobody has written since
         turn.commit()
     assert usernames(store) == {"first", "theirs", "anna", "ben"}
 
@@ -116,25 +116,26 @@ def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -
 
 
 def test_whoever_waits_begins_when_the_one_before_is_through(store: SQLiteStore) -> None:
-    turn = opened_turn(store, asks.user("anna"))
-    begun: list[BegunTurn] = []
+    turn = decided_turn(store, asks.user("anna"))
+    begun: list[SQLiteTurn] = []
     waiting = threading.Thread(target=lambda: begun.append(store.begin_turn()))
     waiting.start()
     assert begun == []
     turn.commit()
     waiting.join(BOUND_SECONDS)
     [after] = begun
-    after.open([asks.user("ben")], START).commit()
+    after.decide([asks.user("ben")], START)
+    after.commit()
     assert usernames(store) == {"first", "anna", "ben"}
 
 
-def test_a_turn_that_was_begun_and_not_opened_leaves_the_store_to_the_next(store: SQLiteStore) -> None:
+def test_a_turn_that_was_begun_and_not_decided_leaves_the_store_to_the_next(store: SQLiteStore) -> None:
     begun = store.begin_turn()
-    begun.abandon()
-    begun.abandon()
+    begun.release()
+    begun.release()
     store.turn([asks.user("anna")], START)
     with pytest.raises(RuntimeError):
-        begun.open([asks.user("ben")], START)
+        begun.decide([asks.user("ben")], START)
     assert usernames(store) == {"first", "anna"}
 
 
@@ -234,7 +235,8 @@ async def test_where_another_process_writes_too_a_thread_waits_for_it(store: SQL
 async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(store: SQLiteStore) -> None:
     gate = Gate()
     with SQLiteStore(store.path) as other:
-        theirs = other.begin_turn().open([asks.user("theirs")], START)
+        theirs = other.begin_turn()
+        theirs.decide([asks.user("theirs")], START)
         metrics = Metrics()
         async with turns_in_place(store, gate, metrics) as turns, trio.open_nursery() as nursery:
             for name in ("anna", "ben", "cleo"):
@@ -249,7 +251,8 @@ async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(sto
 async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteStore) -> None:
     gate = Gate()
     with SQLiteStore(store.path) as other:
-        theirs = other.begin_turn().open([asks.user("theirs")], START)
+        theirs = other.begin_turn()
+        theirs.decide([asks.user("theirs")], START)
         async with turns_in_place(store, gate) as turns:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(turns.decide, registered("anna"), origin())
