@@ -45,7 +45,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.oauth.consent._let_in",
+        "ostiary_core.oauth.consent._record_entry",
         (
             *("let-in-for-good", "what nobody was asked about cannot be withdrawn"),
             *("if consent is not None and consent.withdrawn_at is None:", "if True:"),

@@ -23,22 +23,22 @@ _NOT_AUTHENTICATED: Final = frozenset(
         *(Why.CLIENT_DELETED, Why.CLIENT_DISABLED),
     }
 )
-"""What is `invalid_client` ("Authentication", rule 1)."""
+"""Reasons answered with `invalid_client` ("Authentication", rule 1)."""
 
 _NO_SECRET: Final = digest_of("")
-"""What is compared where there is no secret."""
+"""Stand-in that is compared where there is no secret."""
 
 
 def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now: Instant) -> Client | Why:
     """Return the client whose secret is right, or why there is none ("Authentication", rule 1)."""
     client = snapshot.client(credentials.client_id)
     if client is None or client.secret_digest is None:
-        # Or the same answer would come sooner than to a wrong secret.
+        # An unknown client takes as long as a wrong secret: timing tells neither from the other.
         _is_one_of(credentials, _NO_SECRET, None)
         return Why.CLIENT_UNKNOWN if client is None else Why.CLIENT_BUILT_IN
     old_stands = client.old_secret_until is not None and now < client.old_secret_until
     old = client.old_secret_digest if old_stands else None
-    # First, so that what became of a client is known to whoever has its secret alone.
+    # The secret first: only a caller who has it learns that a client is deleted or disabled.
     if not _is_one_of(credentials, client.secret_digest, old):
         return Why.CLIENT_SECRET_WRONG
     if client.deleted_at is not None:
@@ -47,7 +47,7 @@ def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now:
 
 
 def is_authenticated(reply: Reply) -> bool:
-    """Whether the client authenticated, whatever else its request was refused for."""
+    """Whether the client authenticated, even where its request was refused for another reason."""
     return not (isinstance(reply, Refused) and reply.why in _NOT_AUTHENTICATED)
 
 
@@ -112,12 +112,12 @@ def find_roles(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
 
 
 def roles_of(user: User, snapshot: Snapshot) -> tuple[Role, ...]:
-    """The roles of `user` that exist."""
+    """Return the roles of `user` that exist."""
     return find_roles(user.role_ids, snapshot)
 
 
 def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
-    """The permissions of `user`; the super administrator has all of them."""
+    """Return the permissions of `user`; the super administrator has all of them."""
     if SUPER_ADMINISTRATOR in user.role_ids:
         return ALL_PERMISSIONS
     held = {permission for role in roles_of(user, snapshot) for permission in role.permissions}
@@ -130,12 +130,12 @@ def is_super_administrator(who: Actor) -> bool:
 
 
 def actor_id_of(who: Actor) -> str | None:
-    """The actor's user identifier, for the audit trail; None for the operator of the command line."""
+    """Return the actor's user identifier for the audit trail; None for the operator of the command line."""
     return None if isinstance(who, Operator) else who.user.user_id
 
 
 def exceeds_permissions_of(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
-    """Whether any of `roles` allows what `who` may not do: nobody hands out more than they hold."""
+    """Whether any of `roles` has a permission that `who` lacks (READINGS 40)."""
     if isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids:
         return False
     held = set(permissions_of(who.user, snapshot.of_callers))
@@ -143,7 +143,10 @@ def exceeds_permissions_of(roles: tuple[Role, ...], who: Actor, snapshot: Snapsh
 
 
 def has_more_permissions(user: User, who: Actor, snapshot: Snapshot) -> bool:
-    """Whether `user` may do what `who` may not: whoever sets a user's password can sign in as that user."""
+    """Whether `user` has a permission that `who` lacks.
+
+    An administrator who sets a user's password can sign in as that user (READINGS 40).
+    """
     return exceeds_permissions_of(roles_of(user, snapshot), who, snapshot)
 
 
@@ -179,7 +182,7 @@ def check_super_administrator(caller: Caller, snapshot: Snapshot, now: Instant) 
 E = TypeVar("E", bound=AccountEvent | RoleEvent | ClientEvent)
 R = TypeVar("R", User, Role, Client)
 P = ParamSpec("P")
-"""What a rule takes besides: nothing, or the policy."""
+"""Further parameters of a rule: none, or the policy."""
 Handler = Callable[Concatenate[E, Snapshot, Instant, P], Decision]
 GuardedHandler = Callable[Concatenate[E, Actor, R, Snapshot, Instant, P], Decision]
 
@@ -187,9 +190,9 @@ GuardedHandler = Callable[Concatenate[E, Actor, R, Snapshot, Instant, P], Decisi
 def require_permission(
     *permissions: Permission, find: Callable[[Any, Actor, Snapshot], R | Why]
 ) -> Callable[[GuardedHandler[E, R, P]], Handler[E, P]]:
-    """Let a rule decide only for callers with one of `permissions`, and only on what `find` finds for them.
+    """Refuse callers without one of `permissions`, then those for whom `find` finds no record.
 
-    The rule is given both. Else the event is refused, for the permission before anything is looked up.
+    The rule is given the actor and the record. The permission is checked before any record is looked up.
     """
 
     def guard(handler: GuardedHandler[E, R, P]) -> Handler[E, P]:

@@ -63,7 +63,7 @@ def approve(event: e.ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision
     if isinstance(request, Refused):
         return Decision(request)
     if request.is_pre_approved:
-        return _issue_code(request, event.entropy, now, _let_in(request, now))
+        return _issue_code(request, event.entropy, now, _record_entry(request, now))
     remembered, fact = _remember(request, now)
     return _issue_code(request, event.entropy, now, (remembered,), (fact,))
 
@@ -75,7 +75,7 @@ def issue_if_preapproved(event: e.AutomaticConsentRequested, snapshot: Snapshot,
         return Decision(request)
     if not request.is_pre_approved:
         return Decision(_offer(request))
-    return _issue_code(request, event.entropy, now, _let_in(request, now))
+    return _issue_code(request, event.entropy, now, _record_entry(request, now))
 
 
 def deny(event: e.ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
@@ -100,10 +100,8 @@ def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Dec
 def withdraw_from(
     client_id: str, user: User, actor_id: str | None, snapshot: Snapshot, now: Instant
 ) -> Decision:
-    """Withdraw what `user` lets a client do; `actor_id` is whoever does it on the user's behalf.
-
-    What was never given, or is withdrawn already, is not found, whether or not there is such a client.
-    """
+    """Withdraw what `user` lets a client do; `actor_id` is the administrator who does it for the user."""
+    # Not found without a consent, whether or not there is such a client: this tells nothing of clients.
     consent = snapshot.consent(user.user_id, client_id)
     if consent is None or consent.withdrawn_at is not None:
         return refused(Why.NOT_FOUND)
@@ -132,7 +130,7 @@ def _check_request(
             Why.PARAMETER_REPEATED, tuple(FieldFault(name, Why.PARAMETER_REPEATED) for name in asked.repeated)
         )
     faults = tuple(_find_malformed(asked))
-    # With no fault it is there, which the type checker does not see.
+    # Without a fault there is a challenge, which the type checker does not see.
     if faults or asked.code_challenge is None:
         return Refused(Why.PARAMETERS_MALFORMED, faults=faults)
     client = snapshot.client(asked.client_id or "")
@@ -188,18 +186,18 @@ def _remember(request: _Request, now: Instant) -> tuple[Change, Fact]:
     """Add the scopes just approved to the remembered consent (READINGS 26)."""
     before = () if request.consent is None else request.consent.scopes
     scopes = tuple(dict.fromkeys((*before, *request.scopes)))
-    return _keep(request, scopes, now), _fact_of(FactKind.CONSENT_REMEMBERED, request)
+    return _write_consent(request, scopes, now), _fact_of(FactKind.CONSENT_REMEMBERED, request)
 
 
-def _let_in(request: _Request, now: Instant) -> tuple[Change, ...]:
-    """Keep that the user lets the client in without a question, so that it can be withdrawn."""
+def _record_entry(request: _Request, now: Instant) -> tuple[Change, ...]:
+    """Record that the client was let in without a question, so that the user can withdraw it."""
     consent = request.consent
     if consent is not None and consent.withdrawn_at is None:
         return ()
-    return (_keep(request, (), now),)
+    return (_write_consent(request, (), now),)
 
 
-def _keep(request: _Request, scopes: tuple[str, ...], now: Instant) -> Change:
+def _write_consent(request: _Request, scopes: tuple[str, ...], now: Instant) -> Change:
     """Write the consent with these scopes, given now."""
     if request.consent is None:
         return Insert(

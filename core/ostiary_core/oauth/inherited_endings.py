@@ -68,7 +68,7 @@ R = TypeVar("R", User, Client)
 def with_next_epoch(record: R, why: Why, now: Instant, **changes: Any) -> R:
     """Return `record` with `changes`, under a new epoch: all its sessions and unredeemed codes end."""
     if isinstance(record, User):
-        # Whatever ends everything is a new beginning for the count of wrong current passwords (READINGS 24).
+        # An ending of everything resets the count of wrong current passwords (READINGS 24).
         changes = {"wrong_passwords_at": (), **changes}
     return revised(record, epoch=record.epoch + 1, epoch_why=why, epoch_at=now, updated_at=now, **changes)
 

@@ -23,7 +23,7 @@ def is_beyond(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> bo
 
 
 def narrow_scopes(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> tuple[str, ...]:
-    """The scopes of a refreshed access token: those requested if all were granted, else those granted."""
+    """Return the scopes of a refreshed access token: those requested if granted, else all granted."""
     if not requested or is_beyond(requested, granted):
         return granted
     return tuple(scope for scope in granted if scope in requested)

@@ -120,7 +120,7 @@ def sign_out(event: e.SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def end_own_session(event: e.OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
-    """End one session of the caller; a session of anybody else is not found."""
+    """End one session of the caller; another user's session is not found."""
     who = find_active_person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -184,8 +184,10 @@ def change_password(event: e.PasswordChanged, snapshot: Snapshot, now: Instant, 
 def refuse_wrong_password(
     event: e.PasswordChanged | e.PhoneChanged, who: Person, now: Instant, policy: Policy
 ) -> Decision | None:
-    """Refuse and count a wrong current password; None where it was right. One too many within the window ends
-    everything the user has open (READINGS 24)."""
+    """Refuse and count a wrong current password; None where it was right.
+
+    One too many within the window ends all sessions and codes of the user (READINGS 24).
+    """
     user = who.user
     if not _is_on_file(event.verified_against, user):
         return refused(Why.PASSWORD_CHANGED_MEANWHILE)
@@ -275,14 +277,14 @@ def with_new_password(
 
 
 def own_change(kind: FactKind, before: User | None, after: User, why: Why | None = None) -> Fact:
-    """The fact of what a user changed in their own account."""
+    """Make the fact of a change that users make in their own account."""
     return Fact(
         kind=kind, user_id=after.user_id, why=why, changes=changes_between(USER_FIELDS, before, after)
     )
 
 
 def all_ended_fact(user: User, why: Why) -> Fact:
-    """The fact that all sessions and codes of a user ended."""
+    """Make the fact that all sessions and codes of a user ended."""
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, why=why)
 
 

@@ -3,17 +3,16 @@
 Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
 
 - A code is six digits, good for ten minutes, five tries and one use. There is one a number and purpose.
-- It belongs to the account it was drawn for, the owner of the number or whoever asks for a new one, and dies
-  with any ending of that account (READINGS 48). To anybody else it is wrong, and costs its owner no try.
-- Whoever asks for one cannot tell from the answer whether the number is known. A number is sent one code a
-  minute and ten a day, so that nobody's telephone is flooded and guessing leads nowhere.
-- An account asks for twenty codes a day, whatever the numbers (READINGS 43). What counts is that it asked,
-  and not whether one was sent: so this alone may be told.
-- A wrong code leaves its trace whether or not one stands or the number is known, so that all of them cost
-  the same write.
-- A new number asks for the current password, which is looked at before the code: a wrong one counts, whatever
-  the code, and spends none (READINGS 41).
-- It ends every session and unredeemed code of the user; the login session in which it was taken lives on.
+- A code belongs to the account it was drawn for (the owner of the number, or the user who asks for a new
+  one) and dies with any ending of that account (READINGS 48). For another account it is wrong, at no try.
+- The answer does not tell whether the number is known. A number is sent one code a minute and ten a day,
+  which keeps telephones from being flooded and codes from being guessed.
+- An account asks for twenty codes a day, to all numbers together (READINGS 43). Requests count, not codes sent:
+  so a refusal tells nothing of a number.
+- A wrong code is recorded even where no code stands or the number is unknown, so that each costs one write.
+- A new number asks for the current password, which is checked before the code: a wrong password counts and
+  spends no code (READINGS 41).
+- A new number ends every session and unredeemed code of the user but the login session in which it was set.
   Recovery ends everything.
 """
 
@@ -74,7 +73,7 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
 
 
 def seconds_to_text_code(user: User, now: Instant, policy: Policy = SPECIFICATION) -> int:
-    """The whole seconds until an account may ask for one more code to a new number; 0 where it may now."""
+    """Return the whole seconds until an account may ask for another code to a new number; 0 if it may now."""
     asked_at = _find_recent_requests(user, now)
     if len(asked_at) < policy.text_codes_asked_a_day:
         return 0
@@ -83,7 +82,8 @@ def seconds_to_text_code(user: User, now: Instant, policy: Policy = SPECIFICATIO
 
 
 def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
-    """The times of requests that still count; times far ahead do not, as the clock was set back since."""
+    """Find the times of requests that still count."""
+    # Times far ahead do not count: the clock was set back since.
     return tuple(
         at
         for at in user.text_codes_asked_at
@@ -106,7 +106,7 @@ def _store_code(
     snapshot: Snapshot,
     now: Instant,
 ) -> Change:
-    """Store a code for `owner`; what was sent to the number before counts on, whoever it was for."""
+    """Store a code for `owner`; codes sent to the number before count on, also those for other accounts."""
     made = TextCode(
         purpose=event.purpose,
         phone=event.phone,
@@ -153,7 +153,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
 def reset_password_by_text_message(
     event: PasswordResetByTextMessage, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> Decision:
-    """Set a new password for whoever entered the code sent to the telephone; all the user had open ends."""
+    """Set a new password for the user who entered the code sent to the telephone; everything ends."""
     known = snapshot.identifier(phone_key(event.phone))
     user = None if known is None else snapshot.user(known.user_id)
     if user is None:
