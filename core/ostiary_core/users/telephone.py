@@ -7,7 +7,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
   one) and dies with any ending of that account (READINGS 48). For another account it is wrong, at no try.
 - The answer does not tell whether the number is known. A number is sent one code a minute and ten a day,
   which keeps telephones from being flooded and codes from being guessed.
-- An account asks for twenty codes a day, to all numbers together (READINGS 43). Requests count, not codes sent:
+- An account asks for twenty codes a day, to all numbers together (READINGS 43). Requests count, not codes:
   so a refusal tells nothing of a number.
 - A wrong code is recorded even where no code stands or the number is unknown, so that each costs one write.
 - A new number asks for the current password, which is checked before the code: a wrong password counts and
