@@ -1,4 +1,4 @@
-"""Decides every event: the table of all rules, and the function that applies it.
+"""Decide every event: the table of all rules, and the function that applies it.
 
 Each class of events has one row in `RULES`: what it needs loaded, what decides it, whether it only reads.
 `decide` is pure and total. It reads nothing but its arguments, changes nothing, and for every event and
@@ -81,7 +81,7 @@ def _policy_rule(
 
 
 def _table(*rows: Row) -> dict[type[e.Event], Rule]:
-    """Return the rows by their classes of events; a test says that there is one for every class."""
+    """Return the rows by class of events; a test requires one for every class."""
     return dict(rows)
 
 
@@ -90,10 +90,8 @@ def take_turn(
 ) -> list[Decision]:
     """Decide many events in order over one snapshot, each seeing what the ones before it changed.
 
-    An event that needs a consent and comes with an access token which a sign-in or a login refresh of the
-    same turn makes raises `NotLoaded`: when the snapshot was loaded, nobody knew whose consent that is. No
-    caller has a token before its turn is kept. Whoever foresees one, as a script with entropy of its own may,
-    takes two turns. It raises what `decide` raises.
+    Limit: an event that needs a consent cannot use a login token minted earlier in the same turn; it raises
+    `NotLoaded`, as the consent was not loaded. No client has a token before its turn is kept.
     """
     current = snapshot.after(())
     decisions = []
@@ -106,11 +104,10 @@ def take_turn(
 
 
 def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SPECIFICATION) -> Decision:
-    """What is answered, what changes and what is worth telling, by the specification, or by another `policy`.
+    """Return the reply, changes and facts of `event` under `policy`.
 
-    `snapshot` must hold `keys(event)` and what they refer to, as `snapshot.load` does; a key that is
-    missing raises `NotLoaded`, and entropy of another length than 32 bytes `ValueError`: faults of the
-    program and not of the event.
+    `snapshot` must hold `keys(event)` and what they refer to, as `load` reads it. A missing key raises
+    `NotLoaded`, and entropy of another length than 32 bytes `ValueError`: faults of the program.
     """
     rule = RULES[type(event)]
     if rule.by_policy:
@@ -119,19 +116,16 @@ def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SP
 
 
 def keys(event: e.Event) -> Keys:
-    """What `event` needs loaded: the keys in its row of `RULES`, whatever the state of the store."""
+    """Return the keys of what `event` needs loaded, by its row of `RULES`."""
     return RULES[type(event)].keys(event)
 
 
 def _decide_batch(event: e.BatchRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """Decide a batch: all of it is done, or it is refused with every event of it that was refused.
-
-    Its order decides nothing of who may do what: authority is judged by how it began, and whether somebody is
-    left with every permission by how it ends (READINGS 51).
-    """
+    """Decide a batch: all of it is done, or it is refused with every event that was refused (READINGS 51)."""
     current = snapshot.begin_batch()
     decisions = []
     for part in event.events:
+        # Callers are judged by `snapshot`, as the batch began: its order gives nobody a permission.
         decision = decide(part, current, now, policy)
         if not isinstance(decision.reply, Refused):
             current.apply(decision.changes)
@@ -153,7 +147,7 @@ def _decide_batch(event: e.BatchRequested, snapshot: Snapshot, now: Instant, pol
 
 
 def _leave_nobody(decisions: Iterable[Decision]) -> tuple[int, ...]:
-    """The places in a batch that take super administrators away, where none is left at its end."""
+    """Return the places in a batch that take super administrators away, if none is left at its end."""
     takers = []
     left = 1
     for place, decision in enumerate(decisions):
@@ -195,7 +189,7 @@ def _keys_of_own_token(event: e.IntrospectionRequested | e.RevocationRequested) 
     return by_client(event.credentials, token_keys(event.token))
 
 
-def _password_owner(event: e.PasswordHashRequested) -> Keys:
+def _keys_of_password(event: e.PasswordHashRequested) -> Keys:
     return roots(username_key(event.of)) if isinstance(event.of, str) else by_caller(event.of)
 
 
@@ -204,7 +198,7 @@ def _keys_of_batch(event: e.BatchRequested) -> Keys:
     return roots(*(place for part in event.events for place in keys(part).roots))
 
 
-def _built_in_keys(event: e.FirstAdministratorCreated) -> Keys:
+def _keys_of_built_in(event: e.FirstAdministratorCreated) -> Keys:
     clients = (client_key(client_id) for client_id in BUILT_IN_CLIENTS)
     return roots(role_key(SUPER_ADMINISTRATOR), username_key(event.username), *clients)
 
@@ -237,7 +231,7 @@ RULES: Final = _table(
     _rule(e.ConsentDenied, lambda it: of_consent(it.caller, it.parameters.client_id), consent.deny),
     _rule(e.ConsentWithdrawn, lambda it: of_consent(it.caller, it.client_id), consent.withdraw),
     # --- people and their own accounts
-    _query(e.PasswordHashRequested, _password_owner, account.password_on_file),
+    _query(e.PasswordHashRequested, _keys_of_password, account.password_on_file),
     _rule(
         e.SignInAttempted,
         lambda it: roots(username_key(it.username), client_key(CONSOLE_CLIENT)),
@@ -313,13 +307,17 @@ RULES: Final = _table(
     _rule(e.EverybodyForcedOut, _keys_of_everybody, client.force_out_everybody),
     _policy_rule(e.BatchRequested, _keys_of_batch, _decide_batch),
     # --- whoever runs the machine, and the runtime itself
-    _rule(e.FirstAdministratorCreated, _built_in_keys, first_administrator.create_first_administrator),
+    _rule(
+        e.FirstAdministratorCreated,
+        _keys_of_built_in,
+        first_administrator.create_first_administrator,
+    ),
     _rule(e.ClientSecretUsed, lambda it: roots(client_key(it.client_id)), client_secret.record_use),
     _rule(e.WrongSecretsCounted, lambda it: roots(client_key(it.client_id)), client_secret.add_wrong),
     _policy_rule(e.GraceExpired, lambda it: roots(session_key(it.session_id)), retention.erase_salt),
     _policy_rule(e.RecordExpired, lambda it: roots(it.key), retention.delete_expired),
 )
-"""What each class of events needs loaded, and what decides it."""
+"""Rules by class of events: what to load, and what decides."""
 
 READ_ONLY: Final = frozenset(kind for kind, rule in RULES.items() if rule.reads_only)
-"""Events whose decision never changes anything, so that a store may serve them beside a writer."""
+"""Classes of events that change nothing, which a store may decide beside a writer."""

@@ -207,7 +207,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.model.changes._bounded",
+        "ostiary_core.model.changes._bound",
         ("trail-unbounded", "an entry of the trail has no bound", "<= LONGEST_VALUE", "<= 10**9"),
     ),
     *mistakes_in(
@@ -218,7 +218,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.model.changes._told",
+        "ostiary_core.model.changes._field_change",
         ("phone-told", "the trail has whole telephone numbers", "field.mask is not None", "False"),
     ),
     *mistakes_in(

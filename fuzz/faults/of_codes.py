@@ -74,7 +74,7 @@ FAULTS: Final = (
     *mistakes_in(
         "ostiary_core.oauth.token_service.redeem",
         (
-            *("stranger-voids-code", "a code is void before its client is known", "return refused(client)"),
+            *("stranger-voids-code", "a code is void before its client is known", "return refuse(client)"),
             """presented = event.code and snapshot.code(event.code.digest)
         return code._refuse_exchange(client, presented, event.credentials, snapshot, now, policy)""",
         ),

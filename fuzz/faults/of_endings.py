@@ -62,14 +62,14 @@ FAULTS: Final = (
         "ostiary_core.users.user_administration.enable",
         (
             *("enabled-user-revives", "enabling a user revives sessions"),
-            *("revised(user,", "revised(user, epoch=user.epoch - 1,"),
+            *("revise(user,", "revise(user, epoch=user.epoch - 1,"),
         ),
     ),
     *mistakes_in(
         "ostiary_core.clients.client.enable",
         (
             *("enabled-client-revives", "enabling a client revives sessions"),
-            *("revised(client,", "revised(client, epoch=client.epoch - 1,"),
+            *("revise(client,", "revise(client, epoch=client.epoch - 1,"),
         ),
     ),
     *mistakes_in(

@@ -42,7 +42,7 @@ FAULTS: Final = (
         (
             *("scope-before-rotation", "a scope too wide is refused before the pair rotates"),
             "return _rotate(",
-            "return refused(Why.SCOPE_TOO_WIDE) if is_beyond(scopes, session.scopes) else _rotate(",
+            "return refuse(Why.SCOPE_TOO_WIDE) if is_beyond(scopes, session.scopes) else _rotate(",
         ),
         (
             *("retry-mints", "a safe retry mints a second pair"),
@@ -52,12 +52,12 @@ FAULTS: Final = (
         (
             *("late-replay-forgiven", "a replay two generations late ends nothing"),
             "_end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)",
-            "refused(Why.REPLAYED_TWO_GENERATIONS_LATE)",
+            "refuse(Why.REPLAYED_TWO_GENERATIONS_LATE)",
         ),
         (
             *("refused-refresh-writes", "a refused refresh touches the session"),
-            "refused(Why.TOKEN_OF_ANOTHER_CLIENT)",
-            "refused(Why.TOKEN_OF_ANOTHER_CLIENT, Update(session, revised(session, source='seen')))",
+            "refuse(Why.TOKEN_OF_ANOTHER_CLIENT)",
+            "refuse(Why.TOKEN_OF_ANOTHER_CLIENT, Update(session, revise(session, source='seen')))",
         ),
     ),
     *mistakes_in(
@@ -80,7 +80,7 @@ FAULTS: Final = (
         "ostiary_core.oauth.session._repeat",
         (
             *("grace-slides", "each retry opens the window anew"),
-            *("facts=(", "changes=(Update(session, revised(session, rotated_at=now)),), facts=("),
+            *("facts=(", "changes=(Update(session, revise(session, rotated_at=now)),), facts=("),
         ),
         ("retry-differs", "a safe retry answers another token", "ACCESS_LABEL", "'another:'"),
         (

@@ -10,7 +10,7 @@ from ostiary_core import Entropy, MemoryStore, Secret
 from ostiary_core import events as e
 from ostiary_core.model.decision import Update
 from ostiary_core.model.instant import Arrival
-from ostiary_core.model.records import Client, Session, revised
+from ostiary_core.model.records import Client, Session, revise
 from ostiary_core.model.reply import LoginIssued, TokensIssued
 
 BROWSER = "Mozilla/5.0"
@@ -136,12 +136,12 @@ def profile(token: Secret) -> e.ProfileRequested:
 
 def grant_more(store: MemoryStore, session: Session, scopes: tuple[str, ...]) -> None:
     """Give a session other scopes by hand, as no flow can while `user.read` is the only one."""
-    store.write([Update(session, revised(session, scopes=scopes, access_scopes=scopes))])
+    store.write([Update(session, revise(session, scopes=scopes, access_scopes=scopes))])
 
 
 def set_secret(store: MemoryStore, client: Client, secret: Secret) -> None:
     """Give a client a secret by hand, of characters that ours never hold."""
-    store.write([Update(client, revised(client, secret_digest=secret.digest))])
+    store.write([Update(client, revise(client, secret_digest=secret.digest))])
 
 
 # --- the consent page

@@ -13,7 +13,7 @@ from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.records import Role, Session, Table, revised
+from ostiary_core.model.records import Role, Session, Table, revise
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Profile, Refused
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 from tests.core import asks
@@ -94,7 +94,7 @@ def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothin
     started = ["insert session", "insert refresh token"]
     world.when(attempt(matches=True)).then(LoginIssued, changes=["update user", *started])
     after = world.user("alice")
-    assert after == revised(before, password_hash=asks.hash_of("right, made anew"))
+    assert after == revise(before, password_hash=asks.hash_of("right, made anew"))
     login = world.sign_in(password="right, made anew").then(
         LoginIssued, changes=started, facts=[FactKind.SESSION_STARTED]
     )
@@ -123,8 +123,8 @@ def test_an_account_is_shown_with_what_it_may_do() -> None:
     world = given(CLERK, user(roles=("clerk",)), user("bob", must_change_password=True))
     [role] = world.store.fetch(Table.ROLE, [SUPER_ADMINISTRATOR])
     assert isinstance(role, Role)
-    world.store.write([Update(role, revised(role, permissions=()))])
-    world.store.write([Update(world.user(), revised(world.user(), role_ids=("clerk", "gone")))])
+    world.store.write([Update(role, revise(role, permissions=()))])
+    world.store.write([Update(world.user(), revise(world.user(), role_ids=("clerk", "gone")))])
     alice = signed_in(world.login())
     clerk = Role(role_id="clerk", name="Clerk", permissions=MAY_END, holders=1, enabled_holders=1, revision=2)
     session_id = world.the_session("login").session_id
@@ -155,13 +155,13 @@ def test_a_password_is_changed_by_whoever_enters_the_current_one() -> None:
     assert login.must_change_password
     before, session, why = world.user(), world.sessions()[-1], Why.PASSWORD_CHANGED
     fact = partial(Fact, user_id=before.user_id)
-    counted = revised(before, wrong_passwords_at=(world.now,))
+    counted = revise(before, wrong_passwords_at=(world.now,))
     wrong = (fact(kind=FactKind.CURRENT_PASSWORD_WRONG),)
     refusal = Decision(Refused(Why.CURRENT_PASSWORD_WRONG), (Update(before, counted),), wrong)
     assert world.when(password_change(login, old="wrong")).decision == refusal
     ended = with_next_epoch(counted, why, world.now)
     changed = replace(ended, password_hash=asks.hash_of("newer"), must_change_password=False)
-    kept = revised(session, epochs=session.epochs._replace(user=changed.epoch))
+    kept = revise(session, epochs=session.epochs._replace(user=changed.epoch))
     told = (FieldChange("mustChangePassword", True, False),)
     facts = (
         fact(kind=FactKind.PASSWORD_SET, why=why, changes=told),
@@ -184,7 +184,7 @@ def test_preferences_are_set_by_whoever_is_free_to_act() -> None:
     for make, attribute, field, value in chosen:
         world.wait(1)
         before = world.user()
-        after = revised(before, **{"updated_at": world.now, attribute: value})
+        after = revise(before, **{"updated_at": world.now, attribute: value})
         told = (FieldChange(field, None, value),)
         fact = Fact(kind=FactKind.PREFERENCES_SET, user_id=before.user_id, changes=told)
         done = Decision(Done(), (Update(before, after),), (fact,))
@@ -245,7 +245,7 @@ def test_five_wrong_entries_within_fifteen_minutes_end_everything(entries: str, 
 
 
 def ended(world: World, session: Session, why: Why, actor_id: str | None = None) -> Decision:
-    after = revised(session, ended_at=world.now, ended_why=why)
+    after = revise(session, ended_at=world.now, ended_why=why)
     whose = (actor_id, session.user_id, session.client_id, session.session_id)
     fact = Fact(FactKind.SESSION_ENDED, *whose, why)
     return Decision(Done(), (Update(session, after),), (fact,))

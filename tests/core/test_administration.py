@@ -15,7 +15,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.records import Client, GrantType, Record, Role, Table, revised
+from ostiary_core.model.records import Client, GrantType, Record, Role, Table, revise
 from ostiary_core.model.reply import ClientKnown, Done, Refused, RoleKnown, SecretIssued
 from tests.core import asks
 from tests.core.story import START, World, client, given, user
@@ -250,12 +250,12 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
     for digest, seconds in ((app.secret_digest, 60), (Secret("x").digest, 0)):
         assert digest is not None
         used = e.ClientSecretUsed(client_id="app", digest=digest, used_at=Instant(world.now + seconds))
-        noted = revised(app, secret_used_at=world.now)
+        noted = revise(app, secret_used_at=world.now)
         assert world.when(used).decision == (Decision(Done(), (Update(app, noted),)) if seconds else DONE)
     counted = e.WrongSecretsCounted(client_id="app", times=3, last_at=Instant(world.now - 5))
     for times in (3, 6):
         before = world.client()
-        after = revised(before, wrong_secrets=times, wrong_secret_at=Instant(world.now - 5))
+        after = revise(before, wrong_secrets=times, wrong_secret_at=Instant(world.now - 5))
         assert world.when(counted).decision == Decision(Done(), (Update(before, after),))
     late = e.WrongSecretsCounted(client_id="app", times=1, last_at=Instant(world.now + 5))
     world.given(late, counted)
@@ -274,7 +274,7 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
             entropy=asks.fresh_entropy(),
         )
         assert isinstance(decision.reply, SecretIssued)
-        after = revised(
+        after = revise(
             before,
             secret_digest=decision.reply.secret.digest,
             secret_used_at=None,
@@ -322,12 +322,12 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
         before = world.client()
         assert digest is not None
         used = e.ClientSecretUsed(client_id="app", digest=digest, used_at=world.now)
-        writes = () if field is None else (Update(before, revised(before, **{field: world.now})),)
+        writes = () if field is None else (Update(before, revise(before, **{field: world.now})),)
         assert world.when(used).decision == Decision(Done(), writes)
     assert decide(world, e.OldSecretEnded, client_id="app") == Decision(ClientKnown(world.client())), "over"
     reset(60)
     before = world.client()
-    after = revised(
+    after = revise(
         before, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None, updated_at=world.now
     )
     assert decide(world, e.OldSecretEnded, client_id="app") == Decision(
@@ -361,7 +361,7 @@ def test_a_role_is_registered_changed_shown_and_deleted(world: World) -> None:
     assert decide(world, e.RoleRequested, role_id="auditor") == unchanged
     assert decide(world, e.RoleChanged, role_id="auditor", fields={"code": "auditor"}) == unchanged
     changed = decide(world, e.RoleChanged, role_id="auditor", fields={"permissions": []})
-    after = revised(auditor, permissions=())
+    after = revise(auditor, permissions=())
     emptied = FieldChange("permissions", ("iam.user.list",), ())
     fact = Fact(kind=FactKind.ROLE_CHANGED, role_id="auditor", changes=(emptied,))
     assert changed == Decision(RoleKnown(after), (Update(auditor, after),), (fact,))
@@ -442,7 +442,7 @@ def test_a_row_of_a_sheet_registers_or_changes_a_role(world: World) -> None:
     assert row("nobody", **NEW_ROLE) == refused(Why.PERMISSION_MISSING)
     before = role_of(world, "auditor")
     changed = row("keeper", code="auditor", name="Auditors")
-    after = revised(before, name="Auditors")
+    after = revise(before, name="Auditors")
     renamed = (FieldChange("name", "Auditor", "Auditors"),)
     actor = world.user_ids["keeper"]
     fact = Fact(kind=FactKind.ROLE_CHANGED, role_id="auditor", actor_id=actor, changes=renamed)
@@ -452,7 +452,7 @@ def test_a_row_of_a_sheet_registers_or_changes_a_role(world: World) -> None:
     assert row(code=SUPER_ADMINISTRATOR, permissions=everything) == DONE
     assert row(code=SUPER_ADMINISTRATOR, permissions=[]) == refused(Why.ROLE_PROTECTED)
     built_in = role_of(world, SUPER_ADMINISTRATOR)
-    world.store.write([Update(built_in, revised(built_in, permissions=tuple(everything[:-1])))])
+    world.store.write([Update(built_in, revise(built_in, permissions=tuple(everything[:-1])))])
     assert row(code=SUPER_ADMINISTRATOR, permissions=everything) == DONE, "written by an earlier version"
 
 

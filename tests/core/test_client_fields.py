@@ -11,7 +11,7 @@ from ostiary_core import Entropy, Why
 from ostiary_core import events as e
 from ostiary_core.clients.client_fields import is_redirect_uri
 from ostiary_core.model.fields import FieldRule
-from ostiary_core.model.records import revised
+from ostiary_core.model.records import revise
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
 from ostiary_core.model.secret import draw_client_secret
 from tests.core import asks
@@ -263,4 +263,4 @@ def test_a_change_leaves_what_it_does_not_name() -> None:
     world = given(client(accessTokenTtl=900, refreshTokenTtl=7_200, autoApproveScopes=["user.read"]))
     before = world.client()
     world.given(client_change(name="Renamed"))
-    assert world.client() == revised(before, name="Renamed")
+    assert world.client() == revise(before, name="Renamed")

@@ -11,7 +11,7 @@ from ostiary_core import Why
 from ostiary_core import events as e
 from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.records import revised
+from ostiary_core.model.records import revise
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Done, Refused
 from tests.core import asks
 from tests.core.asks import approve, check, deny, request_automatically
@@ -168,7 +168,7 @@ def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
     world = given()
     approved(world)
     [consent] = world.consents()
-    world.store.write([Update(consent, revised(consent, scopes=("another",)))])
+    world.store.write([Update(consent, revise(consent, scopes=("another",)))])
     world.wait(1)
 
     assert is_asked(world)
@@ -192,7 +192,7 @@ def test_withdrawing_forgets_the_scopes_and_begins_an_epoch_and_what_was_not_giv
             client_id=consent.client_id,
             why=Why.CONSENT_WITHDRAWN,
         )
-        change = Update(consent, revised(consent, scopes=(), epoch=1, withdrawn_at=world.now))
+        change = Update(consent, revise(consent, scopes=(), epoch=1, withdrawn_at=world.now))
         withdrawn = world.when(e.ConsentWithdrawn(caller=caller, client_id=consent.client_id))
         assert withdrawn.decision == Decision(Done(), (change,), (fact,))
     for client_id in ("app", "other", "never", "nobody", "console"):

@@ -14,7 +14,7 @@ from ostiary_core.loading.keys import Keys
 from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.fact import Fact
-from ostiary_core.model.records import Identifier, IdentifierKind, Record, revised
+from ostiary_core.model.records import Identifier, IdentifierKind, Record, revise
 from ostiary_core.model.reply import Done, Reply
 from tests.core.hostile import EVENTS
 from tests.frozen import immutable_classes
@@ -64,14 +64,14 @@ def test_a_value_is_its_fields(kind: type[Any]) -> None:
 def test_a_revision_of_what_is_no_field_or_of_the_revision_itself_is_refused(changes: dict[str, int]) -> None:
     record = Identifier(kind=IdentifierKind.PHONE, value="1", user_id="u")
     with pytest.raises(TypeError):
-        revised(record, **changes)
+        revise(record, **changes)
 
 
 @pytest.mark.parametrize("kind", RECORDS)
 def test_each_kind_of_record_has_a_next_revision(kind: type[Any]) -> None:
     record = kind(**{**_some(kind), "revision": 4})
-    assert revised(record) == dataclasses.replace(record, revision=5)
+    assert revise(record) == dataclasses.replace(record, revision=5)
     for name in _some(kind).keys() - {"revision"}:
         changed = dataclasses.replace(record, **{name: "another"}, revision=5)
-        assert revised(record, **{name: "another"}) == changed
+        assert revise(record, **{name: "another"}) == changed
     assert record == kind(**{**_some(kind), "revision": 4})

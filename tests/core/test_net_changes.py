@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ostiary_core import MemoryStore
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
-from ostiary_core.model.records import Identifier, IdentifierKind, Record, Role, Table, revised
+from ostiary_core.model.records import Identifier, IdentifierKind, Record, Role, Table, revise
 from ostiary_core.model.reply import Done
 from ostiary_core.storage.store import net_changes
 
@@ -34,7 +34,7 @@ def changes_from(standing: Role | None, steps: Sequence[Step]) -> Iterator[Chang
             standing = role(name)
             yield Insert(standing)
         else:
-            standing = revised(before, name=name)
+            standing = revise(before, name=name)
             yield Update(before, standing)
 
 

@@ -13,7 +13,7 @@ from ostiary_core.model.records import (
     Table,
     TextCode,
     TextCodePurpose,
-    revised,
+    revise,
 )
 from ostiary_core.model.reply import Done
 from ostiary_core.model.secret import digest_of
@@ -25,7 +25,7 @@ STRICT, APART = Policy(revoke_on_code_replay=True), Policy(clock_margin_seconds=
 WORLD = given()
 WORLD.tokens()
 SESSION, USED = WORLD.the_session(), WORLD.the_code()
-CODE = revised(USED, session_id=None)
+CODE = revise(USED, session_id=None)
 MAXIMUM = 604_800
 TEXT_CODE = TextCode(
     purpose=TextCodePurpose.RESET_PASSWORD,
@@ -36,7 +36,7 @@ TEXT_CODE = TextCode(
     issued_at=later(START, 60),
     counted_from=START,
 )
-EARLY, LATE = (revised(SESSION, ended_at=later(START, seconds)) for seconds in (60, 2 * MAXIMUM))
+EARLY, LATE = (revise(SESSION, ended_at=later(START, seconds)) for seconds in (60, 2 * MAXIMUM))
 EXPIRE: tuple[tuple[Expirable, Record, int, Policy], ...] = (
     (Expirable.CODES, CODE, 300, Policy()),
     (Expirable.CODES, CODE, 300, STRICT),
@@ -75,7 +75,7 @@ def test_each_kind_expires_at_its_instant_and_is_found_as_that_kind_alone() -> N
 def test_a_refresh_token_goes_with_its_session_and_what_is_none_of_these_never() -> None:
     store, far = MemoryStore(), later(START, 10_000 * DAY)
     tokens = [RefreshToken(digest=digest_of(name), session_id=name, generation=0) for name in ("", "gone")]
-    tokens[0] = revised(tokens[0], session_id=SESSION.session_id)
+    tokens[0] = revise(tokens[0], session_id=SESSION.session_id)
     stays: tuple[Record, ...] = (tokens[0], WORLD.client(), WORLD.user())
     records: tuple[Record, ...] = (SESSION, tokens[1], *stays)
     store.write([Insert(record) for record in records])

@@ -8,7 +8,7 @@ import pytest
 from ostiary_core import Secret, Why
 from ostiary_core import events as e
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.records import revised
+from ostiary_core.model.records import revise
 from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
 from tests.core.asks import machine, profile, redeem, refresh, revoke, signed_in
@@ -233,7 +233,7 @@ def test_everybody_is_forced_out_by_one_epoch_of_each_client() -> None:
     why, kind, actor = Why.EVERYBODY_FORCED_OUT, FactKind.CLIENT_SESSIONS_ENDED, world.user_ids["root"]
     assert told == tuple(Fact(kind=kind, client_id=name, actor_id=actor, why=why) for name in names[:4])
     moved = [
-        revised(each, epoch=each.epoch + 1, epoch_why=why, epoch_at=world.now, updated_at=world.now)
+        revise(each, epoch=each.epoch + 1, epoch_why=why, epoch_at=world.now, updated_at=world.now)
         for each in before[:4]
     ]
     assert [world.client(name) for name in names] == [*moved, before[4]]

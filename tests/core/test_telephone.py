@@ -10,7 +10,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import SPECIFICATION
-from ostiary_core.model.records import Identifier, IdentifierKind, Table, TextCode, TextCodePurpose, revised
+from ostiary_core.model.records import Identifier, IdentifierKind, Table, TextCode, TextCodePurpose, revise
 from ostiary_core.model.reply import Done, LoginIssued, Refused, TextCodeDrawn
 from tests.core import asks
 from tests.core.story import START, World, client, given, user
@@ -88,7 +88,7 @@ def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobo
     login, before = world.login(), world.user()
     taken = ask(world, CHANGE, OTHER, login)
     assert taken == Decision(TextCodeDrawn(None), (Update(before, world.user()),))
-    assert world.user() == revised(before, text_codes_asked_at=(START,))
+    assert world.user() == revise(before, text_codes_asked_at=(START,))
     sent = ask(world, CHANGE, NOBODYS, login)
     assert sent.reply == TextCodeDrawn(code_of(sent), world.user())
     assert [type(change) for change in sent.changes] == [Update, Insert]
@@ -163,7 +163,7 @@ def test_a_code_is_for_its_number_and_purpose_and_a_wrong_one_is_counted() -> No
     assert recover(world, code, OTHER).reply == Refused(Why.TEXT_CODE_WRONG)
     for tries in range(SPECIFICATION.text_code_tries):
         before = stored(world, RECOVERY, PHONE)
-        counted = wrong(alice, Update(before, revised(before, wrong_tries=tries + 1)))
+        counted = wrong(alice, Update(before, revise(before, wrong_tries=tries + 1)))
         assert recover(world, f"{code.reveal()} ") == counted
     assert recover(world, code) == wrong(alice), "worthless by now"
 
@@ -242,7 +242,7 @@ def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives
             Delete(names[0]),
             Insert(names[1]),
             Update(before, alice),
-            Update(session, revised(session, epochs=session.epochs._replace(user=alice.epoch))),
+            Update(session, revise(session, epochs=session.epochs._replace(user=alice.epoch))),
         ),
         (
             Fact(

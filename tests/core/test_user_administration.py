@@ -15,7 +15,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import ALL_PERMISSIONS
-from ostiary_core.model.records import Record, Role, Table, User, revised
+from ostiary_core.model.records import Record, Role, Table, User, revise
 from ostiary_core.model.reply import Done, Refused, UserKnown
 from ostiary_core.users.user_fields import new_password_faults
 from tests.core import asks
@@ -66,7 +66,7 @@ def counted(world: World, **moved: tuple[int, int]) -> tuple[Change, ...]:
         [role] = world.store.fetch(Table.ROLE, [name])
         assert isinstance(role, Role)
         holders, enabled = role.holders + holders, role.enabled_holders + enabled
-        changes.append(Update(role, revised(role, holders=holders, enabled_holders=enabled)))
+        changes.append(Update(role, revise(role, holders=holders, enabled_holders=enabled)))
     return tuple(changes)
 
 
@@ -147,7 +147,7 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
         world.sign_in(name, "wrong")
         before, decision = world.user(), decide_on_alice(make)
         ending = {"epoch": before.epoch + 1, "epoch_why": why, "epoch_at": world.now} if why else {}
-        after = revised(before, **{"updated_at": world.now, **ending, **values})
+        after = revise(before, **{"updated_at": world.now, **ending, **values})
         own_why = why if kind is FactKind.PASSWORD_SET else None
         facts = [fact_of(kind, after, by, told, own_why)] if kind else []
         facts += [fact_of(FactKind.USER_SESSIONS_ENDED, after, by, {}, why)] if why else []
@@ -163,7 +163,7 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
         return partial(e.UserChanged, fields=fields)
 
     (name, phone), (new_name, new_phone) = (
-        names_of(each) for each in (world.user(), revised(world.user(), username="Al", phone=NEW_PHONE))
+        names_of(each) for each in (world.user(), revise(world.user(), username="Al", phone=NEW_PHONE))
     )
     nothing: list[Make] = [e.UserRequested, e.UserEnabled, change(name="Alice")]
     assert [decide_on_alice(make) for make in nothing] == [Decision(UserKnown(world.user()))] * 3
@@ -260,7 +260,7 @@ def test_a_row_of_a_sheet_registers_or_changes_an_account(world: World) -> None:
 def test_names_from_before_a_rule_stay_until_somebody_changes_them(world: World) -> None:
     bob = world.user("bob")
     assert bob is not None
-    world.store.write([Update(bob, revised(bob, username="b\u3164b", name="\u2800", phone="1"))])
+    world.store.write([Update(bob, revise(bob, username="b\u3164b", name="\u2800", phone="1"))])
     change = partial(decide, world, e.UserChanged, user_id=bob.user_id)
     sent = {"username": "b\u3164b", "name": "\u2800", "phone": "1", "locale": "en-US"}
     assert known(change(fields=sent)).locale == "en-US"
@@ -278,7 +278,7 @@ def test_every_bad_field_of_an_account_is_named_and_the_longest_are_taken(world:
     longest = {"username": "u" * 64, "name": "n" * 100, "locale": "en-US", "timezone": "UTC"}
     full = known(change(fields=longest))
     cleared = known(change(fields={"locale": None, "timezone": None}))
-    assert cleared == revised(full, locale=None, timezone=None)
+    assert cleared == revise(full, locale=None, timezone=None)
     for path, value, rule in (
         ("username", "", FieldRule.REQUIRED),
         ("username", "a b", FieldRule.USERNAME),

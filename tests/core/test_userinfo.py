@@ -8,7 +8,7 @@ import pytest
 from ostiary_core import Secret
 from ostiary_core import events as e
 from ostiary_core.model.decision import Change, Delete, Update
-from ostiary_core.model.records import revised
+from ostiary_core.model.records import revise
 from ostiary_core.model.reply import Profile, Refused, TokensIssued
 from tests.core import asks
 from tests.core.asks import refresh, revoke
@@ -81,7 +81,7 @@ def test_picture_and_locale_are_null_until_they_are_chosen() -> None:
     token = world.tokens().access_token
     for avatar_url in (None, "/files/a.png", "https://storage.example/a.png"):
         for locale in (None, "zh-CN", "en-US"):
-            changed = revised(world.user(), avatar_url=avatar_url, locale=locale)
+            changed = revise(world.user(), avatar_url=avatar_url, locale=locale)
             world.store.write([Update(world.user(), changed)])
             data = get_userinfo(world, bearer=token).json["data"]
             assert (data["avatarUrl"], data["locale"]) == (avatar_url, locale)
@@ -194,8 +194,8 @@ def by_hand(name: str, change: Callable[[World], Change]) -> Any:
         ),
         by_hand("no client", lambda world: Delete(world.client())),
         by_hand("no user", lambda world: Delete(world.user())),
-        by_hand("client's epoch", lambda world: Update(old := world.client(), revised(old, epoch=1))),
-        by_hand("user's epoch", lambda world: Update(old := world.user(), revised(old, epoch=1))),
+        by_hand("client's epoch", lambda world: Update(old := world.client(), revise(old, epoch=1))),
+        by_hand("user's epoch", lambda world: Update(old := world.user(), revise(old, epoch=1))),
     ],
 )
 def test_a_token_that_is_over(end: Callable[[World, TokensIssued], object]) -> None:

@@ -19,13 +19,13 @@ from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT, read_c
 from ostiary_core.events.event import ClientEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.changes import FieldChange, changes_between, find_row_changes, values_of
-from ostiary_core.model.decision import Decision, Insert, Update, refused
+from ostiary_core.model.decision import Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, merge_edits
 from ostiary_core.model.identifiers import BUILT_IN_CLIENTS
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Client, GrantType, revised
+from ostiary_core.model.records import Client, GrantType, revise
 from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
@@ -71,7 +71,7 @@ def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Dec
     """Register a new client; only this answer shows its secret in plain text, where one was drawn."""
     who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     read = read_client_fields(event.fields)
     if isinstance(read, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, read))
@@ -99,7 +99,7 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
             return change(changed, snapshot, now)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
         who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
-        return refused(who) if isinstance(who, Why) else Decision(Done())
+        return refuse(who) if isinstance(who, Why) else Decision(Done())
     new = e.ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
     return register(new, snapshot, now)
 
@@ -125,7 +125,7 @@ def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapsho
         return Decision(Refused(Why.FIELDS_INVALID, read))
     if read == client:
         return Decision(ClientKnown(client))
-    changed = revised(read, updated_at=now)
+    changed = revise(read, updated_at=now)
     return Decision(
         ClientKnown(changed),
         (Update(client, changed),),
@@ -138,7 +138,7 @@ def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapsho
     """Enable a client: it may authenticate again."""
     if client.enabled:
         return Decision(ClientKnown(client))
-    enabled = revised(client, enabled=True, updated_at=now)
+    enabled = revise(client, enabled=True, updated_at=now)
     return Decision(
         ClientKnown(enabled),
         (Update(client, enabled),),
@@ -182,7 +182,7 @@ def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot, now: In
     """End all sessions and unredeemed codes of these clients; one that is gone has none."""
     who = check_super_administrator(event.caller, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     found = (snapshot.client(client_id) for client_id in dict.fromkeys(event.client_ids))
     clients = [client for client in found if client is not None and client.deleted_at is None]
     why = Why.EVERYBODY_FORCED_OUT

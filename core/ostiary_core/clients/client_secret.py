@@ -37,7 +37,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.instant import MINUTE_MS, Instant, later
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Client, revised
+from ostiary_core.model.records import Client, revise
 from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
 from ostiary_core.model.secret import Digest, draw_client_secret
 from ostiary_core.model.why import Why
@@ -77,7 +77,7 @@ def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: 
     if _is_waiting_for_first_use(client, now):
         old_digest, old_used_at = client.old_secret_digest, client.old_secret_used_at
     keeps = bool(overlap_seconds)
-    return revised(
+    return revise(
         client,
         secret_digest=digest,
         secret_used_at=None,
@@ -101,7 +101,7 @@ def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapsho
     """End the old secret of a client before its time; where none works any more, nothing happens."""
     if client.old_secret_until is None or now >= client.old_secret_until:
         return Decision(ClientKnown(client))
-    changed = revised(
+    changed = revise(
         client, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None, updated_at=now
     )
     return Decision(
@@ -127,17 +127,17 @@ def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> D
         return Decision(Done())
     came_at = min(event.last_at, now)
     last_at = max(client.wrong_secret_at or came_at, came_at)
-    changed = revised(client, wrong_secrets=client.wrong_secrets + event.times, wrong_secret_at=last_at)
+    changed = revise(client, wrong_secrets=client.wrong_secrets + event.times, wrong_secret_at=last_at)
     return Decision(Done(), (Update(client, changed),))
 
 
 def _note(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
     if _is_present(client, event.digest):
-        return revised(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
+        return revise(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
     old = client.old_secret_digest
     if old is not None and hmac.compare_digest(old, event.digest):
         known_at = client.old_secret_used_at
-        return revised(client, old_secret_used_at=used_at) if _is_news(used_at, known_at) else None
+        return revise(client, old_secret_used_at=used_at) if _is_news(used_at, known_at) else None
     return None
 
 

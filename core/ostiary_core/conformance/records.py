@@ -27,7 +27,7 @@ from ostiary_core.model.records import (
     Session,
     SessionKind,
     Table,
-    revised,
+    revise,
 )
 from ostiary_core.model.secret import Digest, digest_of
 from ostiary_core.storage.store import LostRace
@@ -110,7 +110,7 @@ def what_is_written_is_read_at_once(bench: Bench) -> None:
     first = _role("r")
     store.write([Insert(first)])
     require(_fetch(store, "r") == [first], "an insert was lost: the record is not found after it")
-    second = revised(first, name="changed")
+    second = revise(first, name="changed")
     store.write([Update(first, second)])
     found = _fetch(store, "r")
     require(found != [first], "a stale read: after an update the record is found as it was before")
@@ -180,12 +180,12 @@ def a_session_is_found_by_its_present_access_token(bench: Bench) -> None:
         len(asked) == 2 and set(asked) == {sessions[0], sessions[2]},
         "a session is not found by its access token, or another one is",
     )
-    rotated = revised(sessions[0], access_digest=digest_of("the next"), generation=1)
+    rotated = revise(sessions[0], access_digest=digest_of("the next"), generation=1)
     store.write([Update(sessions[0], rotated), Delete(sessions[1])])
     gone = found("access token 0", "access token 1")
     require(not gone, "a session is found by an access token that it no longer has")
     require(found("the next") == [rotated], "a session is not found by the access token it has now")
-    ended = revised(rotated, ended_at=Instant(1))
+    ended = revise(rotated, ended_at=Instant(1))
     store.write([Update(rotated, ended)])
     require(found("the next") == [ended], "a session is not found by its access token as it stands")
     another = replace(_session(9), access_digest=sessions[2].access_digest)
@@ -203,7 +203,7 @@ def a_write_of_any_other_revision_loses(bench: Bench) -> None:
     """Check that a write loses if it was decided on an older revision of its record, or on a later one: a
     record deleted and made again counts from 1."""
     for stored, read in ((3, 1), (3, 2), (3, 4), (1, 2), (1, 9)):
-        for late in (lambda before: Update(before, revised(before, name="late")), Delete):
+        for late in (lambda before: Update(before, revise(before, name="late")), Delete):
             store = bench.make()
             for change in _up_to(9):
                 store.write([change])
@@ -221,14 +221,14 @@ def _up_to(revision: int) -> Iterator[Change]:
     stored = _role("r")
     yield Insert(stored)
     while stored.revision < revision:
-        before, stored = stored, revised(stored)
+        before, stored = stored, revise(stored)
         yield Update(before, stored)
 
 
 def a_write_to_a_record_that_is_gone_loses(bench: Bench) -> None:
     """Check that a write to a deleted record loses, and does not bring the record back."""
     gone = _role("gone")
-    for change in (Update(gone, revised(gone)), Delete(gone)):
+    for change in (Update(gone, revise(gone)), Delete(gone)):
         what = "an update" if isinstance(change, Update) else "a delete"
         _must_lose(bench.make(), [change], f"{what} of a record that is not there was accepted")
 
@@ -241,7 +241,7 @@ def one_lost_race_takes_every_write_with_it(bench: Bench) -> None:
     for place in range(4):
         writes: list[Change] = [
             Insert(_role("new")),
-            Update(stored, revised(stored, name="changed")),
+            Update(stored, revise(stored, name="changed")),
             Delete(doomed),
         ]
         writes.insert(place, Insert(_name("fine")))
@@ -259,7 +259,7 @@ def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
     for place in range(3 * _MOST_PASSES + 1):
         changes: list[Change] = [
             Insert(_role("new")),
-            Update(stored, revised(stored, name="changed")),
+            Update(stored, revise(stored, name="changed")),
             Delete(doomed),
         ]
         try:

@@ -1,4 +1,4 @@
-"""The events that the rules decide: one frozen class for each kind.
+"""The events that the rules decide: one immutable class for each kind.
 
 An event is complete in itself. One that may mint anything carries 32 bytes of entropy, and deciding it with
 fewer or more raises `ValueError`, a fault of the program; one that needs a password checked carries the

@@ -20,14 +20,14 @@ class PasswordHashRequested(Event):
 
 @immutable(kw_only=True)
 class SignInAttempted(Event):
-    """Somebody tries to sign in; the runtime verified the password against `verified_against`."""
+    """A visitor tries to sign in; the runtime verified the password against `verified_against`."""
 
     username: str
     verified_against: str | None = field(repr=False)
     """The hash that `PasswordHashRequested` gave; None when it gave none."""
     password_matches: bool
     new_password_hash: str | None = field(default=None, repr=False)
-    """Of the same password, where the one on file was not made as a new one would be; kept on success."""
+    """A fresh hash of the password, where the one on file has outdated parameters; stored on success."""
     user_agent: str | None
     source: str
     entropy: Entropy = field(repr=False)
@@ -41,7 +41,7 @@ class LoginRefreshed(Event):
     user_agent: str | None
     entropy: Entropy = field(repr=False)
     arrival: Arrival | None = None
-    """None where it arrives with its turn."""
+    """Arrival of the request; None for the instant of its turn."""
 
 
 @immutable(kw_only=True)
@@ -79,7 +79,7 @@ class PasswordChanged(Event):
 
 @immutable(kw_only=True)
 class TextCodeRequested(Event):
-    """Somebody asks for a text message code, to change a number or to recover a password."""
+    """A user or visitor asks for a code by text message, for a new number or a password recovery."""
 
     caller: SignedIn | None
     purpose: TextCodePurpose
@@ -89,8 +89,7 @@ class TextCodeRequested(Event):
 
 @immutable(kw_only=True)
 class PhoneChanged(Event):
-    """A user takes a new telephone number, proved by the code sent there, having entered the current password
-    (READINGS 41)."""
+    """A user takes a new telephone number, proved by a code and the current password (READINGS 41)."""
 
     caller: SignedIn
     verified_against: str | None = field(repr=False)
@@ -101,7 +100,7 @@ class PhoneChanged(Event):
 
 @immutable(kw_only=True)
 class PasswordResetByTextMessage(Event):
-    """Somebody resets a password with the code sent to the account's telephone."""
+    """A visitor resets a password with the code sent to the account's telephone."""
 
     phone: str
     code: Secret
@@ -123,7 +122,7 @@ class TimezoneChosen(Event):
     caller: SignedIn
     timezone: str
     faults: tuple[FieldFault, ...] = ()
-    """A zone that the runtime does not know: the core has no table of them."""
+    """Faults that the runtime found: the core has no table of time zones."""
 
 
 @immutable(kw_only=True)

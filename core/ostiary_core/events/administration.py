@@ -34,9 +34,9 @@ class UserRegistered(AdministrationEvent):
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
     password_hash: str | None = field(repr=False)
-    """None for an account that nobody can sign in to until it is given a password."""
+    """Hash of the password; None for an account without one, which cannot sign in yet."""
     faults: tuple[FieldFault, ...] = ()
-    """What the runtime found wrong that the core cannot judge: the password, the time zone."""
+    """Faults that the runtime found and the core cannot: of the password, of the time zone."""
     entropy: Entropy = field(repr=False)
 
 
@@ -47,13 +47,12 @@ class UserChanged(AccountEvent, AdministrationEvent):
     fields: Mapping[str, object] = field(repr=False)
     faults: tuple[FieldFault, ...] = ()
     shown: Mapping[str, object] | None = field(default=None, repr=False)
-    """What the caller was shown of these fields, where others are not to be undone (`merge_edits`)."""
+    """The fields as the caller saw them, so that changes made meanwhile are kept (`merge_edits`)."""
 
 
 @immutable(kw_only=True)
 class UserImported(AdministrationEvent):
-    """An administrator imports a row of a sheet: a new account or, with `replace`, changes of the one of that
-    user name."""
+    """An administrator imports a row: a new account or, with `replace`, changes of the named one."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -121,13 +120,12 @@ class RoleChanged(RoleEvent, AdministrationEvent):
 
     fields: Mapping[str, object] = field(repr=False)
     shown: Mapping[str, object] | None = field(default=None, repr=False)
-    """What the caller was shown of these fields, where others are not to be undone (`merge_edits`)."""
+    """The fields as the caller saw them, so that changes made meanwhile are kept (`merge_edits`)."""
 
 
 @immutable(kw_only=True)
 class RoleImported(AdministrationEvent):
-    """An administrator imports a row of a sheet: a new role or, with `replace`, changes of the one of that
-    code."""
+    """An administrator imports a row: a new role or, with `replace`, changes of the named one."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -154,7 +152,7 @@ class ClientRegistered(AdministrationEvent):
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
     secret_digest: Digest | None = field(default=None, repr=False)
-    """Of a secret that it has already, from another server; None where one is to be drawn."""
+    """Digest of a secret from another server; None to draw one."""
     entropy: Entropy = field(repr=False)
 
 
@@ -164,12 +162,12 @@ class ClientChanged(ClientEvent, AdministrationEvent):
 
     fields: Mapping[str, object] = field(repr=False)
     shown: Mapping[str, object] | None = field(default=None, repr=False)
-    """What the caller was shown of these fields, where others are not to be undone (`merge_edits`)."""
+    """The fields as the caller saw them, so that changes made meanwhile are kept (`merge_edits`)."""
 
 
 @immutable(kw_only=True)
 class ClientImported(AdministrationEvent):
-    """An administrator imports a row of a sheet: a new client or, with `replace`, changes of a stored one."""
+    """An administrator imports a row: a new client or, with `replace`, changes of the named one."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -215,8 +213,7 @@ class ClientSecretReset(ClientEvent):
 
 @immutable(kw_only=True)
 class ClientSecretReplaced(ClientEvent, AdministrationEvent):
-    """An administrator gives a client a secret that was made elsewhere, by its digest; issued tokens stay
-    valid."""
+    """An administrator sets the digest of a secret made elsewhere; issued tokens stay valid."""
 
     digest: Digest = field(repr=False)
 
@@ -259,8 +256,8 @@ class SessionForcedOut(Event):
 class EverybodyForcedOut(Event):
     """A super administrator ends every session and code there is.
 
-    Each belongs to a client, so the runtime names all clients, `console` and `mobile` included. It then looks
-    for others until there are none: a client may have been registered between its look and the decision.
+    Each belongs to a client, so the runtime names all clients, `console` and `mobile` included, and repeats
+    the event for those registered meanwhile.
     """
 
     caller: Caller

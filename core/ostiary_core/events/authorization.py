@@ -19,9 +19,9 @@ class AuthorizationParameters:
     scope: str | None = None
     state: str | None = field(default=None, repr=False)
     undecodable: bool = False
-    """Whether nothing could be read of it."""
+    """Whether the query could not be decoded."""
     repeated: tuple[str, ...] = ()
-    """Which parameters came more than once."""
+    """Names of the parameters that came more than once."""
 
 
 @immutable(kw_only=True)
@@ -43,8 +43,7 @@ class ConsentGiven(Event):
 
 @immutable(kw_only=True)
 class AutomaticConsentRequested(Event):
-    """The consent page asks for a code without asking the user; refused unless consent is automatic or
-    remembered."""
+    """The consent page asks for a code without asking the user: consent is automatic or remembered."""
 
     caller: SignedIn
     parameters: AuthorizationParameters

@@ -1,4 +1,4 @@
-"""What events have in common: the classes that they derive from, and who can be their caller."""
+"""Base classes of events, and who may cause one."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ from ostiary_core.model.secret import Secret
 
 
 class Event:
-    """Everything that `decide` decides: each class of events is one of these and has a row in its table."""
+    """An event that `decide` decides; each class has a row in its table."""
 
     __slots__ = ()
 
@@ -47,12 +47,12 @@ class Operator:
 
 
 Caller = SignedIn | Operator
-"""Who asks for something of the backend's own interface."""
+"""The caller of the backend's own interface."""
 
 
 @immutable(kw_only=True)
 class AccountEvent(Event):
-    """What a caller asks for an account that is stored."""
+    """An event about a stored account."""
 
     caller: Caller
     user_id: str
@@ -60,7 +60,7 @@ class AccountEvent(Event):
 
 @immutable(kw_only=True)
 class RoleEvent(Event):
-    """What a caller asks for a role that is stored."""
+    """An event about a stored role."""
 
     caller: Caller
     role_id: str
@@ -68,7 +68,7 @@ class RoleEvent(Event):
 
 @immutable(kw_only=True)
 class ClientEvent(Event):
-    """What a caller asks for a client that is stored."""
+    """An event about a stored client."""
 
     caller: Caller
     client_id: str

@@ -32,7 +32,7 @@ class RefreshRequested(Event):
     user_agent: str | None
     entropy: Entropy = field(repr=False)
     arrival: Arrival | None = None
-    """None where it arrives with its turn."""
+    """Arrival of the request; None for the instant of its turn."""
 
 
 @immutable()
@@ -79,4 +79,4 @@ class ProfileRequested(Event):
 
     access_token: Secret
     by_cookie: bool = False
-    """Whether it came in a browser's cookie, which is the place of a login session's token alone."""
+    """Whether the token came in a cookie, where only a login session's is accepted."""

@@ -1,2 +1,1 @@
-"""What became of sessions: explained in words, and decided again under another policy. Nothing here changes
-a record."""
+"""Session histories: explained in words, and decided again under another policy; nothing is changed."""

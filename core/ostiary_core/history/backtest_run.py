@@ -27,7 +27,7 @@ from ostiary_core.model.records import (
     SessionKind,
     Table,
     User,
-    revised,
+    revise,
 )
 from ostiary_core.model.reply import LoginIssued, Refused, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret
@@ -229,16 +229,16 @@ class BacktestRun:
             return
         user = self._user(session.user_id)
         if user.epoch_why in _MADE_IN_A_SESSION and session.epochs.user != user.epoch:
-            brought = revised(session, epochs=session.epochs._replace(user=user.epoch))
+            brought = revise(session, epochs=session.epochs._replace(user=user.epoch))
             self._store.write([Update(session, brought)])
 
     def _end_epoch(self, key: Key, why: Why | None = None) -> None:
         """End a user, client or consent by its next epoch; nothing happens to one without sessions here."""
         for record in self._store.fetch(key.table, [key.id]):
             if isinstance(record, User | Client):
-                self._store.write([Update(record, revised(record, epoch=record.epoch + 1, epoch_why=why))])
+                self._store.write([Update(record, revise(record, epoch=record.epoch + 1, epoch_why=why))])
             elif isinstance(record, Consent):
-                self._store.write([Update(record, revised(record, epoch=record.epoch + 1))])
+                self._store.write([Update(record, revise(record, epoch=record.epoch + 1))])
 
     # --- records, made when they are first seen
 

@@ -1,2 +1,1 @@
-"""What an event needs to know: the keys it names, and the snapshot of the records behind them. No rule
-decides here."""
+"""The keys that an event names, and the snapshot of the records behind them; no rule decides here."""

@@ -1,8 +1,7 @@
 """The keys of the records that an event needs loaded before it can be decided.
 
-An event names its roots; whatever a loaded record refers to is loaded with it (its `references`), so
-token → session → user, client and consent follow by themselves. A snapshot refuses every other key. Of these
-functions the table of rules (`decide`) makes the keys of each event.
+An event names its roots; what a loaded record refers to (its `references`) is loaded with it, so token →
+session → user, client and consent follow. A snapshot refuses every other key.
 """
 
 from collections.abc import Mapping
@@ -16,34 +15,34 @@ from ostiary_core.model.secret import Digest, Secret
 
 @immutable()
 class Keys:
-    """Records to load, and the one key that only the records themselves can complete."""
+    """Records to load, and the one key that only loaded records can complete."""
 
     roots: tuple[RawKey, ...]
     consent: tuple[Digest, str] | None = None
-    """A login token's digest and a client: load what that token's user allowed this client."""
+    """A login token's digest and a client, for the consent between the token's user and the client."""
 
 
 # --- all that an event needs
 
 
 def roots(*places: RawKey) -> Keys:
-    """Keys of these records and nothing else."""
+    """Return the keys of these records and nothing else."""
     return Keys(places)
 
 
 def by_client(credentials: ClientCredentials, places: tuple[RawKey, ...] = ()) -> Keys:
-    """Keys of the client that authenticates, and of these records."""
+    """Return the keys of the client that authenticates, and of these records."""
     return Keys(((Table.CLIENT, credentials.client_id), *places))
 
 
 def by_caller(caller: Caller | None, *places: RawKey) -> Keys:
-    """Keys of the caller's session, and of these records."""
+    """Return the keys of the caller's session, and of these records."""
     signed_in = access_token_keys(caller.access_token) if isinstance(caller, SignedIn) else ()
     return Keys((*signed_in, *places))
 
 
 def of_consent(caller: SignedIn, client_id: str | None) -> Keys:
-    """Keys of the caller's session, a client, and the consent between the two."""
+    """Return the keys of the caller's session, a client, and the consent between the two."""
     named = client_id or ""
     return Keys(
         (*access_token_keys(caller.access_token), client_key(named)), (caller.access_token.digest, named)
@@ -82,26 +81,25 @@ def access_token_keys(token: Secret) -> tuple[RawKey, ...]:
 
 
 def token_keys(token: Secret | None) -> tuple[RawKey, ...]:
-    """The keys of a token that may be an access token or a refresh token."""
+    """Return the keys of a token that may be an access token or a refresh token."""
     if token is None:
         return ()
     return (Table.ACCESS_TOKEN, token.digest), (Table.REFRESH_TOKEN, token.digest)
 
 
 def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[RawKey, ...]:
-    """The keys of a telephone number's owner, of the code that was sent to it, and of the client whose epoch
-    that code remembers."""
+    """Return the keys of a number's owner, of the code sent to it, and of the client whose epoch it has."""
     return (phone_key(phone), text_code_key(purpose, phone), client_key(CONSOLE_CLIENT))
 
 
 def named_keys(table: Table, fields: Mapping[str, object], name: str) -> tuple[RawKey, ...]:
-    """The key of the record that the field `name` names, if it names one."""
+    """Return the key of the record that the field `name` names, if it names one."""
     value = fields.get(name)
     return ((table, value),) if isinstance(value, str) else ()
 
 
 def account_keys(fields: Mapping[str, object]) -> tuple[RawKey, ...]:
-    """The keys of the names and roles in the fields of an account."""
+    """Return the keys of the names and roles in the fields of an account."""
     username, phone, role_ids = fields.get("username"), fields.get("phone"), fields.get("roleIds")
     return (
         *((username_key(username),) if isinstance(username, str) else ()),

@@ -24,10 +24,10 @@ from ostiary_core.model.records import (
 R = TypeVar("R", bound=Record)
 
 Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
-"""How a store hands out records: those of one table that stand under the given identifiers. Of
-`Table.ACCESS_TOKEN` they are the sessions whose present access tokens have these digests.
+"""A store's reader of records: those of one table under the given identifiers.
 
-It may give others with them: those of later tables save a question, as they are not asked for again.
+For `Table.ACCESS_TOKEN`, the sessions whose present access tokens have these digests. Records of later tables
+may come with them; they are not fetched again.
 """
 
 
@@ -35,10 +35,7 @@ _Records = dict[RawKey, Record | None]
 
 
 class NotLoaded(LookupError):
-    """The rules asked for a record that `keys` did not name: a fault of the rules, never of a client.
-
-    Or of whoever put an event into the turn that is yet to make its token (`decide.take_turn`).
-    """
+    """The rules read a record that `keys` did not name: a fault of the rules (or see `take_turn`)."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(f"a record of table {table.name} was read that keys() did not name; add it there")
@@ -61,8 +58,7 @@ def _reader(kind: type[R], table: Table | None = None) -> Callable[["Snapshot", 
 class Snapshot:
     """Records by key, with None for a known absence. Reading any other key raises `NotLoaded`.
 
-    Each method gives the record of one table that stands under an identifier; tokens and codes are identified
-    by their digests. `load` makes a snapshot for a turn, and no decision changes it.
+    Each method returns the record of one table under an identifier: for tokens and codes, their digest.
     """
 
     __slots__ = ("_at_start", "_records")
@@ -82,7 +78,7 @@ class Snapshot:
     _holder = _reader(Session, Table.ACCESS_TOKEN)
 
     def record(self, key: Key) -> Record | None:
-        """Whatever stands under a key."""
+        """Return the record under a key, None for a known absence."""
         try:
             found: Record | None = self._records[key]
         except KeyError:
@@ -101,7 +97,7 @@ class Snapshot:
         return self._consent((user_id, client_id))
 
     def session_by_access_token(self, digest: bytes) -> Session | None:
-        """The session whose present access token this is; one that was spent leads nowhere."""
+        """Return the session whose present access token this is; a replaced token finds none."""
         holder = self._holder(digest)
         if holder is None:
             return None
@@ -112,8 +108,7 @@ class Snapshot:
     # --- a batch
 
     def begin_batch(self) -> "Snapshot":
-        """The snapshot that the parts of a batch change; this one stays as it is, and callers are judged by
-        it."""
+        """Return a copy for the parts of a batch to change; callers are judged by this one."""
         return Snapshot(self._records, self)
 
     @property
@@ -122,17 +117,17 @@ class Snapshot:
 
     @property
     def of_callers(self) -> "Snapshot":
-        """By what callers are judged: in a batch by how it began, whatever its parts do (READINGS 51)."""
+        """The snapshot that callers are judged by: of a batch, the one it began with (READINGS 51)."""
         return self if self._at_start is None else self._at_start
 
     def after(self, changes: Iterable[Change]) -> "Snapshot":
-        """The snapshot as it stands once `changes` are made; this one stays as it is."""
+        """Return a copy with `changes` made."""
         changed = Snapshot(self._records)
         changed.apply(changes)
         return changed
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Make `changes` in place: for a turn, which owns its snapshot and copies it but once."""
+        """Make `changes` in place, for a turn, which owns its snapshot."""
         for change in changes:
             if isinstance(change, Delete):
                 self._records[change.before.key] = None
@@ -147,20 +142,17 @@ class Snapshot:
 
 
 _TABLES: Final = tuple(Table)
-"""Iterating over the enum itself costs a call a member, a turn."""
+"""The tables as a tuple: iterating over the enum costs a call a member."""
 
 
 def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
-    """Load what some events need, for all of them together: at most one `fetch` for each table.
-
-    Tables are taken in their order, so that what a record refers to is known before its table's turn. What
-    `fetch` raises goes through.
-    """
+    """Load what some events need, with at most one `fetch` for each table."""
     wanted = tuple(wanted)
     records: _Records = {}
     pending: dict[Table, set[Any]] = {}
     for keys in wanted:
         _enqueue(keys.roots, records, pending)
+    # In the order of `Table`, in which each refers only to later ones.
     for table in _TABLES:
         if table is Table.CONSENT:
             for keys in wanted:
@@ -187,7 +179,7 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
 
 
 def _enqueue(places: Iterable[RawKey], records: _Records, pending: dict[Table, set[Any]]) -> None:
-    """Note the keys that are not loaded yet, to be fetched with their tables."""
+    """Add the keys that are not loaded yet to those to be fetched with their tables."""
     for place in places:
         if place not in records:
             table, identifier = place
@@ -195,7 +187,7 @@ def _enqueue(places: Iterable[RawKey], records: _Records, pending: dict[Table, s
 
 
 def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> RawKey | None:
-    """The key of the consent between the user of this access token and a client; None without a user."""
+    """Return the key of the consent between this access token's user and a client; None without a user."""
     session = records.get((Table.ACCESS_TOKEN, token_digest))
     if not isinstance(session, Session) or session.user_id is None:
         return None

@@ -1,2 +1,1 @@
-"""What the rules speak of: records, decisions, reasons, secrets, time. No rule is here, and nothing that
-loads or stores."""
+"""Records, decisions, reasons, secrets and time, of which the rules speak; no rule and no I/O."""

@@ -1,8 +1,7 @@
-"""The audit trail: one entry for each fact of a turn, with its time and the request behind it.
+"""Entries of the audit trail: one for each fact of a turn, with its time and the request behind it.
 
-A store keeps the entries of a turn in the transaction of the turn, so nothing happens without its entry
-and no entry tells of what did not happen. Entries are never changed. They hold no secret: facts hold none,
-and an origin is an address, a User-Agent and the identifier under which the log has the request.
+A store keeps them in the transaction of the turn, so nothing happens without its entry and no entry tells of
+what did not happen. They are never changed and hold no secret.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,11 +24,11 @@ class Origin:
     """The request behind an event: its trace id, source address and User-Agent."""
 
     trace_id: str
-    """Names the request in the log and in failures."""
+    """Identifier of the request in the log and in failures."""
     source: str
-    """The address of whoever asked."""
+    """Address of the sender."""
     user_agent: str | None
-    """As Latin-1 has its bytes; None where there was none."""
+    """User-Agent, its bytes decoded as Latin-1; None where there was none."""
 
 
 @immutable()
@@ -40,7 +39,7 @@ class AuditEntry:
     at: Instant
     kind: FactKind
     actor_id: str | None
-    """The user who did it, where that is not the user it happened to."""
+    """User who did it, where that is not `user_id`."""
     user_id: str | None
     client_id: str | None
     session_id: str | None
@@ -48,23 +47,22 @@ class AuditEntry:
     why: Why | None
     scopes: tuple[str, ...]
     trace_id: str | None
-    """None where no request asked for it, as with the command line and the sweeper; so is `source`."""
+    """Trace id of the request; None, like `source`, for the command line and the sweeper."""
     source: str | None
     user_agent: str | None
     earlier_at: Instant | None
-    """When the token was first used, for a retry or a replay."""
+    """First use of the token, for a retry or a replay."""
     earlier_user_agent: str | None
     changes: tuple[FieldChange, ...] = ()
-    """The fields of the record that this was done to, as far as they changed."""
+    """Changed fields of the record."""
 
 
 def audit_entries(
     decisions: Iterable[Decision], origins: Sequence[Origin | None], now: Instant
 ) -> list[AuditEntry]:
-    """The audit entries of a turn at `now`, in the order of its facts.
+    """Return the audit entries of a turn at `now`, in the order of its facts.
 
-    `origins` has one for each decision, None where there was no request; or none at all. Any other number of
-    them raises `ValueError`.
+    `origins` is empty or has one for each decision, None where there was no request; else `ValueError`.
     """
     all_decisions = list(decisions)
     if origins and len(origins) != len(all_decisions):

@@ -1,4 +1,4 @@
-"""The outcome of an event: the reply, the guarded writes, and the facts for the audit trail."""
+"""The decision on an event: the reply, the guarded writes, and the facts for the audit trail."""
 
 from ostiary_core.model.fact import Fact
 from ostiary_core.model.immutable import immutable
@@ -9,14 +9,14 @@ from ostiary_core.model.why import Why
 
 @immutable()
 class Insert:
-    """Write a new record, if there is none under its key."""
+    """Write `record` if there is none under its key."""
 
     record: Record
 
 
 @immutable()
 class Update:
-    """Write `after` in place of `before`, if the stored record still has the revision of `before`."""
+    """Write `after` in place of `before` if its stored revision is unchanged."""
 
     before: Record
     after: Record
@@ -24,28 +24,24 @@ class Update:
 
 @immutable()
 class Delete:
-    """No record any more where `before` stood, if its revision still does."""
+    """Delete `before` if its stored revision is unchanged."""
 
     before: Record
 
 
 Change = Insert | Update | Delete
-"""One guarded write of one record. A store makes all those of a turn or, raising `LostRace` where one of them
-does not find what it should, none."""
+"""One guarded write. A store makes all those of a turn or, where one guard fails, raises `LostRace`."""
 
 
 @immutable()
 class Decision:
-    """The whole outcome of one event: what to answer, to write, and to put into the audit trail.
-
-    Answer only when the changes are kept.
-    """
+    """What to answer to an event once `changes` and `facts` are kept."""
 
     reply: Reply
     changes: tuple[Change, ...] = ()
     facts: tuple[Fact, ...] = ()
 
 
-def refused(why: Why, *changes: Change, facts: tuple[Fact, ...] = ()) -> Decision:
-    """Return a refusal as a decision; `changes` are those the specification lists for it."""
+def refuse(why: Why, *changes: Change, facts: tuple[Fact, ...] = ()) -> Decision:
+    """Return a refusal as a decision, with the changes that the specification lists for it."""
     return Decision(Refused(why), changes, facts)

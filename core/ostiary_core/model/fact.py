@@ -1,4 +1,4 @@
-"""The facts of an event: what is worth telling the audit trail and the metrics."""
+"""The facts of an event, for the audit trail and the metrics."""
 
 from enum import StrEnum
 
@@ -52,20 +52,20 @@ class FactKind(StrEnum):
 
 @immutable()
 class Fact:
-    """One thing that happened, in the words of the audit trail. It never holds a secret."""
+    """One thing that happened, for the audit trail; never holds a secret."""
 
     kind: FactKind
     actor_id: str | None = None
-    """The user who did it, where that is not the user it happened to."""
+    """User who did it, where that is not `user_id`."""
     user_id: str | None = None
     client_id: str | None = None
     session_id: str | None = None
     why: Why | None = None
     user_agent: str | None = None
     earlier_at: Instant | None = None
-    """When the token was first used, for a retry or a replay."""
+    """First use of the token, for a retry or a replay."""
     earlier_user_agent: str | None = None
     role_id: str | None = None
     scopes: tuple[str, ...] = ()
     changes: tuple[FieldChange, ...] = ()
-    """The fields of the record that this was done to, as far as they changed."""
+    """Changed fields of the record."""

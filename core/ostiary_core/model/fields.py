@@ -1,4 +1,4 @@
-"""The fields of a JSON object: the rules they break, the reader that says so, and edits by several people."""
+"""The fields of a JSON object: the rules they break, their reader, and edits by several people."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -8,7 +8,7 @@ from ostiary_core.model.visible_text import is_visible_name
 from ostiary_core.model.why import Why
 
 Fields = Mapping[str, object]
-"""The fields of a JSON object, as they were sent or shown."""
+"""Fields of a JSON object, by name."""
 
 
 class FieldRule(StrEnum):
@@ -73,10 +73,10 @@ class FieldFault:
     """One bad field and the rule it broke; for a whole record, the reason it was refused."""
 
     path: str
-    """The name of the field in the JSON object, form or query."""
+    """Name of the field in the JSON object, form or query."""
     rule: FieldRule | Why
     choices: tuple[str, ...] = ()
-    """The values that are allowed, of the rules whose message names them."""
+    """Allowed values, for rules whose message lists them."""
 
 
 class FieldReader:
@@ -95,7 +95,7 @@ class FieldReader:
         return tuple(self._faults.values())
 
     def fault(self, path: str, rule: FieldRule | Why, choices: tuple[str, ...] = ()) -> None:
-        """Note that the field `path` broke `rule`, where `choices` are allowed."""
+        """Add that the field `path` broke `rule`, where `choices` are allowed."""
         self._faults.setdefault(path, FieldFault(path, rule, choices))
 
     def has_field(self, path: str) -> bool:
@@ -103,11 +103,9 @@ class FieldReader:
         return path in self._fields
 
     def text(self, path: str, default: str | None, longest: int) -> str:
-        """Read a visible string that is not blank; it is required where there is no default.
-
-        One that is the default is not judged again: it may be older than a rule.
-        """
+        """Read a visible string that is not blank; it is required where there is no default."""
         value = self._fields.get(path, default)
+        # A stored value is not judged again: it may be older than a rule.
         if default and value == default:
             return default
         if value is None:
@@ -168,7 +166,7 @@ class FieldReader:
 
 
 def differing_fields(before: Fields, after: Fields, *, in_any_order: bool = False) -> tuple[str, ...]:
-    """The fields of `after` that `before` has not, or not with this value.
+    """Return the fields of `after` that `before` has not, or not with this value.
 
     Neither True nor 1.0 is 1, whatever Python says. With `in_any_order` lists of the same texts are the same.
 
@@ -195,13 +193,9 @@ def merge_edits(
 ) -> Fields | tuple[FieldFault, ...]:
     """Return the fields to change; where others changed the same ones meanwhile, the conflicts instead.
 
-    A form sends every field it has, also those that nobody touched: one that is sent as it was shown is left
-    as it stands, and so a change undoes nothing that others changed since its author saw the record.
-
-    `shown` is what the caller saw of them, None where nothing is said of it: then all are asked for. `stored`
-    is what stands. `read` says what the record would be with some fields replaced, by which a value is
-    compared with what stands however it is spelled; of a record that breaks the rules of today it gives
-    faults, which are the same whatever the value is.
+    A form sends all its fields, so one that is sent as it was `shown` is no change; without `shown`, every
+    field is. `stored` has the present values. `read` returns the record with some fields replaced, to compare
+    values however they are spelled, or faults where the record breaks today's rules.
     """
     if shown is None:
         return fields

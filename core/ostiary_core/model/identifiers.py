@@ -14,8 +14,7 @@ BUILT_IN_CLIENTS: Final = (CONSOLE_CLIENT, "mobile")
 """Clients of the backend itself, as which no third party authenticates ("Client", `clientId`)."""
 
 RESERVED: Final = frozenset({"batch-delete", "export", "import", "import-template", "new", "options"})
-"""Words that stand in paths of the interface and the pages where an identifier would, so that none may be
-one."""
+"""Words that stand in paths where an identifier would, so that no identifier may be one."""
 
 _USERNAME: Final = re.compile(r"[^\s\x00-\x1f\x7f<>\"'\\/:]{1,64}")
 _PHONE: Final = re.compile(r"\+?[0-9]{5,20}", re.ASCII)
@@ -45,17 +44,17 @@ def canonical_username(username: str) -> str:
 
 
 def username_key(username: str) -> Key:
-    """The key of the record that reserves a user name."""
+    """Return the key of the record that reserves a user name."""
     return Key(Table.IDENTIFIER, (IdentifierKind.USERNAME.value, canonical_username(username)))
 
 
 def phone_key(phone: str) -> Key:
-    """The key of the record that reserves a telephone number."""
+    """Return the key of the record that reserves a telephone number."""
     return Key(Table.IDENTIFIER, (IdentifierKind.PHONE.value, phone))
 
 
 def names_of(user: User) -> tuple[Identifier, ...]:
-    """The records that reserve the user name and telephone number of `user`."""
+    """Return the records that reserve the user name and telephone number of `user`."""
     name = Identifier(
         kind=IdentifierKind.USERNAME, value=canonical_username(user.username), user_id=user.user_id
     )
@@ -63,10 +62,10 @@ def names_of(user: User) -> tuple[Identifier, ...]:
 
 
 def phone_identifier(phone: str, user_id: str) -> Identifier:
-    """The record that reserves a telephone number for a user."""
+    """Return the record that reserves a telephone number for a user."""
     return Identifier(kind=IdentifierKind.PHONE, value=phone, user_id=user_id)
 
 
 def text_code_key(purpose: TextCodePurpose, phone: str) -> Key:
-    """The key of the outstanding text code of a telephone number, for one purpose."""
+    """Return the key of the outstanding text code of a telephone number, for one purpose."""
     return Key(Table.TEXT_CODE, (purpose.value, phone))

@@ -1,8 +1,7 @@
-"""The class decorator of every record, event and decision: immutable values that are fast to make.
+"""The class decorator of records, events and decisions: immutable values that are fast to make.
 
-A frozen dataclass sets each field through `object.__setattr__`, most of what making one costs. Values are
-`immutable` instead: type checkers refuse to set a field, the tests make it fail at run time, and in service
-the fields are plain slots (docs/decisions/0028-one-spelling-of-constructors.md).
+A frozen dataclass sets each field through `object.__setattr__`, most of its cost. Here type checkers refuse
+to set a field, the tests make it fail, and in service the fields are plain slots (decision 0028).
 """
 
 from collections.abc import Callable

@@ -4,14 +4,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, NewType
 
 Instant = NewType("Instant", int)
-"""Milliseconds since 1970-01-01T00:00:00Z. Nothing in the core reads a clock to get one."""
+"""Milliseconds since 1970-01-01T00:00:00Z."""
 
 Monotonic = NewType("Monotonic", int)
-"""Milliseconds since a moment that means nothing, on a clock that nobody can set (READINGS 42): for what one
-process remembers. What is stored has an `Instant`."""
+"""Milliseconds on a monotonic clock, for what one process remembers; never stored (READINGS 42)."""
 
 NOT_YET: Final = Instant(0)
-"""Stands in the template of a record for a time that each record made of it has of its own."""
+"""Placeholder of a time in the template of a record."""
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
@@ -20,12 +19,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def later(start: Instant, seconds: int) -> Instant:
-    """The instant that lies `seconds` after `start`."""
+    """Return the instant `seconds` after `start`."""
     return Instant(start + seconds * SECOND_MS)
 
 
 def seconds_until(milliseconds: int) -> int:
-    """Milliseconds as whole seconds rounded up, for `Retry-After`; 0 where none are left.
+    """Convert milliseconds to whole seconds rounded up, for `Retry-After`; at least 0.
 
     >>> seconds_until(1), seconds_until(1_000), seconds_until(-1)
     (1, 1, 0)
@@ -34,7 +33,7 @@ def seconds_until(milliseconds: int) -> int:
 
 
 def whole_seconds(milliseconds: int) -> int:
-    """Milliseconds as whole seconds rounded down (READINGS 8), as `expires_in` and `exp` give them.
+    """Convert milliseconds to whole seconds rounded down (READINGS 8), for `expires_in` and `exp`.
 
     >>> whole_seconds(1_999), whole_seconds(-1)
     (1, -1)
@@ -43,7 +42,7 @@ def whole_seconds(milliseconds: int) -> int:
 
 
 def iso_time(instant: Instant) -> str:
-    """An instant as ISO-8601 text in UTC with `Z` ("Common conventions").
+    """Format an instant as ISO-8601 text in UTC with `Z` ("Common conventions").
 
     >>> iso_time(Instant(1_500))
     '1970-01-01T00:00:01.500Z'
@@ -55,16 +54,15 @@ def iso_time(instant: Instant) -> str:
 class Arrival(NamedTuple):
     """The two instants between which a request arrived, by the clock of its turn (READINGS 46).
 
-    By them a safe retry is told from a replay. A turn may begin long after the request came: the database
-    stood still, the disk was slow. What a request waits for inside the server must not cost its client the
-    grace, so an event that may be late says when it arrived.
+    They tell a safe retry from a replay: time that a request waits inside the server, for the database or the
+    disk, must not cost its client the grace.
     """
 
     earliest: Instant
-    """Before `latest` only where the server stood still, and found the request in a socket afterwards."""
+    """Earliest instant: before `latest` only where the server stalled while the request lay in a socket."""
     latest: Instant
 
 
 def arrival_at(instant: Instant) -> Arrival:
-    """The arrival of a request at one known instant."""
+    """Return the arrival of a request at one known instant."""
     return Arrival(instant, instant)

@@ -28,4 +28,4 @@ class Permission(StrEnum):
 
 
 ALL_PERMISSIONS: Final = tuple(permission.value for permission in Permission)
-"""As the super administrator and the operator have them."""
+"""Codes of all permissions, as the super administrator and the operator hold them."""

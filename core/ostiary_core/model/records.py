@@ -1,11 +1,10 @@
 """The nine kinds of stored records, each with its key and the revision that guards its next write.
 
-Records are values. Nobody changes one: the rules make its next revision (`revised`) and put both into a
-guarded `Update`. Time-driven states are not stored: a code is not *marked* expired, it is computed to be
-(`code.state_of`, `session.state_of`).
+Records are values: the rules make the next revision (`revise`) and put both into a guarded `Update`. States
+that time brings are not stored but computed (`code.state_of`, `session.state_of`).
 
-An access token has no record: its session holds the digest of the one that it has now, and is found by it.
-Refresh tokens have, as the spent ones are recognised for as long as their session is (READINGS 3).
+An access token has no record: a session holds the digest of its present one and is found by it. Refresh
+tokens have one, as spent ones are recognised for as long as their session is kept (READINGS 3).
 """
 
 from dataclasses import field
@@ -25,7 +24,7 @@ class Table(IntEnum):
 
     IDENTIFIER = 1
     ACCESS_TOKEN = 2
-    """No table of its own, but a second way into the sessions: by the digest of the present access token."""
+    """A second index of the sessions, by the digest of the present access token; holds no records."""
     REFRESH_TOKEN = 3
     TEXT_CODE = 4
     CODE = 5
@@ -37,14 +36,14 @@ class Table(IntEnum):
 
 
 RECORD_TABLES: Final = tuple(table for table in Table if table is not Table.ACCESS_TOKEN)
-"""Those that records are in."""
+"""The tables that hold records."""
 
 
 class Key(NamedTuple):
     """The address of one record: its table and its identifier there.
 
-    That is a text for clients, users, roles and sessions; a digest for tokens and codes; a pair of texts for
-    identifiers (kind, value), consents (user, client) and text codes (purpose, number).
+    The identifier is a text for clients, users, roles and sessions; a digest for tokens and codes; a pair of
+    texts for identifiers (kind, value), consents (user, client) and text codes (purpose, number).
     """
 
     table: Table
@@ -52,10 +51,10 @@ class Key(NamedTuple):
 
 
 RawKey = tuple[Table, Any]
-"""What a `Key` is without its names: equal to it, and made in a tenth of the time."""
+"""A `Key` as a plain tuple: equal to it, ten times cheaper to make."""
 
-_keyed: Final = tuple.__new__
-"""Makes the key of a record in half the time that `Key` itself takes."""
+_make_key: Final = tuple.__new__
+"""Constructor of a record's key, twice as fast as `Key` itself."""
 
 
 class GrantType(StrEnum):
@@ -82,7 +81,7 @@ class IdentifierKind(StrEnum):
 
 
 class TextCodePurpose(StrEnum):
-    """What a code in a text message allows: a new telephone number or a password recovery."""
+    """The purposes of a code sent by text message."""
 
     CHANGE_PHONE = "change-phone"
     RESET_PASSWORD = "reset-password"
@@ -91,8 +90,8 @@ class TextCodePurpose(StrEnum):
 class Epochs(NamedTuple):
     """The epochs of user, client and consent that a session or code was made under (READINGS 9).
 
-    A user-wide, client-wide or consent-wide ending moves one of them on, and every record born under an
-    older one is dead: it costs the same for one session or a million, and nothing revives.
+    An ending of a user, client or consent increments its epoch, and every record made under an older one is
+    dead: one write for one session or a million, and nothing revives.
     """
 
     user: int
@@ -110,18 +109,18 @@ class Client:
     client_id: str
     name: str
     secret_digest: Digest | None = field(repr=False)
-    """None for the built-in clients, which nobody can authenticate as."""
+    """Digest of the secret; None for built-in clients, which cannot authenticate."""
     secret_used_at: Instant | None = None
-    """When it last authenticated, to about a minute (`client_secret.record_use`)."""
+    """Last authentication with the present secret, to about a minute (`client_secret.record_use`)."""
     old_secret_digest: Digest | None = field(default=None, repr=False)
-    """The secret before it, where a reset let that one live on."""
+    """Digest of the previous secret, where a reset kept it."""
     old_secret_until: Instant | None = None
-    """The old secret authenticates before this instant, and not at it or later."""
+    """Instant from which the old secret no longer authenticates."""
     old_secret_used_at: Instant | None = None
     wrong_secrets: int = 0
-    """How often a wrong secret came since the present one was set (`client_secret.add_wrong`)."""
+    """Number of wrong secrets since the present one was set (`client_secret.add_wrong`)."""
     wrong_secret_at: Instant | None = None
-    """When the last of them came."""
+    """Instant of the last wrong secret."""
     redirect_uris: tuple[str, ...]
     grant_types: tuple[GrantType, ...]
     scopes: tuple[str, ...]
@@ -140,7 +139,7 @@ class Client:
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, self.client_id))
+        return _make_key(Key, (self.table, self.client_id))
 
 
 @immutable(kw_only=True)
@@ -157,7 +156,7 @@ class User:
     locale: str | None = None
     timezone: str | None = None
     password_hash: str | None = field(repr=False)
-    """Argon2id in its encoded form, made and verified outside the core; None where there is none yet."""
+    """Encoded Argon2id hash, made and verified outside the core; None for an account without a password."""
     must_change_password: bool
     role_ids: tuple[str, ...] = ()
     enabled: bool = True
@@ -166,16 +165,16 @@ class User:
     epoch_why: Why | None = None
     epoch_at: Instant | None = None
     wrong_passwords_at: tuple[Instant, ...] = ()
-    """When the current password was entered wrongly, while that still counts (READINGS 24)."""
+    """Instants of wrong current passwords inside the window (READINGS 24)."""
     text_codes_asked_at: tuple[Instant, ...] = ()
-    """When it asked for codes to a new telephone number, while that still counts (READINGS 43)."""
+    """Instants of requests for codes to new telephone numbers, of the last day (READINGS 43)."""
     created_at: Instant
     updated_at: Instant
     revision: int = 1
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, self.user_id))
+        return _make_key(Key, (self.table, self.user_id))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -194,22 +193,22 @@ class Role:
     permissions: tuple[str, ...] = ()
     built_in: bool = False
     holders: int = 0
-    """How many users hold it, disabled ones too: a role that is held cannot be deleted."""
+    """Number of users with the role, disabled ones too; a role that is held cannot be deleted."""
     enabled_holders: int = 0
-    """How many of them are enabled: what keeps the last super administrator in place."""
+    """Number of enabled users with the role; protects the last super administrator."""
     revision: int = 1
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, self.role_id))
+        return _make_key(Key, (self.table, self.role_id))
 
 
 @immutable(kw_only=True)
 class Identifier:
     """A reserved user name or telephone number and its owner: the record that makes names unique.
 
-    It stays at revision 1 even where it passes from one user to another in one turn: whoever gives a name up
-    does not load it. The revision of that user, who is written with it, guards it.
+    Always at revision 1, also where it passes to another user in one turn: an account that gives a name up
+    does not load it. The revision of that account, written in the same turn, guards it.
     """
 
     table: ClassVar[Table] = Table.IDENTIFIER
@@ -221,7 +220,7 @@ class Identifier:
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, (self.kind.value, self.value)))
+        return _make_key(Key, (self.table, (self.kind.value, self.value)))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -230,7 +229,7 @@ class Identifier:
 
 @immutable(kw_only=True)
 class AuthorizationCode:
-    """An authorization code: what it is bound to ("Authorization code"), and how it was used or voided."""
+    """An authorization code: its bindings ("Authorization code"), and how it was used or voided."""
 
     table: ClassVar[Table] = Table.CODE
 
@@ -243,7 +242,7 @@ class AuthorizationCode:
     issued_at: Instant
     epochs: Epochs
     session_id: str | None = None
-    """The session it was redeemed for; set once, by the only redemption."""
+    """Session that the only redemption started."""
     settled_at: Instant | None = None
     """When it was used or voided."""
     voided_why: Why | None = None
@@ -251,7 +250,7 @@ class AuthorizationCode:
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, self.digest))
+        return _make_key(Key, (self.table, self.digest))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -278,18 +277,18 @@ class Session:
     epochs: Epochs
     started_at: Instant
     expires_at: Instant
-    """The maximum: no token of the session is good at this instant or later."""
+    """Maximum: from this instant no token of the session is good."""
     access_digest: Digest = field(repr=False)
-    """Of its one access token; no two sessions have the same."""
+    """Digest of the one access token; unique among sessions."""
     access_scopes: tuple[str, ...]
     access_expires_at: Instant
     user_agent: str | None = None
     source: str = ""
-    """The address the session was started from."""
+    """Address that the session was started from."""
     generation: int = 0
-    """How often the pair was rotated; a token carries the generation it was made in."""
+    """Number of rotations; a token has the generation it was made in."""
     salt: bytes | None = field(default=None, repr=False)
-    """What the present pair was derived with, while a safe retry may still ask for it again."""
+    """Salt that the present pair was derived with, while a safe retry may ask for the pair again."""
     rotated_at: Instant | None = None
     rotated_user_agent: str | None = None
     ended_at: Instant | None = None
@@ -298,7 +297,7 @@ class Session:
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, self.session_id))
+        return _make_key(Key, (self.table, self.session_id))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -313,19 +312,19 @@ class Session:
 
 @immutable()
 class RefreshToken:
-    """The digest of a refresh token, spent or not, and the session it leads to. It never changes."""
+    """The digest of a refresh token, spent or not, and its session; never changes."""
 
     table: ClassVar[Table] = Table.REFRESH_TOKEN
 
     digest: Digest = field(repr=False)
     session_id: str
     generation: int
-    """That of the pair it was made in; spent once the session is past it."""
+    """Generation of its pair; the token is spent once the session is past it."""
     revision: int = 1
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, self.digest))
+        return _make_key(Key, (self.table, self.digest))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -334,8 +333,10 @@ class RefreshToken:
 
 @immutable(kw_only=True)
 class Consent:
-    """What a user lets a client do: the scopes it may have without a question, and the epoch of its sessions
-    (READINGS 26). There is one of every user and client that a code was ever issued for."""
+    """What a user lets a client do: the remembered scopes, and the epoch of its sessions (READINGS 26).
+
+    One exists for every user and client that a code was ever issued for.
+    """
 
     table: ClassVar[Table] = Table.CONSENT
     references: ClassVar[tuple[RawKey, ...]] = ()
@@ -343,17 +344,17 @@ class Consent:
     user_id: str
     client_id: str
     scopes: tuple[str, ...]
-    """Those remembered; none where nobody needed to be asked."""
+    """Remembered scopes; none where the user did not need to be asked."""
     granted_at: Instant
     withdrawn_at: Instant | None = None
-    """When the user took all of it back; None once a code was issued since."""
+    """Instant of the withdrawal; None once a code was issued since."""
     epoch: int = 0
-    """Moves on when the user withdraws, and takes the client's sessions of this user with it."""
+    """Epoch; a withdrawal increments it, which ends the client's sessions of this user."""
     revision: int = 1
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, (self.user_id, self.client_id)))
+        return _make_key(Key, (self.table, (self.user_id, self.client_id)))
 
 
 @immutable(kw_only=True)
@@ -367,9 +368,9 @@ class TextCode:
     phone: str
     digest: Digest = field(repr=False)
     user_id: str
-    """Whose account it opens, or whose new number it proves; empty in rows of before this was kept."""
+    """Account that the code opens, or whose new number it proves; empty in rows of before this was kept."""
     epochs: Epochs
-    """What that account and the backend's own sessions were under when it was drawn (READINGS 48)."""
+    """Epochs of that account and of the console client when the code was drawn (READINGS 48)."""
     issued_at: Instant
     wrong_tries: int = 0
     drawn: int = 1
@@ -379,11 +380,11 @@ class TextCode:
 
     @property
     def key(self) -> Key:
-        return _keyed(Key, (self.table, (self.purpose.value, self.phone)))
+        return _make_key(Key, (self.table, (self.purpose.value, self.phone)))
 
 
 Record = Client | User | Role | Identifier | AuthorizationCode | Session | RefreshToken | Consent | TextCode
-"""Anything that is stored; each has a `table`, a `key` and a `revision`, which begins at 1.
+"""A stored record, with a `table`, a `key` and a `revision`, which begins at 1.
 
 Its `references` are the keys of the records to load with it, all of later tables."""
 
@@ -391,10 +392,10 @@ R = TypeVar("R", bound=Record)
 
 
 _VALUES_OF: Final = MappingProxyType({kind: attrgetter(*kind.__slots__) for kind in get_args(Record)})
-"""Reads all fields of a record, in their order."""
+"""Readers of all fields of a record, in their order."""
 
 
-def revised(record: R, **changes: Any) -> R:
+def revise(record: R, **changes: Any) -> R:
     """Return the next revision of `record`, with `changes` made; faster than `dataclasses.replace`."""
     if "revision" in changes:
         raise TypeError("the next revision follows from the present one")

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
 from ostiary_core.events.event import AccountEvent, ClientEvent, RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, refused
+from ostiary_core.model.decision import Decision, refuse
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Client, GrantType, Role, Session, SessionKind, User
@@ -201,10 +201,10 @@ def require_permission(
         ) -> Decision:
             who = check_any_permission(event.caller, permissions, snapshot, now)
             if isinstance(who, Why):
-                return refused(who)
+                return refuse(who)
             found = find(event, who, snapshot)
             if isinstance(found, Why):
-                return refused(found)
+                return refuse(found)
             return handler(event, who, found, snapshot, now, *args, **kwargs)
 
         return decide

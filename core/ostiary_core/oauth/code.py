@@ -17,11 +17,11 @@ from typing import Final
 
 from ostiary_core.events import CodeRedeemed
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
+from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, revised
+from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, revise
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import pkce, session
@@ -88,7 +88,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
     """Exchange a code for a session, for a client that is authenticated and registers the grant
     (RFC 6749 §4.1.3)."""
     if event.code is None:
-        return refused(Why.CODE_MISSING)
+        return refuse(Why.CODE_MISSING)
     known = snapshot.code(event.code.digest)
     code = _check_exchange(event, known, client, snapshot, now, policy)
     if isinstance(code, Why):
@@ -104,7 +104,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
         entropy=event.entropy,
         now=now,
     )
-    used = revised(code, session_id=made.session_id, settled_at=now)
+    used = revise(code, session_id=made.session_id, settled_at=now)
     return Decision(issued, (Update(code, used), *writes), (_fact_of(_REDEMPTION, used), started))
 
 
@@ -149,12 +149,12 @@ def _refuse_exchange(
 ) -> Decision:
     """Refuse an exchange, which voids a known, unused code, also another client's (READINGS 18)."""
     if code is None:
-        return refused(why)
+        return refuse(why)
     if code.session_id is not None:
         return _refuse_used_code(why, code.session_id, client, snapshot, now, policy)
     if state_of(code, snapshot, now, policy) is CodeState.VOID:
-        return refused(why)
-    voided = revised(code, voided_why=why, settled_at=now)
+        return refuse(why)
+    voided = revise(code, voided_why=why, settled_at=now)
     return Decision(Refused(why), (Update(code, voided),), (_fact_of(_FAILURE, voided),))
 
 
@@ -169,9 +169,9 @@ def _refuse_used_code(
         or made.client_id != client.client_id
         or session.state_of(made, snapshot, now) is not session.SessionState.ACTIVE
     ):
-        return refused(why)
+        return refuse(why)
     changes, fact = session.end(made, Why.CODE_REPLAYED, now)
-    return refused(why, *changes, facts=(fact,))
+    return refuse(why, *changes, facts=(fact,))
 
 
 def _fact_of(row: Transition, code: AuthorizationCode) -> Fact:

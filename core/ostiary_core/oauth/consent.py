@@ -9,11 +9,11 @@ from urllib.parse import quote, urlencode
 
 from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
+from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import AuthorizationCode, Client, Consent, GrantType, User, revised
+from ostiary_core.model.records import AuthorizationCode, Client, Consent, GrantType, User, revise
 from ostiary_core.model.reply import (
     AuthorizationOffered,
     CodeIssued,
@@ -93,7 +93,7 @@ def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Dec
     """Withdraw a consent, which ends the client's sessions and codes of this user."""
     who = find_active_person(event.caller, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     return withdraw_from(event.client_id, who.user, None, snapshot, now)
 
 
@@ -104,7 +104,7 @@ def withdraw_from(
     # Not found without a consent, whether or not there is such a client: this tells nothing of clients.
     consent = snapshot.consent(user.user_id, client_id)
     if consent is None or consent.withdrawn_at is not None:
-        return refused(Why.NOT_FOUND)
+        return refuse(Why.NOT_FOUND)
     fact = Fact(
         kind=FactKind.CONSENT_WITHDRAWN,
         actor_id=actor_id,
@@ -112,7 +112,7 @@ def withdraw_from(
         client_id=client_id,
         why=Why.CONSENT_WITHDRAWN,
     )
-    withdrawn = revised(consent, scopes=(), epoch=consent.epoch + 1, withdrawn_at=now)
+    withdrawn = revise(consent, scopes=(), epoch=consent.epoch + 1, withdrawn_at=now)
     return Decision(Done(), (Update(consent, withdrawn),), (fact,))
 
 
@@ -208,7 +208,7 @@ def _write_consent(request: _Request, scopes: tuple[str, ...], now: Instant) -> 
                 granted_at=now,
             )
         )
-    given = revised(request.consent, scopes=scopes, granted_at=now, withdrawn_at=None)
+    given = revise(request.consent, scopes=scopes, granted_at=now, withdrawn_at=None)
     return Update(request.consent, given)
 
 

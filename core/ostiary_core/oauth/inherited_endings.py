@@ -19,7 +19,7 @@ from ostiary_core.model.records import (
     Session,
     SessionKind,
     User,
-    revised,
+    revise,
 )
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.transition import Transition
@@ -70,7 +70,7 @@ def with_next_epoch(record: R, why: Why, now: Instant, **changes: Any) -> R:
     if isinstance(record, User):
         # An ending of everything resets the count of wrong current passwords (READINGS 24).
         changes = {"wrong_passwords_at": (), **changes}
-    return revised(record, epoch=record.epoch + 1, epoch_why=why, epoch_at=now, updated_at=now, **changes)
+    return revise(record, epoch=record.epoch + 1, epoch_why=why, epoch_at=now, updated_at=now, **changes)
 
 
 def inherited_ending_rows(records: str, source: str, target: str) -> tuple[Transition, ...]:

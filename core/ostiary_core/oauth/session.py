@@ -21,11 +21,11 @@ from types import MappingProxyType
 from typing import Final
 
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
+from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Arrival, Instant, later, whole_seconds
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import Client, Epochs, GrantType, RefreshToken, Session, SessionKind, revised
+from ostiary_core.model.records import Client, Epochs, GrantType, RefreshToken, Session, SessionKind, revise
 from ostiary_core.model.reply import Done, Refused, Reply, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.model.why import Why
@@ -215,19 +215,19 @@ def refresh(
     token = snapshot.refresh_token(spent.digest)
     session = None if token is None else snapshot.session(token.session_id)
     if token is None or session is None or session.kind is not kind:
-        return refused(Why.TOKEN_UNKNOWN)
+        return refuse(Why.TOKEN_UNKNOWN)
     # The owner first: another client's attempt never touches the session ("refresh by another client").
     if session.client_id != client.client_id:
-        return refused(Why.TOKEN_OF_ANOTHER_CLIENT)
+        return refuse(Why.TOKEN_OF_ANOTHER_CLIENT)
     state = state_of(session, snapshot, now)
     if state is not SessionState.ACTIVE:
-        return refused(Why.SESSION_ENDED if state is SessionState.ENDED else Why.MAXIMUM_REACHED)
+        return refuse(Why.SESSION_ENDED if state is SessionState.ENDED else Why.MAXIMUM_REACHED)
     # Rounded down it would be `expires_in: 0`, which clients take for "never" (RFC 6749 §5.1).
     has_a_second = whole_seconds(session.expires_at - now) > 0
     generations_late = session.generation - token.generation
     if generations_late == 0:
         if not has_a_second:
-            return refused(Why.MAXIMUM_REACHED)
+            return refuse(Why.MAXIMUM_REACHED)
         return _rotate(session, spent, client, scopes, user_agent, entropy, now)
     if generations_late > 1:
         return _end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
@@ -241,10 +241,10 @@ def refresh(
     if policy.compare_user_agent and user_agent != session.rotated_user_agent:
         return _end_by_replay(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
     if not has_a_second:
-        return refused(Why.MAXIMUM_REACHED)
+        return refuse(Why.MAXIMUM_REACHED)
     # A retry that may have come in time ends nothing and is given nothing (READINGS 46).
     if session.salt is None or min(latest, now) > grace_ends_at:
-        return refused(Why.ARRIVAL_UNKNOWN)
+        return refuse(Why.ARRIVAL_UNKNOWN)
     return _repeat(session, session.salt, spent, scopes, user_agent, now)
 
 
@@ -264,7 +264,7 @@ def _rotate(
     salt = draw_salt(entropy)
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)
-    rotated = revised(
+    rotated = revise(
         session,
         generation=session.generation + 1,
         access_digest=access.digest,
@@ -296,7 +296,7 @@ def _repeat(
     """Answer a safe retry with the same pair again."""
     # Nothing is written, so the grace never gets longer (READINGS 2).
     if is_beyond(scopes, session.scopes):
-        return refused(Why.SCOPE_TOO_WIDE)
+        return refuse(Why.SCOPE_TOO_WIDE)
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)
     return Decision(
@@ -307,7 +307,7 @@ def _repeat(
 
 def _end_by_replay(session: Session, why: Why, user_agent: str | None, now: Instant) -> Decision:
     changes, fact = end(session, why, now, user_agent=user_agent)
-    return refused(why, *changes, facts=(fact,))
+    return refuse(why, *changes, facts=(fact,))
 
 
 # --- introspection and revocation
@@ -366,7 +366,7 @@ def end(
     session: Session, why: Why, now: Instant, *, user_agent: str | None = None, actor_id: str | None = None
 ) -> tuple[tuple[Change, ...], Fact]:
     """End one session. Its refresh token records stay, so that a replay is still recognised."""
-    ended = revised(session, ended_at=now, ended_why=why, salt=None)
+    ended = revise(session, ended_at=now, ended_why=why, salt=None)
     fact = _fact_of(_ENDINGS[why], session, user_agent=user_agent, actor_id=actor_id)
     return (Update(session, ended),), fact
 
@@ -385,7 +385,7 @@ def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
         earlier_at=session.rotated_at,
         earlier_user_agent=session.rotated_user_agent,
     )
-    return Decision(Done(), (Update(session, revised(session, salt=None)),), (fact,))
+    return Decision(Done(), (Update(session, revise(session, salt=None)),), (fact,))
 
 
 def _fact_of(

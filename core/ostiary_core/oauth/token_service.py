@@ -6,7 +6,7 @@ for no client: it shows the profile of the user of an access token.
 
 from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, refused
+from ostiary_core.model.decision import Decision, refuse
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import GrantType, SessionKind
@@ -22,7 +22,7 @@ def redeem(event: e.CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Poli
     """Exchange a code at `/token` (RFC 6749 §4.1.3). The grant is checked before the code is read."""
     client = authenticate_for_grant(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot, now)
     if isinstance(client, Why):
-        return refused(client)
+        return refuse(client)
     return code.redeem(event, client, snapshot, now, policy)
 
 
@@ -30,9 +30,9 @@ def refresh(event: e.RefreshRequested, snapshot: Snapshot, now: Instant, policy:
     """Exchange a refresh token at `/token` (RFC 6749 §6)."""
     client = authenticate_for_grant(GrantType.REFRESH_TOKEN, event.credentials, snapshot, now)
     if isinstance(client, Why):
-        return refused(client)
+        return refuse(client)
     if event.refresh_token is None:
-        return refused(Why.REFRESH_TOKEN_MISSING)
+        return refuse(Why.REFRESH_TOKEN_MISSING)
     return session.refresh(
         spent=event.refresh_token,
         client=client,
@@ -51,11 +51,11 @@ def issue_to_client(event: e.ClientCredentialsRequested, snapshot: Snapshot, now
     """Issue client credentials tokens (RFC 6749 §4.4): no user and no refresh token (READINGS 11)."""
     client = authenticate_for_grant(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot, now)
     if isinstance(client, Why):
-        return refused(client)
+        return refuse(client)
     if not client.scopes:
-        return refused(Why.NO_SCOPE_REGISTERED)
+        return refuse(Why.NO_SCOPE_REGISTERED)
     if is_beyond(event.scopes, client.scopes):
-        return refused(Why.SCOPE_UNREGISTERED)
+        return refuse(Why.SCOPE_UNREGISTERED)
     _, issued, changes, fact = session.start(
         kind=SessionKind.CLIENT_CREDENTIALS,
         client=client,
@@ -73,16 +73,16 @@ def issue_to_client(event: e.ClientCredentialsRequested, snapshot: Snapshot, now
 def refuse_grant(event: e.GrantUnrecognised, snapshot: Snapshot, now: Instant) -> Decision:
     """Refuse a missing or unknown `grant_type`, after the client authenticated."""
     client = authenticate_client(event.credentials, snapshot, now)
-    return refused(client if isinstance(client, Why) else event.why)
+    return refuse(client if isinstance(client, Why) else event.why)
 
 
 def introspect(event: e.IntrospectionRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Tell an authenticated client about a token (RFC 7662 §2)."""
     client = authenticate_client(event.credentials, snapshot, now)
     if isinstance(client, Why):
-        return refused(client)
+        return refuse(client)
     if event.token is None:
-        return refused(Why.TOKEN_MISSING)
+        return refuse(Why.TOKEN_MISSING)
     return Decision(session.introspect(event.token, client, snapshot, now))
 
 
@@ -90,9 +90,9 @@ def revoke(event: e.RevocationRequested, snapshot: Snapshot, now: Instant) -> De
     """Revoke a token of an authenticated client (RFC 7009 §2)."""
     client = authenticate_client(event.credentials, snapshot, now)
     if isinstance(client, Why):
-        return refused(client)
+        return refuse(client)
     if event.token is None:
-        return refused(Why.TOKEN_MISSING)
+        return refuse(Why.TOKEN_MISSING)
     return session.revoke(event.token, client, snapshot, now)
 
 
@@ -105,12 +105,12 @@ def show_profile(event: e.ProfileRequested, snapshot: Snapshot, now: Instant) ->
         or session.state_of(held, snapshot, now) is not session.SessionState.ACTIVE
         or (event.by_cookie and held.kind is not SessionKind.LOGIN)
     ):
-        return refused(Why.NOT_SIGNED_IN)
+        return refuse(Why.NOT_SIGNED_IN)
     user = None if held.user_id is None else snapshot.user(held.user_id)
     if user is None:
-        return refused(Why.REPRESENTS_NO_USER)
+        return refuse(Why.REPRESENTS_NO_USER)
     if held.kind is not SessionKind.LOGIN and USER_READ not in held.access_scopes:
-        return refused(Why.USER_READ_MISSING)
+        return refuse(Why.USER_READ_MISSING)
     return Decision(
         Profile(
             user_id=user.user_id,

@@ -3,7 +3,7 @@
 from ostiary_core.clients.client import built_in_client
 from ostiary_core.events import FirstAdministratorCreated
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, Insert, refused
+from ostiary_core.model.decision import Decision, Insert, refuse
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import BUILT_IN_CLIENTS, is_username, names_of, username_key
@@ -24,11 +24,11 @@ def create_first_administrator(
     The role comes with its first holder, and its last enabled one stays: so it says whether there is one.
     """
     if snapshot.role(SUPER_ADMINISTRATOR) is not None:
-        return refused(Why.ADMINISTRATOR_EXISTS)
+        return refuse(Why.ADMINISTRATOR_EXISTS)
     if not is_username(event.username):
         return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("username", FieldRule.USERNAME),)))
     if snapshot.identifier(username_key(event.username)) is not None:
-        return refused(Why.ALREADY_TAKEN)
+        return refuse(Why.ALREADY_TAKEN)
     user = User(
         user_id=draw_id(event.entropy, "user"),
         username=event.username,

@@ -17,14 +17,14 @@ from typing import Any
 from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.changes import changes_between
-from ostiary_core.model.decision import Change, Decision, Update, refused
+from ostiary_core.model.decision import Change, Decision, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT, username_key
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import SessionKind, User, revised
+from ostiary_core.model.records import SessionKind, User, revise
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Refused, TokensIssued
 from ostiary_core.model.secret import digest_of
 from ostiary_core.model.why import Why
@@ -51,7 +51,7 @@ def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot, now: In
             return Decision(PasswordOnFile(None if user is None else user.password_hash))
         case e.SignedIn() as caller:
             who = find_person(caller, snapshot, now)
-            return refused(who) if isinstance(who, Why) else Decision(PasswordOnFile(who.user.password_hash))
+            return refuse(who) if isinstance(who, Why) else Decision(PasswordOnFile(who.user.password_hash))
 
 
 def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decision:
@@ -59,12 +59,12 @@ def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decis
     user = find_named_user(event.username, snapshot)
     client = snapshot.client(CONSOLE_CLIENT)
     if user is None or client is None:
-        return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
+        return refuse(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
     if event.password_matches and not _is_on_file(event.verified_against, user):
-        return refused(Why.PASSWORD_CHANGED_MEANWHILE)
+        return refuse(Why.PASSWORD_CHANGED_MEANWHILE)
     if not event.password_matches or not user.enabled:
         fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=user.user_id, user_agent=event.user_agent)
-        return refused(Why.SIGN_IN_WRONG, facts=(fact,))
+        return refuse(Why.SIGN_IN_WRONG, facts=(fact,))
     _, tokens, writes, fact = session.start(
         kind=SessionKind.LOGIN,
         client=client,
@@ -78,7 +78,7 @@ def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decis
     )
     kept: tuple[Change, ...] = ()
     if event.new_password_hash is not None:
-        kept = (Update(user, revised(user, password_hash=event.new_password_hash)),)
+        kept = (Update(user, revise(user, password_hash=event.new_password_hash)),)
     return Decision(_login(tokens, user), (*kept, *writes), (fact,))
 
 
@@ -87,10 +87,10 @@ def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot, now: Instant, pol
     token = snapshot.refresh_token(event.refresh_token.digest)
     held = None if token is None else snapshot.session(token.session_id)
     if held is None or held.user_id is None:
-        return refused(Why.NOT_SIGNED_IN)
+        return refuse(Why.NOT_SIGNED_IN)
     client, user = snapshot.client(held.client_id), snapshot.user(held.user_id)
     if client is None or user is None:
-        return refused(Why.NOT_SIGNED_IN)
+        return refuse(Why.NOT_SIGNED_IN)
     decision = session.refresh(
         spent=event.refresh_token,
         client=client,
@@ -114,7 +114,7 @@ def sign_out(event: e.SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
     """End the login session that the token belongs to."""
     who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     changes, fact = session.end(who.session, Why.SIGNED_OUT, now)
     return Decision(Done(), changes, (fact,))
 
@@ -123,14 +123,14 @@ def end_own_session(event: e.OwnSessionEnded, snapshot: Snapshot, now: Instant) 
     """End one session of the caller; another user's session is not found."""
     who = find_active_person(event.caller, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     stored = snapshot.session(event.session_id)
     if (
         stored is None
         or stored.user_id != who.user.user_id
         or session.state_of(stored, snapshot, now) is not session.SessionState.ACTIVE
     ):
-        return refused(Why.NOT_FOUND)
+        return refuse(Why.NOT_FOUND)
     changes, fact = session.end(stored, Why.SIGNED_OUT, now)
     return Decision(Done(), changes, (fact,))
 
@@ -140,12 +140,12 @@ def show_account(event: e.AccountRequested, snapshot: Snapshot, now: Instant) ->
     if event.permission is not None:
         may = check_permission(event.caller, event.permission, snapshot, now)
         if isinstance(may, Why):
-            return refused(may)
+            return refuse(may)
     if isinstance(event.caller, e.Operator):
         return Decision(AccountKnown(user=None, roles=(), permissions=ALL_PERMISSIONS, session_id=None))
     who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     return Decision(
         AccountKnown(
             user=who.user,
@@ -163,7 +163,7 @@ def change_password(event: e.PasswordChanged, snapshot: Snapshot, now: Instant, 
     """Set a new password for a user who entered the current one."""
     who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     wrong = refuse_wrong_password(event, who, now, policy)
     if wrong is not None:
         return wrong
@@ -190,7 +190,7 @@ def refuse_wrong_password(
     """
     user = who.user
     if not _is_on_file(event.verified_against, user):
-        return refused(Why.PASSWORD_CHANGED_MEANWHILE)
+        return refuse(Why.PASSWORD_CHANGED_MEANWHILE)
     if event.password_matches:
         return None
     counted = tuple(
@@ -198,13 +198,13 @@ def refuse_wrong_password(
     )
     wrong = Fact(kind=FactKind.CURRENT_PASSWORD_WRONG, user_id=user.user_id)
     if len(counted) + 1 < policy.wrong_passwords_until_ending:
-        return refused(
+        return refuse(
             Why.CURRENT_PASSWORD_WRONG,
-            Update(user, revised(user, wrong_passwords_at=(*counted, now))),
+            Update(user, revise(user, wrong_passwords_at=(*counted, now))),
             facts=(wrong,),
         )
     why = Why.CURRENT_PASSWORD_WRONG_REPEATEDLY
-    return refused(
+    return refuse(
         why, Update(user, with_next_epoch(user, why, now)), facts=(wrong, all_ended_fact(user, why))
     )
 
@@ -237,12 +237,12 @@ def _set_preference(
 ) -> Decision:
     who = find_active_person(caller, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     if faults:
         return Decision(Refused(Why.FIELDS_INVALID, faults))
     if all(getattr(who.user, name) == value for name, value in chosen.items()):
         return Decision(Done())
-    changed = revised(who.user, updated_at=now, **chosen)
+    changed = revise(who.user, updated_at=now, **chosen)
     fact = own_change(FactKind.PREFERENCES_SET, who.user, changed)
     return Decision(Done(), (Update(who.user, changed),), (fact,))
 
@@ -290,7 +290,7 @@ def all_ended_fact(user: User, why: Why) -> Fact:
 
 def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind) -> Decision:
     """End all sessions of a user but the login session that made the change: it moves to the new epoch."""
-    kept = revised(who.session, epochs=who.session.epochs._replace(user=changed.epoch))
+    kept = revise(who.session, epochs=who.session.epochs._replace(user=changed.epoch))
     return Decision(
         Done(),
         (Update(who.user, changed), Update(who.session, kept)),

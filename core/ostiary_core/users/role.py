@@ -18,13 +18,13 @@ from ostiary_core import events as e
 from ostiary_core.events.event import RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.changes import RecordField, changes_between, find_row_changes, values_of
-from ostiary_core.model.decision import Decision, Delete, Insert, Update, refused
+from ostiary_core.model.decision import Decision, Delete, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule, merge_edits
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.records import Role, revised
+from ostiary_core.model.records import Role, revise
 from ostiary_core.model.reply import Done, Refused, RoleKnown
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import (
@@ -77,12 +77,12 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
     """Register a new role."""
     who = check_permission(event.caller, Permission.ROLE_CREATE, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     role = _read(event.fields)
     if isinstance(role, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, role))
     if exceeds_permissions_of((role,), who, snapshot):
-        return refused(Why.PERMISSION_MISSING)
+        return refuse(Why.PERMISSION_MISSING)
     if role.role_id == SUPER_ADMINISTRATOR or snapshot.role(role.role_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
     return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, who, None, role),))
@@ -99,10 +99,10 @@ def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot, now
     if isinstance(read, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, read))
     if exceeds_permissions_of((role, read), who, snapshot):
-        return refused(Why.PERMISSION_MISSING)
+        return refuse(Why.PERMISSION_MISSING)
     if read == role:
         return Decision(RoleKnown(role))
-    changed = revised(read)
+    changed = revise(read)
     return Decision(
         RoleKnown(changed), (Update(role, changed),), (_fact_of(FactKind.ROLE_CHANGED, who, role, changed),)
     )
@@ -121,7 +121,7 @@ def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decis
             return change(changed, snapshot, now)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
         who = check_permission(event.caller, Permission.ROLE_UPDATE, snapshot, now)
-        return refused(who) if isinstance(who, Why) else Decision(Done())
+        return refuse(who) if isinstance(who, Why) else Decision(Done())
     return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
 
 
@@ -129,7 +129,7 @@ def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decis
 def delete(event: e.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a role that nobody holds; its code is free again."""
     if role.holders > 0:
-        return refused(Why.STILL_REFERENCED)
+        return refuse(Why.STILL_REFERENCED)
     return Decision(Done(), (Delete(role),), (_fact_of(FactKind.ROLE_DELETED, who, role, None),))
 
 

@@ -21,13 +21,13 @@ from dataclasses import replace
 
 from ostiary_core.events import PasswordResetByTextMessage, PhoneChanged, TextCodeRequested
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_phone, phone_identifier, phone_key, text_code_key
 from ostiary_core.model.instant import SECOND_MS, Instant, later
 from ostiary_core.model.policy import SPECIFICATION, Policy
-from ostiary_core.model.records import TextCode, TextCodePurpose, User, revised
+from ostiary_core.model.records import TextCode, TextCodePurpose, User, revise
 from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.why import Why
@@ -55,11 +55,11 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
         caller = event.caller
         who = Why.NOT_SIGNED_IN if caller is None else find_active_person(caller, snapshot, now)
         if isinstance(who, Why):
-            return refused(who)
+            return refuse(who)
         wait_seconds = seconds_to_text_code(who.user, now, policy)
         if wait_seconds:
             return Decision(Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds))
-        addressee = revised(who.user, text_codes_asked_at=(*_find_recent_requests(who.user, now), now))
+        addressee = revise(who.user, text_codes_asked_at=(*_find_recent_requests(who.user, now), now))
         count = (Update(who.user, addressee),)
     if addressee is None or (known is None) is (event.purpose is TextCodePurpose.RESET_PASSWORD):
         return Decision(TextCodeDrawn(None), count)
@@ -127,7 +127,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
     """Set a new number for a user who entered the code sent there and the current password."""
     who = find_active_person(event.caller, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     wrong = refuse_wrong_password(event, who, now, policy)
     if wrong is not None:
         return wrong
@@ -135,7 +135,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
     if not isinstance(spent, TextCode):
         return _refuse_wrong_code(who.user.user_id, *spent)
     if snapshot.identifier(phone_key(event.phone)) is not None:
-        return refused(Why.ALREADY_TAKEN)
+        return refuse(Why.ALREADY_TAKEN)
     user = who.user
     freed: tuple[Change, ...] = ()
     if user.phone is not None:
@@ -192,14 +192,14 @@ def _spend(
     ):
         return ()
     if not hmac.compare_digest(stored.digest, _digest(purpose, phone, code)):
-        return (Update(stored, revised(stored, wrong_tries=stored.wrong_tries + 1)),)
+        return (Update(stored, revise(stored, wrong_tries=stored.wrong_tries + 1)),)
     return stored
 
 
 def _refuse_wrong_code(user_id: str | None, *changes: Change) -> Decision:
     """Refuse a wrong code and write the changes that count it."""
     fact = Fact(kind=FactKind.TEXT_CODE_WRONG, user_id=user_id)
-    return refused(Why.TEXT_CODE_WRONG, *changes, facts=(fact,))
+    return refuse(Why.TEXT_CODE_WRONG, *changes, facts=(fact,))
 
 
 def _digest(purpose: TextCodePurpose, phone: str, code: Secret) -> Digest:

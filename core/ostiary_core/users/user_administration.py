@@ -20,14 +20,14 @@ from ostiary_core import events as e
 from ostiary_core.events.event import AccountEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.changes import changes_between, find_row_changes, values_of
-from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule, merge_edits
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import SessionKind, User, revised
+from ostiary_core.model.records import SessionKind, User, revise
 from ostiary_core.model.reply import Done, Refused, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
@@ -73,12 +73,12 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: 
     """Register a new account."""
     who = check_permission(event.caller, Permission.USER_CREATE, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     read = _read(event.fields, NEW_USER, event.faults, snapshot, policy)
     if isinstance(read, Refused):
         return Decision(read)
     if exceeds_permissions_of(find_roles(read.role_ids, snapshot), who, snapshot):
-        return refused(Why.PERMISSION_MISSING)
+        return refuse(Why.PERMISSION_MISSING)
     user = replace(
         read,
         user_id=draw_id(event.entropy, "user"),
@@ -120,12 +120,12 @@ def change(
         return Decision(UserKnown(user))
     moved = set(user.role_ids) ^ set(read.role_ids)
     if exceeds_permissions_of(find_roles(moved, snapshot), who, snapshot):
-        return refused(Why.PERMISSION_MISSING)
+        return refuse(Why.PERMISSION_MISSING)
     if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
-        return refused(Why.LAST_ADMINISTRATOR)
+        return refuse(Why.LAST_ADMINISTRATOR)
     endings: tuple[Fact, ...] = ()
     if read.phone == user.phone:
-        changed = revised(read, updated_at=now)
+        changed = revise(read, updated_at=now)
     else:
         changed = with_next_epoch(read, Why.PHONE_CHANGED, now)
         endings = (_ending_fact(user, who, Why.PHONE_CHANGED),)
@@ -146,7 +146,7 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: 
     if event.replace and user is not None:
         who = check_permission(event.caller, Permission.USER_UPDATE, snapshot, now)
         if isinstance(who, Why):
-            return refused(who)
+            return refuse(who)
         # A password is not changed here. A hash, which only an import sets, is left as it is: so a file can
         # come once more when some people have signed in, and been given one of our own (READINGS 50).
         unfit = tuple(
@@ -182,7 +182,7 @@ def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot, now
     """Enable an account: it may sign in again."""
     if user.enabled:
         return Decision(UserKnown(user))
-    enabled = revised(user, enabled=True, updated_at=now)
+    enabled = revise(user, enabled=True, updated_at=now)
     return Decision(
         UserKnown(enabled),
         (Update(user, enabled), *_recount_holders(user, enabled, snapshot)),
@@ -196,7 +196,7 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, n
     if not user.enabled:
         return Decision(UserKnown(user))
     if _is_last_administrator(user, snapshot):
-        return refused(Why.LAST_ADMINISTRATOR)
+        return refuse(Why.LAST_ADMINISTRATOR)
     disabled = with_next_epoch(user, Why.USER_DISABLED, now, enabled=False)
     return Decision(
         UserKnown(disabled),
@@ -209,7 +209,7 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, n
 def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete an account: all it had open ends, and its record forgets the person but for their names."""
     if _is_last_administrator(user, snapshot):
-        return refused(Why.LAST_ADMINISTRATOR)
+        return refuse(Why.LAST_ADMINISTRATOR)
     deleted = with_next_epoch(
         user,
         Why.USER_DELETED,
@@ -268,17 +268,17 @@ def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instan
     session only by someone who may force its user out."""
     who = check_permission(event.caller, Permission.ONLINE_KILL, snapshot, now)
     if isinstance(who, Why):
-        return refused(who)
+        return refuse(who)
     stored = snapshot.session(event.session_id)
     if stored is None or session.state_of(stored, snapshot, now) is not session.SessionState.ACTIVE:
-        return refused(Why.NOT_FOUND)
+        return refuse(Why.NOT_FOUND)
     if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
-        return refused(Why.NOT_FOUND)
+        return refuse(Why.NOT_FOUND)
     if stored.kind is SessionKind.LOGIN and stored.user_id is not None:
         # It is what its user administers with; applications may be shut out by anybody who watches over them.
         user = snapshot.user(stored.user_id)
         if user is not None and has_more_permissions(user, who, snapshot):
-            return refused(Why.PERMISSION_MISSING)
+            return refuse(Why.PERMISSION_MISSING)
     changes, fact = session.end(stored, Why.SESSION_FORCED_OUT, now, actor_id=actor_id_of(who))
     return Decision(Done(), changes, (fact,))
 
@@ -329,7 +329,7 @@ def _recount_holders(before: User, after: User, snapshot: Snapshot) -> tuple[Cha
     changes = []
     for role in find_roles(dict.fromkeys((*before.role_ids, *after.role_ids)), snapshot):
         held, holds = role.role_id in before.role_ids, role.role_id in after.role_ids
-        counted = revised(
+        counted = revise(
             role,
             holders=role.holders + holds - held,
             enabled_holders=role.enabled_holders + (holds and after.enabled) - (held and before.enabled),

@@ -18,7 +18,7 @@ from ostiary_core.model.records import (
     Role,
     Table,
     User,
-    revised,
+    revise,
 )
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.store import SQLStore
@@ -43,7 +43,7 @@ def test_every_kind_of_record_comes_back_as_it_went_in(kind: str, table: Table) 
         @given(st.data())
         def round_trip(data: st.DataObject) -> None:
             first: Record = data.draw(records_of(TABLES[table].record))
-            later: Record = revised(data.draw(records_of(TABLES[table].record)), **_key_of(first))
+            later: Record = revise(data.draw(records_of(TABLES[table].record)), **_key_of(first))
             store.write([Insert(first)])
             assert list(store.fetch(table, [first.key.id])) == [first]
             store.write([Update(first, later)])
@@ -80,7 +80,7 @@ def test_a_password_hash_of_another_system_is_found_until_there_is_none(
     ]
     durable_store.write([Insert(user) for user in users])
     assert durable_store.has_password_hash_unlike(ours)
-    durable_store.write([Update(users[-1], revised(users[-1], deleted_at=Instant(1)))])
+    durable_store.write([Update(users[-1], revise(users[-1], deleted_at=Instant(1)))])
     assert not durable_store.has_password_hash_unlike(ours)
 
 
@@ -115,10 +115,10 @@ def test_a_refused_write_says_which_table_and_no_value(store: ContractStore) -> 
 @pytest.mark.parametrize("number", [1, 2, 15, 16, 17, 47])
 def test_one_lost_race_among_many_changes_refuses_all(store: ContractStore, number: int) -> None:
     first = [role(f"role {each}") for each in range(number)]
-    later = [revised(one, name="renamed") for one in first]
+    later = [revise(one, name="renamed") for one in first]
     moved_on = role("another")
     store.write([Insert(moved_on)])
-    store.write([Update(moved_on, revised(moved_on, name="moved on"))])
+    store.write([Update(moved_on, revise(moved_on, name="moved on"))])
     store.write([Insert(one) for one in first])
     store.write([Update(before, after) for before, after in zip(first, later, strict=True)])
     standing = everything(store)
@@ -127,7 +127,7 @@ def test_one_lost_race_among_many_changes_refuses_all(store: ContractStore, numb
             _with([Insert(role(f"fresh {each}")) for each in range(number)], place, Insert(moved_on)),
             _with([Delete(one) for one in later], place, Delete(moved_on)),
             _with([Delete(one) for one in later], place, Delete(role("nobody"))),
-            _with([Update(one, revised(one)) for one in later], place, Update(moved_on, revised(moved_on))),
+            _with([Update(one, revise(one)) for one in later], place, Update(moved_on, revise(moved_on))),
         ):
             with pytest.raises(LostRace, match=r"(?i)role"):
                 store.write(changes)
@@ -143,7 +143,7 @@ def _with(changes: Sequence[Change], place: int, other: Change) -> list[Change]:
 def test_records_of_several_revisions_are_removed_together(store: ContractStore) -> None:
     fresh = [role(f"fresh {number}") for number in range(20)]
     older = [role(f"older {number}") for number in range(20)]
-    newer = [revised(one, name="renamed") for one in older]
+    newer = [revise(one, name="renamed") for one in older]
     store.write([Insert(one) for one in [*fresh, *older]])
     store.write([Update(before, after) for before, after in zip(older, newer, strict=True)])
     store.write([Delete(one) for one in [*fresh, *newer]])

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from ostiary_core import Instant
 from ostiary_core.model.decision import Delete, Insert, Update
 from ostiary_core.model.identifiers import phone_identifier
-from ostiary_core.model.records import Identifier, Table, User, revised
+from ostiary_core.model.records import Identifier, Table, User, revise
 from ostiary_web.server.stored_numbers import rewrite_numbers
 from tests.core import asks
 from tests.core.story import START
@@ -98,7 +98,7 @@ def store_as_written(store: ContractStore, username: str, phone: str) -> None:
     user = next(each for each in users_of(store) if each.username == username)
     assert user.phone is not None
     before, after = (phone_identifier(number, user.user_id) for number in (user.phone, phone))
-    store.write([Update(user, revised(user, phone=phone)), Delete(before), Insert(after)])
+    store.write([Update(user, revise(user, phone=phone)), Delete(before), Insert(after)])
 
 
 def users_of(store: ContractStore) -> Iterator[User]:

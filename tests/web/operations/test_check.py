@@ -10,7 +10,7 @@ import pytest
 
 from ostiary_core.model.decision import Update
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import Client, Table, revised
+from ostiary_core.model.records import Client, Table, revise
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.server import checks
 from tests.web.command_line.machine import Machine
@@ -160,7 +160,7 @@ def test_a_clock_that_was_set_back_is_at_fault(tmp_path: Path) -> None:
     machine = prepared(tmp_path)
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         client = next(each for each in store.records(Table.CLIENT) if isinstance(each, Client))
-        store.write([Update(client, revised(client, updated_at=Instant(client.updated_at + 3_600_000)))])
+        store.write([Update(client, revise(client, updated_at=Instant(client.updated_at + 3_600_000)))])
     assert levels(machine) == {"clock": "fault"}
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import RefreshToken, Session, Table, revised
+from ostiary_core.model.records import RefreshToken, Session, Table, revise
 from ostiary_core.model.secret import digest_of
 from ostiary_net.sqlite import SQLiteStore
 from tests.web.command_line.machine import Machine, token
@@ -22,7 +22,7 @@ def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
             refresh_token = RefreshToken(
                 digest=digest_of("a token"), session_id=first.session_id, generation=0
             )
-            store.write([Update(first, revised(first, expires_at=Instant(0))), Insert(refresh_token)])
+            store.write([Update(first, revise(first, expires_at=Instant(0))), Insert(refresh_token)])
         cleared = machine.script("sweep")
     assert cleared.pop("countedEntries") >= 2  # the server counts at its start
     assert {what: number for what, number in cleared.items() if number} == {"sessions": 1, "tokens": 1}

@@ -12,7 +12,7 @@ import structlog
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.identifiers import phone_identifier, phone_key
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import Record, Table, User, revised
+from ostiary_core.model.records import Record, Table, User, revise
 from ostiary_core.storage.store import LostRace
 from ostiary_core.storage.summaries import Milestone, StoreState
 from ostiary_web.server.telephones import phone_number
@@ -75,7 +75,7 @@ def _rewrite(store: NumberStore, users: Sequence[User], region: str, attempts: i
             continue
         taken.add(phone_key(form).id)
         changes += (
-            Update(user, revised(user, phone=form)),
+            Update(user, revise(user, phone=form)),
             Delete(phone_identifier(user.phone, user.user_id)),
             Insert(phone_identifier(form, user.user_id)),
         )
