@@ -205,7 +205,7 @@ _OF_MACHINES: Final = (
     ),
     *mistakes_in(
         "ostiary_net.runtime.arrivals.StallDetector.tick",
-        ("pause-unnoticed", "nobody notices that the server stood still", "> _LATE_MS", "> 10**9"),
+        ("pause-unnoticed", "nobody notices that the server stood still", "> _STALL_MS", "> 10**9"),
     ),
 )
 _OF_TIMING: Final = (
@@ -231,7 +231,7 @@ _OF_TIMING: Final = (
         "ostiary_net.runtime.passwords.Passwords._verify",
         (
             *("unknown-name-unhashed", "no password is hashed for a name that nobody has"),
-            "self._matches(self._nobody, password)",
+            "self._matches(self._dummy_hash, password)",
             "pass",
         ),
     ),

@@ -11,7 +11,7 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_net.observability.log import RequestLog, log_refusal, log_refusal_at_the_door
+from ostiary_net.observability.log import RequestLog, log_door_refusal, log_refusal
 from ostiary_net.observability.refusal_limit import RefusalLimit
 from ostiary_web.server import logs
 from ostiary_web.server.logs import configure_logs
@@ -128,7 +128,7 @@ def test_refusals_that_one_address_causes_fill_no_disk_and_are_counted(
     def refuse() -> list[dict[str, object]]:
         for host in range(500):
             log_refusal(Why.NOT_SIGNED_IN, "t", f"2001:db8::{host:x}")
-            log_refusal_at_the_door(413, "t", origin.source)
+            log_door_refusal(413, "t", origin.source)
             RequestLog().log_decisions([origin], [refused])
         return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 

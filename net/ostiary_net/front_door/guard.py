@@ -25,7 +25,7 @@ from ostiary_net.front_door.rules import (
     Scope,
     Send,
 )
-from ostiary_net.observability.log import list_frames, log_refusal_at_the_door, unwrap_error
+from ostiary_net.observability.log import list_frames, log_door_refusal, unwrap_error
 from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.system import SystemEntropy
 
@@ -73,7 +73,7 @@ class Guard:
     def count_refusal(self, status: int, trace_id: str, source: str | None) -> None:
         """Count and log a request that is refused before a route answered."""
         self.refused[status] = self.refused.get(status, 0) + 1
-        log_refusal_at_the_door(status, trace_id, source)
+        log_door_refusal(status, trace_id, source)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -1,4 +1,4 @@
-"""What makes the server observable: metrics, traces, the log.
+"""Makes the server observable: metrics, traces, the log.
 
-It changes no answer, and nothing that a client sent enters it but what the core has named.
+Nothing here changes an answer, and of what a client sent only what the core has named enters.
 """

@@ -1,4 +1,4 @@
-"""Writes the log to standard error, and what it says of requests and of errors."""
+"""Writes the log to standard error; makes its entries of requests and errors."""
 
 import logging
 import os
@@ -25,23 +25,22 @@ _REFUSALS: Final = (Refused, BatchRefused)
 
 
 _MOST_WAITING: Final = 1024 * 1024
-"""Most characters of lines that wait to be written."""
+"""Most characters that wait to be written."""
 _LAST_LINES_SECONDS: Final = 1.0
-"""Longest time that the end of a process waits for its last lines to be written."""
+"""Longest time that the end of a process waits for its last lines."""
 
 
 class LogLines:
-    """Writes the log lines of one process, those of one turn in one write. Any thread may log.
+    """Writes the log lines of one process, those of one turn in one write. Any thread may log."""
 
-    To print costs a call of the system, and gives the interpreter's lock away while it lasts: measured, an
-    eighth of what the event loop does for a client-credentials grant, when every line was printed for itself.
-    """
+    # A write is a system call, during which the interpreter's lock is given away. Measured: with one for each
+    # line, it is an eighth of what the event loop does for a client-credentials grant.
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._writer: _LineWriter | None = None
         self.dropped = 0
-        """Lines that were not written: nobody read the ones before them, or there was no room for them."""
+        """Count of lines that were not written, for want of a reader or of room."""
 
     def msg(self, line: str) -> None:
         """Write a line, or several with breaks between them."""
@@ -50,26 +49,24 @@ class LogLines:
             return
         if sys.stderr is None:
             return
-        # What they tell of is kept, whether or not they can be written: a full disk, a reader that has gone.
+        # A full disk, or a reader that has gone, must not fail a request whose turn is committed.
         with self._lock, suppress(OSError, ValueError):
-            # Looked up now, as it may be another one than when this was imported.
+            # Looked up at each call, as it may have been replaced since this was imported.
             sys.stderr.write(line + "\n")
             sys.stderr.flush()
 
-    # Under the names of the levels, as structlog calls its loggers.
+    # structlog calls its logger's method by the name of the level.
     log = debug = info = warn = warning = error = err = critical = fatal = failure = exception = msg
 
     def write_entries(self, level: str, entries: Iterable[dict[str, Any]]) -> None:
-        """Write all entries at once, each as structlog's processors render it.
-
-        A logger of structlog's would pass every entry on by its names, four times over: measured, a third of
-        what a line costs.
-        """
+        """Write all entries at once, each as structlog's processors render it."""
+        # Not by structlog's logger, which passes each entry on as keywords, four times over: measured, a
+        # third of what a line costs.
         if lines := self.render(level, entries):
             self.msg("\n".join(lines))
 
     def render(self, level: str, entries: Iterable[dict[str, Any]]) -> list[str]:
-        """Make each entry a line, but for those that a processor drops."""
+        """Return a line for each entry that no processor drops."""
         processors = structlog.get_config()["processors"]
         lines: list[str] = []
         for entry in entries:
@@ -84,12 +81,12 @@ class LogLines:
 
     @contextmanager
     def write_in_thread(self, descriptor: int | None = None) -> Iterator[None]:
-        """Write in a thread while the block runs, so that nobody who logs waits for whoever reads.
+        """Write in a thread while the block runs, so that no caller waits for the log's reader.
 
-        A reader that stands still, as a pager or a terminal does, is waited for with at most `_MOST_WAITING`.
+        For a reader that stands still, as a pager or a terminal may, at most `_MOST_WAITING` are held.
         """
         if descriptor is None:
-            # Where it was closed at the start, its number may be a database's by now.
+            # Python sets None where it was closed at the start: its number may be a database's by now.
             stream = sys.__stderr__
             descriptor = os.open(os.devnull, os.O_WRONLY) if stream is None else stream.fileno()
         self._writer = writer = _LineWriter(self, descriptor)
@@ -99,13 +96,13 @@ class LogLines:
             is_written = self.flush(_LAST_LINES_SECONDS)
             self._writer = None
             if not is_written:
-                # What is still to be said of the end would wait for the same reader.
+                # Whatever else is written at the end would wait for the same reader.
                 with suppress(OSError):
                     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
             writer.close()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all lines are written, or so long; return whether they are."""
+        """Wait until all lines are written, at most so long; return whether they are."""
         return self._writer is None or self._writer.flush(seconds)
 
 
@@ -118,14 +115,14 @@ class _LineWriter:
         self._changed = threading.Condition()
         self._waiting: list[str] = []
         self._size = 0
-        """Characters that wait or are being written."""
-        self._untold = 0
-        """Lines dropped since the log last said how many."""
+        """Count of characters that wait or are being written."""
+        self._unreported = 0
+        """Count of lines dropped since the log last reported it."""
         self._is_closed = False
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
     def add(self, line: str) -> None:
-        """Have a line written, or several with breaks between them; drop them where too many wait."""
+        """Queue a line, or several with breaks between them; drop them where too many wait."""
         with self._changed:
             if self._size + len(line) > _MOST_WAITING:
                 self._count_dropped(line)
@@ -135,7 +132,7 @@ class _LineWriter:
             self._changed.notify_all()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all lines are written, or so long; return whether they are."""
+        """Wait until all lines are written, at most so long; return whether they are."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._size, seconds)
 
@@ -159,17 +156,17 @@ class _LineWriter:
                 if not is_written:
                     for line in lines:
                         self._count_dropped(line)
-                dropped = self._untold
+                dropped = self._unreported
             if is_written and dropped:
                 told = self._lines.render("warning", [{"event": "log lines were dropped", "count": dropped}])
                 if not told or self._write_text("\n".join(told)):
                     with self._changed:
-                        self._untold -= dropped
+                        self._unreported -= dropped
 
     def _count_dropped(self, line: str) -> None:
         number = line.count("\n") + 1
         self._lines.dropped += number
-        self._untold += number
+        self._unreported += number
 
     def _write_text(self, text: str) -> bool:
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
@@ -177,7 +174,7 @@ class _LineWriter:
         while left:
             try:
                 left = left[os.write(self._descriptor, left) :]
-            except BlockingIOError:  # somebody else who has it open does not want to wait
+            except BlockingIOError:  # another process that shares the file has made it non-blocking
                 writable = select.poll()
                 writable.register(self._descriptor, select.POLLOUT)
                 writable.poll()
@@ -187,20 +184,20 @@ class _LineWriter:
 
 
 LINES: Final = LogLines()
-"""Standard error has no second owner in a process."""
+"""Lines of this process, whose standard error has one owner."""
 
 
 # --- requests
 
 
 class RequestLog:
-    """Logs decisions that are kept, before they are answered: a line for each fact, or one for a refusal."""
+    """Logs committed decisions before they are answered: a line for each fact, or one for a refusal."""
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("ostiary").bind()
 
     def log_decisions(self, origins: Sequence[Origin | None], decisions: Iterable[Decision]) -> None:
-        """Log each fact in order, or a refusal that has none; nothing where no request asked."""
+        """Log each fact in order, or a refusal without facts; nothing for an event without an origin."""
         if not self._log.is_enabled_for(logging.INFO):
             return
         entries: list[dict[str, Any]] = []
@@ -208,32 +205,29 @@ class RequestLog:
             if origin is None:
                 continue
             if decision.facts:
-                entries += [_entry(origin, fact) for fact in decision.facts]
+                entries += [_make_entry(origin, fact) for fact in decision.facts]
             elif isinstance(decision.reply, _REFUSALS):
-                entries.append(_refusal_entry(origin, decision.reply))
+                entries.append(_make_refusal_entry(origin, decision.reply))
         if entries:
             LINES.write_entries("info", entries)
 
 
 def log_refusal(why: Why, trace_id: str, source: str, **more: str) -> None:
-    """Log a request that was refused before there was anything to decide, with `more` of why.
-
-    So whoever quotes the trace id of its answer is understood ("Errors").
-    """
+    """Log a request that was refused without a decision, under the trace id of its answer ("Errors")."""
     structlog.get_logger("ostiary").info(REFUSED, trace_id=trace_id, source=source, why=why.value, **more)
 
 
-def log_refusal_at_the_door(status: int, trace_id: str, source: str | None) -> None:
-    """Log a request that no route has seen: too large, too slow, not HTTP."""
+def log_door_refusal(status: int, trace_id: str, source: str | None) -> None:
+    """Log a request that reached no route: too large, too slow, not HTTP."""
     structlog.get_logger("ostiary").info(REFUSED_AT_THE_DOOR, trace_id=trace_id, source=source, status=status)
 
 
-def _refusal_entry(origin: Origin, reply: Refused | BatchRefused) -> dict[str, Any]:
+def _make_refusal_entry(origin: Origin, reply: Refused | BatchRefused) -> dict[str, Any]:
     why = reply.why if isinstance(reply, Refused) else reply.refusals[0][1].why
     return {"event": REFUSED, "trace_id": origin.trace_id, "source": origin.source, "why": why}
 
 
-def _entry(origin: Origin, fact: Fact) -> dict[str, Any]:
+def _make_entry(origin: Origin, fact: Fact) -> dict[str, Any]:
     return {
         "event": fact.kind,
         "trace_id": origin.trace_id,
@@ -251,28 +245,26 @@ def _entry(origin: Origin, fact: Fact) -> dict[str, Any]:
 
 
 def format_on_one_line(error: BaseException) -> str:
-    """The text of an error on one line; drivers write paragraphs. They name the role, and no password."""
+    """Return the text of an error on one line, as drivers write paragraphs."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def unwrap_error(error: BaseException) -> BaseException:
-    """The one error inside the exception groups that nurseries have wrapped around it."""
+    """Return the one error inside the exception groups of nurseries."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         [error] = error.exceptions
     return error
 
 
 def list_frames(error: BaseException) -> list[str]:
-    """The last frames of an error's traceback, innermost first, without the error's text.
-
-    The text is left out because it may quote a client.
-    """
+    """Return the last frames of an error's traceback, innermost first, without its text: that may quote a
+    client."""
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames)]
 
 
 def observe(report: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Report to metrics, log or traces; whatever is wrong with them, this raises nothing."""
+    """Report to metrics, log or traces; log their errors, and raise none."""
     try:
         report(*args, **kwargs)
     except Exception as error:
@@ -280,6 +272,6 @@ def observe(report: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> N
 
 
 def log_observer_fault(error: Exception) -> None:
-    """Tell the log what was wrong with an observer, if it can be told."""
+    """Log the error of an observer, if the log works."""
     with suppress(Exception):  # the log itself may be what is broken
         structlog.get_logger("ostiary").error("not observed", cause=type(error).__name__)

@@ -1,8 +1,8 @@
-"""Counts what a process does, and writes it in the format that Prometheus reads.
+"""Counts what a process does, and writes the counts in Prometheus' format.
 
-Everything is counted in the event loop, by one thread, in plain dicts, so that it needs no lock and costs a
-request next to nothing. Labels are names of events, facts, reasons and operations, all of them enumerated in
-the core; nothing that a client sent is ever one (docs/decisions/0016-metrics.md).
+One thread, the event loop's, counts in plain dicts: no lock is needed. Labels are names of events, facts,
+reasons and operations, all enumerated in the core, and never what a client sent
+(docs/decisions/0016-metrics.md).
 """
 
 import os
@@ -40,7 +40,7 @@ Sample = tuple[Labels, float]
 
 
 def describe_outcome(decision: Decision) -> Why | str:
-    """The outcome of a decision in one word: `ok`, or why not."""
+    """Return the outcome of a decision in one word: `ok`, or the reason."""
     reply = decision.reply
     if isinstance(reply, Refused):
         return reply.why
@@ -48,7 +48,8 @@ def describe_outcome(decision: Decision) -> Why | str:
 
 
 def name_operation(event: type[Event]) -> str:
-    """
+    """Return an event's name as a label.
+
     >>> from ostiary_core.events import RefreshRequested
     >>> name_operation(RefreshRequested)
     'refresh_requested'
@@ -57,7 +58,7 @@ def name_operation(event: type[Event]) -> str:
 
 
 class Histogram:
-    """Counts how often a value was at most as large as each bound."""
+    """Counts values by upper bound."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -73,7 +74,7 @@ class Histogram:
 
 
 class Metrics:
-    """The counters of one process."""
+    """Holds the counters of one process."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[type[Event], Why | str], int] = {}
@@ -85,13 +86,13 @@ class Metrics:
         self._turn_sizes = {name: Histogram(_TURN_SIZES) for name in ("write", "read")}
         self._turn_seconds = {name: Histogram(_TURN_SECONDS) for name in ("write", "read")}
         self._read: dict[str, tuple[str, str, Callable[[], Iterable[Sample]]]] = {}
-        """What others keep: its kind, what it says, and what reads it."""
+        """Metrics of other owners: kind, help text and reader of each."""
         self._started_at = time.time()
 
     # --- what is counted
 
     def count_decision(self, event: Event, decision: Decision, now: Callable[[], Instant]) -> None:
-        """Count a decision, and its facts, which are those of the audit trail."""
+        """Count a decision and its facts."""
         self._add(event, describe_outcome(decision))
         for fact in decision.facts:
             self._count_fact(fact, now)
@@ -101,7 +102,7 @@ class Metrics:
         self._add(event, _FAILED)
 
     def count_failed_list(self) -> None:
-        """Count a list or summary that the store could not give."""
+        """Count a list or summary that the store could not read."""
         self._failed_queries += 1
 
     def count_rate_limited(self, operation: Operation) -> None:
@@ -109,21 +110,21 @@ class Metrics:
         self._limited[operation] += 1
 
     def count_turn(self, queue: str, events: int, seconds: float) -> None:
-        """Count a turn of the writing or the reading queue, with its time until it was kept."""
+        """Count a turn of the writing or the reading queue, with its time until the commit."""
         self._turn_sizes[queue].observe(events)
         self._turn_seconds[queue].observe(seconds)
 
     def count_swept(self, what: str, number: int) -> None:
-        """Count records that the sweeper has cleared away."""
+        """Count records that the sweeper deleted."""
         self._swept[what] = self._swept.get(what, 0) + number
 
-    def add_gauge(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
-        """Add a value that is read anew whenever somebody asks for the metrics."""
-        self._read[name] = ("gauge", says, samples)
+    def add_gauge(self, name: str, help_text: str, samples: Callable[[], Iterable[Sample]]) -> None:
+        """Add a value that each scrape reads anew."""
+        self._read[name] = ("gauge", help_text, samples)
 
-    def add_counter(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
-        """Add a count that somebody else keeps, read anew whenever somebody asks for the metrics."""
-        self._read[name] = ("counter", says, samples)
+    def add_counter(self, name: str, help_text: str, samples: Callable[[], Iterable[Sample]]) -> None:
+        """Add a count with another owner, which each scrape reads anew."""
+        self._read[name] = ("counter", help_text, samples)
 
     def _add(self, event: Event, outcome: Why | str) -> None:
         key = (type(event), outcome)
@@ -140,57 +141,65 @@ class Metrics:
 
     def write_exposition(self) -> str:
         """Write all metrics in Prometheus' text format 0.0.4."""
-        return "".join(f"{line}\n" for line in self._lines())
+        return "".join(f"{line}\n" for line in self._write_lines())
 
-    def _lines(self) -> Iterator[str]:
+    def _write_lines(self) -> Iterator[str]:
         requests = [
             ({"operation": name_operation(kind), "outcome": str(outcome)}, number)
             for (kind, outcome), number in self._requests.items()
         ]
-        yield from _counter("ostiary_requests_total", "Requests decided, by operation and outcome.", requests)
+        yield from _write_counter(
+            "ostiary_requests_total", "Requests decided, by operation and outcome.", requests
+        )
         looks: list[Sample] = [({}, self._failed_queries)]
-        yield from _counter("ostiary_failed_looks_total", "Lists that the store could not give.", looks)
+        yield from _write_counter("ostiary_failed_looks_total", "Lists that the store could not give.", looks)
         facts = [
             ({"fact": kind.value, "why": "" if why is None else why.value}, number)
             for (kind, why), number in self._facts.items()
         ]
-        yield from _counter("ostiary_facts_total", "What happened: endings and replays by reason.", facts)
+        yield from _write_counter(
+            "ostiary_facts_total", "What happened: endings and replays by reason.", facts
+        )
         limited = [({"operation": operation.name.lower()}, n) for operation, n in self._limited.items()]
-        yield from _counter("ostiary_rate_limited_total", "Requests over a rate limit.", limited)
+        yield from _write_counter("ostiary_rate_limited_total", "Requests over a rate limit.", limited)
         swept = [({"what": what}, number) for what, number in self._swept.items()]
-        yield from _counter("ostiary_swept_total", "Records cleared away by the sweeper.", swept)
-        yield from _histogram(
+        yield from _write_counter("ostiary_swept_total", "Records cleared away by the sweeper.", swept)
+        yield from _write_histogram(
             "ostiary_retry_delay_seconds",
             "How long after its first use a spent token came again in time.",
             {"": self._retries},
         )
-        yield from _histogram("ostiary_turn_events", "Events a turn.", self._turn_sizes)
-        yield from _histogram("ostiary_turn_seconds", "How long a turn took.", self._turn_seconds)
-        for name, (kind, says, samples) in self._read.items():
-            yield from _family(name, says, kind, samples())
+        yield from _write_histogram("ostiary_turn_events", "Events a turn.", self._turn_sizes)
+        yield from _write_histogram("ostiary_turn_seconds", "How long a turn took.", self._turn_seconds)
+        for name, (kind, help_text, samples) in self._read.items():
+            yield from _write_family(name, help_text, kind, samples())
         not_logged: list[Sample] = [({}, REFUSAL_LIMIT.not_logged)]
-        yield from _counter(
+        yield from _write_counter(
             "ostiary_refusals_not_logged_total",
             "Refusals beyond the lines that the log has for them.",
             not_logged,
         )
-        memory, descriptors, most = _usage()
-        yield from _family("process_resident_memory_bytes", "Memory of the process.", "gauge", memory)
-        yield from _family("process_open_fds", "Files and connections that are open.", "gauge", descriptors)
-        yield from _family("process_max_fds", "As many may be open.", "gauge", most)
+        memory, descriptors, most = _read_usage()
+        yield from _write_family("process_resident_memory_bytes", "Memory of the process.", "gauge", memory)
+        yield from _write_family(
+            "process_open_fds", "Files and connections that are open.", "gauge", descriptors
+        )
+        yield from _write_family("process_max_fds", "As many may be open.", "gauge", most)
         dropped: list[Sample] = [({}, LINES.dropped)]
-        yield from _counter("ostiary_log_lines_dropped_total", "Log lines that nobody took in time.", dropped)
+        yield from _write_counter(
+            "ostiary_log_lines_dropped_total", "Log lines that nobody took in time.", dropped
+        )
         used = resource.getrusage(resource.RUSAGE_SELF)
         cpu_seconds = used.ru_utime + used.ru_stime
-        yield from _counter("process_cpu_seconds_total", "Time on the processor.", [({}, cpu_seconds)])
+        yield from _write_counter("process_cpu_seconds_total", "Time on the processor.", [({}, cpu_seconds)])
         started: list[Sample] = [({}, self._started_at)]
-        yield from _family("process_start_time_seconds", "When the process began.", "gauge", started)
+        yield from _write_family("process_start_time_seconds", "When the process began.", "gauge", started)
         built: list[Sample] = [({"version": version("ostiary")}, 1)]
-        yield from _family("ostiary_build_info", "The release that runs.", "gauge", built)
+        yield from _write_family("ostiary_build_info", "The release that runs.", "gauge", built)
 
 
-def _usage() -> tuple[list[Sample], list[Sample], list[Sample]]:
-    """Memory and open files of this process, and how many files it may open; empty where nobody tells."""
+def _read_usage() -> tuple[list[Sample], list[Sample], list[Sample]]:
+    """Return memory, open files and their limit; empty lists without /proc."""
     try:
         pages = int(Path("/proc/self/statm").read_bytes().split()[1])
         files = len(os.listdir("/proc/self/fd"))
@@ -200,20 +209,20 @@ def _usage() -> tuple[list[Sample], list[Sample], list[Sample]]:
     return [({}, pages * resource.getpagesize())], [({}, files)], [({}, most)]
 
 
-def _counter(name: str, says: str, samples: Iterable[Sample]) -> Iterator[str]:
-    return _family(name, says, "counter", samples)
+def _write_counter(name: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:
+    return _write_family(name, help_text, "counter", samples)
 
 
-def _family(name: str, says: str, kind: str, samples: Iterable[Sample]) -> Iterator[str]:
-    yield f"# HELP {name} {says}"
+def _write_family(name: str, help_text: str, kind: str, samples: Iterable[Sample]) -> Iterator[str]:
+    yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} {kind}"
     for labels, value in samples:
-        yield f"{name}{_labels(labels)} {value:.17g}"
+        yield f"{name}{_format_labels(labels)} {value:.17g}"
 
 
-def _histogram(name: str, says: str, histograms: Mapping[str, Histogram]) -> Iterator[str]:
-    """Write one histogram for each queue; the one without a name has no such label."""
-    yield f"# HELP {name} {says}"
+def _write_histogram(name: str, help_text: str, histograms: Mapping[str, Histogram]) -> Iterator[str]:
+    """Write one histogram for each queue; an unnamed queue has no label."""
+    yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} histogram"
     for queue, histogram in histograms.items():
         labels = {"queue": queue} if queue else {}
@@ -221,12 +230,12 @@ def _histogram(name: str, says: str, histograms: Mapping[str, Histogram]) -> Ite
         for bound, count in zip((*histogram.bounds, None), histogram.counts, strict=True):
             so_far += count
             least = "+Inf" if bound is None else f"{bound:g}"
-            yield f"{name}_bucket{_labels({**labels, 'le': least})} {so_far}"
-        yield f"{name}_sum{_labels(labels)} {histogram.total:.17g}"
-        yield f"{name}_count{_labels(labels)} {so_far}"
+            yield f"{name}_bucket{_format_labels({**labels, 'le': least})} {so_far}"
+        yield f"{name}_sum{_format_labels(labels)} {histogram.total:.17g}"
+        yield f"{name}_count{_format_labels(labels)} {so_far}"
 
 
-def _labels(labels: Labels) -> str:
+def _format_labels(labels: Labels) -> str:
     if not labels:
         return ""
     return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"

@@ -1,4 +1,4 @@
-"""Bounds how many lines of the log refusals take, as anybody may cause them."""
+"""Bounds how many lines of the log refusals take, as any client may cause them."""
 
 import time
 from collections.abc import Callable, MutableMapping
@@ -12,27 +12,26 @@ _LIMITED: Final = frozenset({REFUSED, REFUSED_AT_THE_DOOR})
 
 _LINES_A_SOURCE: Final = 600
 _LINES_IN_ALL: Final = 6_000
-"""In one minute: about 1 MB, and as many addresses are known."""
+"""Most lines of refusals a minute: about 1 MB, and as many addresses to remember."""
 
 
 class RefusalLimit:
-    """Lets so many refusals a minute into the log, by source address; the others are counted.
-
-    The next refusal that is logged says how many were not.
-    """
+    """Admits so many refusals a minute to the log, by source address, and counts the others."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._minute = -1
         self._lines: dict[str, int] = {}
         self._left_in_all = 0
-        self._not_told = 0
+        self._not_reported = 0
         self.not_logged = 0
-        """Refusals without a line, since the process began."""
+        """Count of refusals without a line."""
 
     def admit(self, entry: MutableMapping[str, Any]) -> bool:
-        """Count an entry of the log, and return whether it may be written; it is given the number of those
-        that were not."""
+        """Count an entry of the log, and return whether it may be written.
+
+        An admitted refusal is given the number of those before it that were not.
+        """
         if entry["event"] not in _LIMITED:
             return True
         minute = int(self._monotonic() // 60)
@@ -43,14 +42,14 @@ class RefusalLimit:
         lines = self._lines.get(source, 0)
         if lines >= _LINES_A_SOURCE or self._left_in_all <= 0:
             self.not_logged += 1
-            self._not_told += 1
+            self._not_reported += 1
             return False
         self._lines[source] = lines + 1
         self._left_in_all -= 1
-        if self._not_told:
-            entry["not_logged"], self._not_told = self._not_told, 0
+        if self._not_reported:
+            entry["not_logged"], self._not_reported = self._not_reported, 0
         return True
 
 
 REFUSAL_LIMIT: Final = RefusalLimit()
-"""Of the one log that a process has."""
+"""Limit for the log of this process."""

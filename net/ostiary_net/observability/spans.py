@@ -1,12 +1,11 @@
-"""Traces as OpenTelemetry has them: a span for each request and one for its turn, sent by OTLP over HTTP.
+"""Sends OpenTelemetry spans, one for each request and one for its turn, by OTLP over HTTP.
 
-A span says which route, which operation, how it ended and how long it took, and under which id log and audit
-trail have the request. It never holds what a caller sent: no path, query, header field or body, and so no
-token, code or secret. Of the caller only the ids in `traceparent` are read (W3C Trace Context): where they
-are valid, a span belongs to the caller's trace. The id under which the log has a request is always our own,
-so that no caller chooses it; where there is no caller's trace, it is the id of the trace as well.
+A span has the route, the operation, its outcome and time, and our trace id. It never holds what a caller
+sent: no path, query, header field or body, and so no token, code or secret. Of the caller only `traceparent`
+is read (W3C Trace Context), which joins a span to the caller's trace. Our trace id is always our own, so that
+no caller chooses it; without a caller's trace it is the id of the trace as well.
 
-Sending is the SDK's, in a thread of its own: a collector that is slow or away costs spans and no request.
+The SDK sends in its own thread: a collector that is slow or away costs spans and no request.
 """
 
 import os
@@ -34,11 +33,11 @@ from ostiary_net.observability.metrics import describe_outcome, name_operation
 
 _METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
 _OTHER_METHOD: Final = "_OTHER"
-"""Of a method that is not one of HTTP's own: what a caller made up is in no span."""
+"""Name of every other method, as a caller's own word must not enter a span."""
 _LONGEST_TRACEPARENT: Final = 128
-"""A later version of it may be longer than the 55 characters of this one."""
+"""Most bytes of a `traceparent`; a later version may be longer than the 55 of this one."""
 _LAST_SPANS_SECONDS: Final = 5.0
-"""How long a stop waits for the last spans to be sent."""
+"""Longest time that a stop waits for the last spans to be sent."""
 
 
 @asynccontextmanager
@@ -48,7 +47,7 @@ async def open_spans(endpoint: str) -> AsyncIterator["Spans"]:
     The SDK reads its own variables for everything else: OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER, ...
     """
     ids = _Ids()
-    provider = TracerProvider(resource=_resource(), id_generator=ids, shutdown_on_exit=False)
+    provider = TracerProvider(resource=_describe_resource(), id_generator=ids, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
     provider.add_span_processor(BatchSpanProcessor(exporter))
     try:
@@ -58,21 +57,18 @@ async def open_spans(endpoint: str) -> AsyncIterator["Spans"]:
             await trio.to_thread.run_sync(provider.shutdown, abandon_on_cancel=True)
 
 
-def _resource() -> Resource:
-    """Describe who sends the spans.
-
-    OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before what is said here.
-    """
-    said: dict[str, AnyValue] = {
+def _describe_resource() -> Resource:
+    """Describe the sender of the spans; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
+    defaults: dict[str, AnyValue] = {
         "service.name": "ostiary",
         "service.version": version("ostiary"),
         "process.pid": os.getpid(),
     }
-    return Resource.create({**said, **OTELResourceDetector().detect().attributes})
+    return Resource.create({**defaults, **OTELResourceDetector().detect().attributes})
 
 
 class _Ids(RandomIdGenerator):
-    """Random ids, except for a trace that begins with a request: it has the id of the request."""
+    """Draws random ids, but gives a trace that begins with a request the request's trace id."""
 
     def __init__(self) -> None:
         self.next_trace_id = 0
@@ -82,7 +78,7 @@ class _Ids(RandomIdGenerator):
 
 
 class Spans:
-    """The spans of one process. Everything happens in the event loop."""
+    """Makes the spans of one process, in its event loop."""
 
     def __init__(self, provider: TracerProvider, ids: _Ids) -> None:
         self._tracer = provider.get_tracer("ostiary", version("ostiary"))
@@ -90,18 +86,15 @@ class Spans:
         self._propagator = TraceContextTextMapPropagator()
         self._running: dict[str, Span] = {}
         self._methods: dict[str, str] = {}
-        """Of the requests whose spans are running, by their trace ids."""
+        """Methods of the requests whose spans are running, by trace id."""
 
     def begin_request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> None:
-        """Begin the span of a request that was just read; it lasts until `end_request`.
-
-        `trace_id` is the id that log, audit trail and answer have. The header fields are in lower case.
-        """
+        """Begin the span of a request that was just read, which lasts until `end_request`."""
         method = method if method in _METHODS else _OTHER_METHOD
         self._ids.next_trace_id = int(trace_id, 16)
         span = self._tracer.start_span(
             method,
-            context=self._callers_context(fields),
+            context=self._extract_context(fields),
             kind=SpanKind.SERVER,
             attributes={"http.request.method": method, "ostiary.trace_id": trace_id},
         )
@@ -109,10 +102,7 @@ class Spans:
         self._methods[trace_id] = method
 
     def record_answer(self, trace_id: str, status: int, route: str | None) -> None:
-        """Note that the answer of a request has begun.
-
-        `route` is one of ours, never what the caller wrote; None for no route.
-        """
+        """Record the status of a request's answer, and our route, never what the caller wrote."""
         span = self._running[trace_id]
         span.set_attribute("http.response.status_code", status)
         if route is not None:
@@ -122,16 +112,14 @@ class Spans:
             span.set_status(StatusCode.ERROR)
 
     def end_request(self, trace_id: str) -> None:
-        """Note that a request was answered, or is given up."""
+        """End the span of a request that was answered or given up."""
         del self._methods[trace_id]
         self._running.pop(trace_id).end()
 
     def record_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
-        """Note in a request's span what it asked for, and the outcome of the decision that is kept.
+        """Record a request's operation and outcome in its span; the last, where a page asks for several.
 
-        The decision is None where no turn could be taken.
-
-        A request that asks for several things, as some pages do, has the last of them in its span.
+        `decision` is None where no turn could be taken.
         """
         span = self._running.get(origin.trace_id)
         if span is not None:
@@ -153,8 +141,8 @@ class Spans:
                     start_time=ended - round(seconds * 1e9),
                 ).end(ended)
 
-    def _callers_context(self, fields: Sequence[tuple[bytes, bytes]]) -> Context:
-        """The caller's span, where the caller names one as it should (W3C Trace Context §3.2)."""
+    def _extract_context(self, fields: Sequence[tuple[bytes, bytes]]) -> Context:
+        """Return the context of the caller's span, where `traceparent` is valid (W3C Trace Context §3.2)."""
         parents = [value for name, value in fields if name == b"traceparent"]
         if len(parents) != 1 or len(parents[0]) > _LONGEST_TRACEPARENT:
             return Context()

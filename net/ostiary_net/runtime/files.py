@@ -1,9 +1,8 @@
-"""Keeps uploaded files on disk: complete or not at all, under names that only this module makes up.
+"""Keeps uploaded files on disk: complete or not at all, under names that only this module makes.
 
-A name is a digest of the content under a key drawn for the upload. The content alone would give everybody
-who uploads one picture the same file, which then could never be removed while another might still refer to
-it, and anybody could ask whether somebody here has a picture they know. So every upload has a file of its
-own, and whoever lets go of it removes it.
+A name is a digest of the content under a key drawn for the upload, so that every upload has its own file. A
+digest of the content alone would give all who upload one picture the same file: it could never be removed,
+and a request for its name would tell that somebody has uploaded it.
 """
 
 import hmac
@@ -30,7 +29,7 @@ _AT_A_TIME: Final = 4
 
 
 class Files:
-    """The files of one folder, which is made when the first one comes."""
+    """Keeps the files of one folder, which the first one creates."""
 
     def __init__(
         self,
@@ -45,23 +44,20 @@ class Files:
         self._limiter = trio.CapacityLimiter(_AT_A_TIME)
 
     async def keep(self, content: bytes, ending: str) -> str:
-        """Store `content`; it is on disk when this returns its name. Raises `OSError`."""
+        """Store `content` durably and return its name. Raises `OSError`."""
         digest = hmac.digest(self._entropy_source.draw(), content, "sha256").hex()
         name = f"{digest}.{ending}"
         await self._run(partial(_write, self.folder, name, content))
         return name
 
     async def read(self, name: str) -> bytes | None:
-        """Read a file's content; None for every name that no file has. No other name reaches the disk."""
+        """Read a file's content; None for a name that no file has."""
         if _NAME.fullmatch(name) is None:
             return None
         return await self._run(partial(_read, self.folder / name))
 
     async def remove(self, name: str) -> None:
-        """Remove a file, if there is one of that name.
-
-        A disk that keeps it is logged: whoever let go of the file has done so in any case.
-        """
+        """Remove the file of that name, if there is one; log a failure of the disk."""
         if _NAME.fullmatch(name) is None:
             return
         try:
@@ -74,10 +70,7 @@ class Files:
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
-    """Write a file beside its place, flush it and rename it, so that no name leads to half a file.
-
-    Not even after a power cut.
-    """
+    """Write a file under another name, flush it and rename it: so no power cut leaves half a file."""
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f".{name}"
     try:
@@ -91,29 +84,26 @@ def _write(folder: Path, name: str, content: bytes) -> None:
 
 
 def create_for_owner_of(place: Path, path: Path) -> None:
-    """Make an empty file that only its owner can read: whoever `place` belongs to, where root makes it.
-
-    Else what root does beside a server of another user would be what that one cannot open. Raises
-    `FileExistsError` for whatever is there: a link that was laid there would be followed elsewhere.
-    """
+    """Create an empty file that only the owner of `place` can read. Raises `FileExistsError`."""
+    # O_EXCL follows no link that somebody laid there (open(2)).
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     try:
-        if os.geteuid() == 0:
+        if os.geteuid() == 0:  # or the server, which runs as another user, could not open what root made
             found = os.stat(place)
-            with suppress(OSError):  # a file system that knows no owners
+            with suppress(OSError):  # a file system without owners
                 os.fchown(descriptor, found.st_uid, found.st_gid)
     finally:
         os.close(descriptor)
 
 
 def read_owner(path: Path) -> str:
-    """The name of whom a file belongs to, or the number of one without a name."""
+    """Return the name of a file's owner, or the number of one without a name."""
     return find_user_name(os.stat(path).st_uid)
 
 
 def find_user_name(uid: int) -> str:
-    """The name of a user, or the number of one without a name."""
+    """Return the name of a system user, or the number of one without a name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -1,13 +1,12 @@
-"""Password hashes that other systems made: which forms are known, what verifying one may cost, and verifying.
+"""Reads and verifies password hashes that other systems made.
 
 Rules, all in this file (docs/decisions/0037-password-hashes-of-other-systems.md):
 
-- Seven forms: argon2id and scrypt as PHC strings, bcrypt, which Django may make of a SHA-256, Django's PBKDF2
-  with SHA-256, passlib's with SHA-256 or SHA-512, in which Keycloak's can be written, Werkzeug's scrypt, and
-  its PBKDF2 with SHA-256 or SHA-512. What Spring and Django put before argon2id and bcrypt is left out of
-  what is kept, unless it says how to verify.
-- A hash is read to its last character before it is kept, so that what is kept can match some password.
-- Verifying one takes at most 128 MiB, and about two seconds of one processor of today.
+- Seven forms: argon2id and scrypt as PHC strings; bcrypt, also of a SHA-256 as Django makes it; PBKDF2 of
+  Django, passlib (in which Keycloak's can be written) and Werkzeug; Werkzeug's scrypt. The prefixes that
+  Spring and Django put before argon2id and bcrypt are stripped, unless they say how to verify.
+- A hash is read to its last character before it is kept, so that some password can match it.
+- To verify one takes at most 128 MiB, and about two seconds of one processor of today.
 """
 
 import hmac
@@ -26,18 +25,18 @@ from ostiary_core.model.fields import FieldRule
 
 _MOST_BYTES: Final = 128 * 1024 * 1024
 _MOST_ARGON2_BYTES: Final = 1024 * 1024 * 1024
-"""Memory times passes."""
+"""Most bytes of memory, times passes."""
 _MOST_SCRYPT_BYTES: Final = 256 * 1024 * 1024
-"""Memory times lanes."""
+"""Most bytes of memory, times lanes."""
 _BCRYPT_COSTS: Final = range(4, 15)
 _MOST_PBKDF2_ITERATIONS: Final = 4_000_000
-"""For all blocks of a hash together: one that is longer than its function's takes them for each."""
+"""Most iterations of all blocks of a hash together (RFC 8018 §5.2: each block repeats them)."""
 _MOST_LANES: Final = 16
 _BCRYPT_BYTES: Final = 72
-"""All of a password that bcrypt looks at; what others hashed with it, they cut off there."""
+"""Bytes of a password that bcrypt reads; other systems cut passwords there."""
 
 _PREFIXES: Final = (("{bcrypt}", ""), ("bcrypt$", ""), ("argon2$argon2id$", "$argon2id$"))
-"""What Spring (`DelegatingPasswordEncoder`) and Django put before a form, and what stands for it."""
+"""Prefixes of Spring (`DelegatingPasswordEncoder`) and Django, and what replaces each."""
 
 _BASE64: Final = "[A-Za-z0-9+/]"
 _ARGON2ID: Final = re.compile(
@@ -48,7 +47,7 @@ _SCRYPT: Final = re.compile(
     rf"\$scrypt\$ln=(\d{{1,2}}),r=(\d{{1,9}}),p=(\d{{1,9}})\$({_BASE64}{{0,86}})\$({_BASE64}{{22,86}})",
     re.ASCII,
 )
-# Of the last characters of salt and hash only some bits count, and the others are zero.
+# The last characters of salt and hash carry only some bits; the others are zero.
 _BCRYPT: Final = re.compile(
     r"(bcrypt_sha256\$)?"
     r"(\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{30}[.CGKOSWaeimquy26])",
@@ -62,7 +61,7 @@ _PASSLIB_PBKDF2: Final = re.compile(
     rf"\$pbkdf2-(sha256|sha512)\$(\d{{1,9}})\$({_PASSLIB_BASE64}{{0,86}})\$({_PASSLIB_BASE64}{{43,86}})",
     re.ASCII,
 )
-# Werkzeug verifies what its users set up; it makes salts of letters and digits, and whole digests.
+# Werkzeug itself makes salts of letters and digits, and whole digests.
 _WERKZEUG_SALT: Final = r"([\x21-\x23\x25-\x7e]{1,128})"
 _WERKZEUG_PBKDF2: Final = re.compile(
     rf"pbkdf2:(sha256|sha512):(\d{{1,9}})\${_WERKZEUG_SALT}\$([0-9a-f]{{64}}|[0-9a-f]{{128}})", re.ASCII
@@ -73,14 +72,14 @@ _WERKZEUG_SCRYPT: Final = re.compile(
 
 
 class ForeignHash(NamedTuple):
-    """A hash that was read: whether its cost is one that is taken, and how a password is verified with it."""
+    """A hash of another system: whether its cost is allowed, and its verifier."""
 
     is_affordable: bool
     matches: Callable[[bytes], bool]
 
 
 def normalize_foreign_hash(text: str) -> str | FieldRule:
-    """What is kept of another system's hash `text`; where it cannot be, the rule that it breaks.
+    """Return the spelling of another system's hash that is stored, or the rule that it breaks.
 
     >>> normalize_foreign_hash("{bcrypt}$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG")
     '$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG'
@@ -97,7 +96,7 @@ def normalize_foreign_hash(text: str) -> str | FieldRule:
 
 
 def read_foreign_hash(text: str) -> ForeignHash | None:
-    """The hash that `text` is, in one of the seven forms; None where it is none."""
+    """Read a hash in one of the seven forms; None where `text` is none."""
     for form, read in _FORMS:
         if match := form.fullmatch(text):
             return read(match)
@@ -106,7 +105,7 @@ def read_foreign_hash(text: str) -> ForeignHash | None:
 
 def _read_argon2id(match: re.Match[str]) -> ForeignHash | None:
     kibibytes, passes, lanes = (int(number) for number in match.groups()[:3])
-    if _from_base64(match[4]) is None or _from_base64(match[5]) is None:
+    if _decode_base64(match[4]) is None or _decode_base64(match[5]) is None:
         return None
     if not passes or not lanes or kibibytes < 8 * lanes:
         return None
@@ -124,20 +123,20 @@ def _read_argon2id(match: re.Match[str]) -> ForeignHash | None:
 
 def _read_scrypt(match: re.Match[str]) -> ForeignHash | None:
     exponent, block, lanes = (int(number) for number in match.groups()[:3])
-    return _scrypt(1 << exponent, block, lanes, _from_base64(match[4]), _from_base64(match[5]))
+    return _make_scrypt_hash(1 << exponent, block, lanes, _decode_base64(match[4]), _decode_base64(match[5]))
 
 
 def _read_werkzeug_scrypt(match: re.Match[str]) -> ForeignHash | None:
     cost, block, lanes = (int(number) for number in match.groups()[:3])
     if cost.bit_count() != 1:
         return None
-    return _scrypt(cost, block, lanes, match[4].encode(), bytes.fromhex(match[5]))
+    return _make_scrypt_hash(cost, block, lanes, match[4].encode(), bytes.fromhex(match[5]))
 
 
-def _scrypt(
+def _make_scrypt_hash(
     cost: int, block: int, lanes: int, salt: bytes | None, digest: bytes | None
 ) -> ForeignHash | None:
-    """`cost` is N, a power of two (RFC 7914 §2)."""
+    """Make a scrypt hash of cost N, a power of two (RFC 7914 §2); None where its parameters are invalid."""
     if salt is None or digest is None or cost < 2 or not block or not lanes:
         return None
     size = 128 * block * cost
@@ -161,22 +160,24 @@ def _read_bcrypt(match: re.Match[str]) -> ForeignHash:
 
 
 def _read_pbkdf2(match: re.Match[str]) -> ForeignHash | None:
-    return _pbkdf2("sha256", int(match[1]), match[2].encode(), _from_base64(match[3].rstrip("=")))
+    return _make_pbkdf2_hash("sha256", int(match[1]), match[2].encode(), _decode_base64(match[3].rstrip("=")))
 
 
 def _read_passlib_pbkdf2(match: re.Match[str]) -> ForeignHash | None:
-    salt, digest = (_from_base64(text.replace(".", "+")) for text in match.groups()[2:])
-    return None if salt is None else _pbkdf2(match[1], int(match[2]), salt, digest)
+    salt, digest = (_decode_base64(text.replace(".", "+")) for text in match.groups()[2:])
+    return None if salt is None else _make_pbkdf2_hash(match[1], int(match[2]), salt, digest)
 
 
 def _read_werkzeug_pbkdf2(match: re.Match[str]) -> ForeignHash | None:
     digest = bytes.fromhex(match[4])
     if len(digest) != new(match[1]).digest_size:
         return None
-    return _pbkdf2(match[1], int(match[2]), match[3].encode(), digest)
+    return _make_pbkdf2_hash(match[1], int(match[2]), match[3].encode(), digest)
 
 
-def _pbkdf2(function: str, iterations: int, salt: bytes, digest: bytes | None) -> ForeignHash | None:
+def _make_pbkdf2_hash(
+    function: str, iterations: int, salt: bytes, digest: bytes | None
+) -> ForeignHash | None:
     if not iterations or digest is None:
         return None
     blocks = -(-len(digest) // new(function).digest_size)
@@ -188,8 +189,8 @@ def _pbkdf2(function: str, iterations: int, salt: bytes, digest: bytes | None) -
     return ForeignHash(iterations * blocks <= _MOST_PBKDF2_ITERATIONS, matches)
 
 
-def _from_base64(text: str) -> bytes | None:
-    """The bytes that `text` is the one spelling of, without padding (RFC 4648 §3.5)."""
+def _decode_base64(text: str) -> bytes | None:
+    """Decode canonical Base64 without padding; None for any other text (RFC 4648 §3.5)."""
     try:
         raw = b64decode(text + "=" * (-len(text) % 4), validate=True)
     except Base64Error:

@@ -21,31 +21,27 @@ from ostiary_net.runtime.foreign_hashes import read_foreign_hash
 from ostiary_net.runtime.system import EntropySource, RunSync, count_processors, run_in_thread
 
 OWASP: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
-"""OWASP's recommendation: 19 MiB, two passes; about 25 ms of one core."""
+"""Hasher as OWASP recommends: 19 MiB, two passes; about 25 ms of one core."""
 
 _SALT_BYTES: Final = 16
 _NO_MEMORY: Final = error_to_str(-22)
-"""What argon2 says where it gets none (ARGON2_MEMORY_ALLOCATION_ERROR)."""
+"""Text of argon2's ARGON2_MEMORY_ALLOCATION_ERROR."""
 _FOREIGN_REMEMBERED: Final = 100
 _FOREIGN_REMEMBERED_SECONDS: Final = 60 * 60.0
 _LONGEST_EQUAL_SECONDS: Final = 3.0
-"""Longest time that answers are held back for: a hash that is taken costs two seconds of a processor."""
+"""Longest time that answers are held back; an allowed hash costs two seconds of a processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """Whether a password was right, and its hash as it should be kept, where the one on file is not that."""
+    """Whether a password was right, and its new hash where the stored one is outdated."""
 
     matches: bool
     new_hash: str | None = field(default=None, repr=False)
 
 
 class Passwords:
-    """Hashes and verifies passwords, a few at a time.
-
-    Each call waits for one of a few places, so that a flood of sign-ins costs the flood its own time and not
-    everybody's memory.
-    """
+    """Hashes and verifies passwords, a few at a time, so that a flood of sign-ins cannot take all memory."""
 
     def __init__(
         self,
@@ -61,77 +57,77 @@ class Passwords:
         self._run_sync = run_sync
         self._limiter = trio.CapacityLimiter(at_a_time or max(1, count_processors() - 1))
         self._read_times = read_times
-        self._nobody: str | None = None
+        self._dummy_hash: str | None = None
         self._foreign_costs: deque[tuple[float, float]] = deque(maxlen=_FOREIGN_REMEMBERED)
-        """When the latest hashes of other systems were verified, and the seconds that each took."""
+        """Times at which the latest hashes of other systems were verified, and the seconds that each took."""
 
     async def hash(self, password: str) -> str:
-        """Hash a password with a fresh salt; return the encoded hash to keep."""
+        """Hash a password with a fresh salt; return the encoded hash."""
         return await self._run_sync(partial(self._hash, password), limiter=self._limiter)
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
-        """Whether `password` is the one that was hashed, here or by another system.
+        """Return whether `password` is the one that was hashed, here or by another system.
 
-        With no hash it is False after the same work, so that time does not tell which names exist.
+        Without a hash, return False after the same work, so that time does not tell which users exist.
         """
         return (await self.verify_and_renew(password_hash, password)).matches
 
     async def verify_and_renew(self, password_hash: str | None, password: str) -> Verified:
-        """Verify `password` and, where it is right and its hash not as a new one would be, hash it anew.
+        """Verify `password`; hash it anew where it is right and its hash outdated.
 
-        Hashes of other systems take longer than our own: for an hour after one was verified, every call takes
-        as long as they lately took, so that time does not tell whose hash is one.
+        Hashes of other systems take longer than our own. For an hour after one was verified, every call takes
+        as long as they lately took, so that time does not tell which users have one.
         """
         verified, seconds = await self._run_sync(
             partial(self._verify_timed, password_hash, password), limiter=self._limiter
         )
         if password_hash is not None and not self._is_up_to_date(password_hash):
             self._foreign_costs.append((trio.current_time(), min(seconds, _LONGEST_EQUAL_SECONDS)))
-        if (remaining_seconds := self._longest_foreign_seconds() - seconds) > 0:
+        if (remaining_seconds := self._find_longest_foreign_seconds() - seconds) > 0:
             await trio.sleep(remaining_seconds)
         return verified
 
     async def forget_foreign(self, is_left: Callable[[str], bool]) -> None:
-        """Answer as quickly as before once `is_left`, given how our hashes begin, finds no other hash."""
+        """Stop holding answers back once `is_left`, given how our hashes begin, finds no other hash."""
         if self._foreign_costs and not await self._run_sync(
-            partial(is_left, self._own_prefix()), limiter=self._limiter
+            partial(is_left, self._make_own_prefix()), limiter=self._limiter
         ):
             self._foreign_costs.clear()
 
-    def _longest_foreign_seconds(self) -> float:
+    def _find_longest_foreign_seconds(self) -> float:
         oldest = trio.current_time() - _FOREIGN_REMEMBERED_SECONDS
         while self._foreign_costs and self._foreign_costs[0][0] < oldest:
             self._foreign_costs.popleft()
         return max((seconds for _, seconds in self._foreign_costs), default=0.0)
 
-    def _own_prefix(self) -> str:
+    def _make_own_prefix(self) -> str:
         hasher = self._hasher
         return f"$argon2id$v=19$m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}$"
 
     @property
     def at_a_time(self) -> int:
-        """How many passwords are hashed at a time."""
+        """Return how many passwords are hashed at a time."""
         return int(self._limiter.total_tokens)
 
     def count_waiting(self) -> int:
-        """How many calls wait for a place."""
+        """Return how many calls wait for a place."""
         return self._limiter.statistics().tasks_waiting
 
     def _hash(self, password: str) -> str:
-        return self._hasher.hash(_bytes(password), salt=self._entropy_source.draw()[:_SALT_BYTES])
+        return self._hasher.hash(_encode_nfkc(password), salt=self._entropy_source.draw()[:_SALT_BYTES])
 
     def _verify_timed(self, password_hash: str | None, password: str) -> tuple[Verified, float]:
-        # The process's own time, as it or the machine may stand still meanwhile; and not that of this thread
-        # alone, as argon2 works on each of several lanes in a thread of its own.
+        # The lesser of wall clock and the process's time, as process or machine may stand still meanwhile.
+        # Not this thread's time, as argon2 works on each of several lanes in a thread of its own.
         began = self._read_times()
         verified = self._verify(password_hash, password)
         return verified, min(end - start for start, end in zip(began, self._read_times(), strict=True))
 
     def _verify(self, password_hash: str | None, password: str) -> Verified:
         if password_hash is None:
-            if self._nobody is None:
-                self._nobody = self._hash("")
-            self._matches(self._nobody, password)
+            if self._dummy_hash is None:
+                self._dummy_hash = self._hash("")
+            self._matches(self._dummy_hash, password)
             return Verified(matches=False)
         if not self._matches(password_hash, password):
             return Verified(matches=False)
@@ -139,14 +135,14 @@ class Passwords:
         return Verified(matches=True, new_hash=self._hash(password) if renews else None)
 
     def _is_up_to_date(self, password_hash: str) -> bool:
-        """Whether `password_hash` is as a new one would be: of our form, with our parameters."""
+        """Whether `password_hash` has our form and our parameters."""
         try:
             return not self._hasher.check_needs_rehash(password_hash)
         except (InvalidHash, ValueError):
             return False
 
     def _matches(self, password_hash: str, password: str) -> bool:
-        return any(self._matches_bytes(password_hash, spelling) for spelling in _spellings(password))
+        return any(self._matches_bytes(password_hash, spelling) for spelling in _list_spellings(password))
 
     def _matches_bytes(self, password_hash: str, password: bytes) -> bool:
         try:
@@ -154,23 +150,21 @@ class Passwords:
                 foreign = read_foreign_hash(password_hash)
                 return foreign is not None and foreign.matches(password)
             return self._hasher.verify(password_hash, password)
-        except (VerificationError, ValueError) as error:  # ValueError: what is on file is no hash
+        except (VerificationError, ValueError) as error:  # ValueError: what is stored is no hash
             if str(error) == _NO_MEMORY:
-                raise MemoryError from error  # nobody knows whether the password is right
+                raise MemoryError from error  # or a right password would be refused as wrong
             return False
 
 
-def _bytes(password: str) -> bytes:
-    """The bytes of a password in NFKC, as keyboards spell one character in several ways.
-
-    NIST SP 800-63B §5.1.1.2.
-    """
+def _encode_nfkc(password: str) -> bytes:
+    """Encode a password in NFKC, as keyboards spell one character in several ways (NIST SP 800-63B
+    §5.1.1.2)."""
     return _encode(unicodedata.normalize("NFKC", password))
 
 
-def _spellings(password: str) -> Iterator[bytes]:
-    """What is tried of a password: NFKC, then as it was typed, as most other systems hash it."""
-    normal, typed = _bytes(password), _encode(password)
+def _list_spellings(password: str) -> Iterator[bytes]:
+    """Yield a password in NFKC, then as it was typed, as most other systems hash it."""
+    normal, typed = _encode_nfkc(password), _encode(password)
     yield normal
     if typed != normal:
         yield typed

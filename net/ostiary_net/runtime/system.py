@@ -1,4 +1,4 @@
-"""What a simulation replaces of the system: its clocks, its randomness, its threads."""
+"""Wraps what a simulation replaces of the system: clocks, randomness, threads."""
 
 import os
 import sys
@@ -24,27 +24,28 @@ _NANOSECONDS_A_MILLISECOND: Final = 1_000_000
 _nanoseconds_since_start: Final = partial(
     time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Since the machine started, while it was suspended too, where the system counts that."""
+"""Reader of the nanoseconds since the machine started, suspended ones too where the system counts them."""
 
 
 class Clock(Protocol):
-    """Where the time comes from; a simulation hands in its own."""
+    """Tells the time; a simulation has its own."""
 
     def now(self) -> Instant:
-        """The present time, never earlier than one given before: for what is stored."""
+        """Return the present time for what is stored, never earlier than one returned before."""
         ...
 
     def monotonic(self) -> Monotonic:
-        """The present time on a clock that nobody can set: for what one process remembers (READINGS 42)."""
+        """Return the present time on a clock that cannot be set, for what one process remembers (READINGS
+        42)."""
         ...
 
 
 class SystemClock:
-    """The wall clock, which neither goes back nor stands still within a process.
+    """Tells the time by the machine's clock, but neither goes back nor stands still. Threads may share it.
 
-    When the machine's clock is set back, this one goes on nine tenths as fast as time does, until the
-    machine's is there again. Were it to go back, a window that was open would open a second time; were it to
-    wait, nothing would run out meanwhile, for a year where it was set back by one. Threads may share it.
+    When the machine's clock is set back, this one goes on at nine tenths of its speed until both agree. Were
+    it to go back, a window that was open would open a second time; were it to wait, nothing would expire
+    meanwhile.
     """
 
     def __init__(
@@ -56,12 +57,12 @@ class SystemClock:
         self._read_monotonic_nanoseconds = read_monotonic_nanoseconds
         self._latest = Instant(0)
         self._led = Instant(0)
-        """The latest time at which the machine's clock was not behind this one."""
+        """Latest time at which the machine's clock was not behind this one."""
         self._led_at = Monotonic(0)
         self._lock = threading.Lock()
 
     def now(self) -> Instant:
-        """Milliseconds since 1970-01-01T00:00:00Z."""
+        """Return the milliseconds since 1970-01-01T00:00:00Z."""
         present = self._read_nanoseconds() // _NANOSECONDS_A_MILLISECOND
         if present == self._latest:
             return self._latest
@@ -74,7 +75,7 @@ class SystemClock:
             return self._latest
 
     def monotonic(self) -> Monotonic:
-        """Milliseconds since some moment before the process began."""
+        """Return the milliseconds since some moment before the process began."""
         return Monotonic(self._read_monotonic_nanoseconds() // _NANOSECONDS_A_MILLISECOND)
 
 
@@ -85,15 +86,15 @@ ENTROPY_BYTES: Final = 32
 
 
 class EntropySource(Protocol):
-    """Where entropy comes from; a simulation hands in a seeded one."""
+    """Draws entropy; a simulation has a seeded source."""
 
     def draw(self) -> Entropy:
-        """Draw 32 bytes that were never given before."""
+        """Draw 32 random bytes."""
         ...
 
 
 class SystemEntropy:
-    """Draws from the operating system's own generator."""
+    """Draws entropy from the operating system."""
 
     def draw(self) -> Entropy:
         """Draw 32 random bytes for one event."""
@@ -101,7 +102,7 @@ class SystemEntropy:
 
 
 def draw_trace_id(source: EntropySource, now: Instant) -> str:
-    """Draw a fresh identifier for a request, by which the audit trail is searched."""
+    """Draw the trace id of a request."""
     return dated_id(now, source.draw())
 
 
@@ -114,31 +115,31 @@ def count_processors(
     cgroups: Path = Path("/sys/fs/cgroup"),
     membership: Path = Path("/proc/self/cgroup"),
 ) -> int:
-    """Count the processors that this process may keep busy: 1 or more.
+    """Return how many processors this process may keep busy: 1 or more.
 
-    `PYTHON_CPU_COUNT` says so from Python 3.13 on, and to us before; else they are those that the system lets
-    the process run on, and no more than a container's share of their time (cgroup v2, `cpu.max`).
+    `PYTHON_CPU_COUNT` decides, as in Python from 3.13 on; else those that the system lets the process run on,
+    within a container's share of their time (cgroup v2, `cpu.max`).
     """
-    told = environment.get("PYTHON_CPU_COUNT", "")
-    if told.isascii() and told.isdigit() and int(told):
-        return int(told)
-    number = len(_affinity() if affinity is None else affinity)
+    configured = environment.get("PYTHON_CPU_COUNT", "")
+    if configured.isascii() and configured.isdigit() and int(configured):
+        return int(configured)
+    number = len(_read_affinity() if affinity is None else affinity)
     with suppress(OSError):
         lines = membership.read_text(encoding="ascii", errors="replace").splitlines()
         [path] = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")] or [""]
         for group in (cgroups / path, *(cgroups / path).parents):
-            number = min(number, _processors_of(group))
+            number = min(number, _read_cgroup_limit(group))
             if group == cgroups:
                 break
     return max(1, number)
 
 
-def _affinity() -> Collection[int]:
+def _read_affinity() -> Collection[int]:
     """Return the processors that the system lets this process run on; macOS has no such call."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
 
 
-def _processors_of(group: Path) -> int:
+def _read_cgroup_limit(group: Path) -> int:
     """Return how many processors a group of processes may keep busy, rounded up."""
     try:
         quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
@@ -148,19 +149,19 @@ def _processors_of(group: Path) -> int:
 
 
 class RunSync(Protocol):
-    """Runs a blocking function and gives its result; like `trio.to_thread.run_sync`, never half of it."""
+    """Runs a blocking function to its end, as `trio.to_thread.run_sync` does, and returns its result."""
 
     async def __call__(self, sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T: ...
 
 
 async def run_in_thread(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
-    """Run `sync_fn` in a worker thread, which a virtual clock does not see."""
+    """Run `sync_fn` in a worker thread, for which a virtual clock does not wait."""
     work: Any = sync_fn
     result: T = await trio.to_thread.run_sync(work, limiter=limiter)
     return result
 
 
 async def run_inline(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
-    """Run `sync_fn` in place, after letting everybody else have a turn: deterministic, and it blocks."""
+    """Run `sync_fn` in place after a checkpoint: it blocks, and is deterministic."""
     async with limiter:
         return sync_fn()

@@ -1,15 +1,15 @@
-"""Sends text messages, behind the request that asked for them, to a gateway or an outbox file.
+"""Sends text messages to a gateway or an outbox file, after the answer to the request that caused them.
 
-Whoever asks for a code must not learn from the time of the answer whether the number is known. So all that
-depends on it (deciding, writing, sending) is an job: it is put on a bounded queue, and a few tasks run
-jobs while the answer is already under way.
+The time of an answer must not tell a caller whether a number is known. So all that depends on it (deciding,
+writing, sending) is a job: a few tasks run the jobs of a bounded queue while the answer is under way.
 
-- A gateway is an HTTP service. What it does not accept for a reason that may pass is posted again a few
-  times, each time later, under the same `Idempotency-Key`, so that nobody gets one message twice.
-- Without one, messages are lines of a file on this machine, and the job is run before the answer: there
-  is nobody to hide from, and whoever reads the file finds the line there.
+- A gateway is an HTTP service. A message that it does not accept for a reason that may pass is posted again a
+  few times, each time later, under the same `Idempotency-Key`, so that it arrives once.
+- Without a gateway, messages are lines of a file on this machine, written before the answer: there is nobody
+to
+  hide from, and the reader of the file finds the line there.
 
-No code, token or number is ever logged: a message that could not be sent is told by its trace id.
+No code, token or number is logged; the log has the trace id of a message that could not be sent.
 """
 
 import json
@@ -45,28 +45,28 @@ _ATTEMPT_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMessage:
-    """One message with a code in it; its printed form shows neither."""
+    """A message with a code in it, which its printed form does not show."""
 
     phone: str = field(repr=False)
     purpose: TextCodePurpose
     code: Secret
     text: str = field(repr=False)
-    """What the telephone shows, the code in it."""
+    """Text that the telephone shows, with the code."""
     at: Instant
 
 
 class NotDelivered(Exception):
-    """A message was not accepted; the text says why in words that are safe to log."""
+    """A message was not accepted; the text tells why and is safe to log."""
 
 
 class Delivery(Protocol):
-    """Delivers text messages to where they go."""
+    """Delivers text messages."""
 
     is_local: bool
-    """Whether a message is delivered on this machine, at once."""
+    """Whether messages are delivered on this machine, at once."""
 
     async def deliver(self, message: TextMessage) -> None:
-        """Hand one message over; raises `NotDelivered`."""
+        """Deliver a message. Raises `NotDelivered`."""
         ...
 
 
@@ -75,14 +75,14 @@ class Delivery(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Gateway:
-    """An HTTP service that takes `{phone, purpose, text}` as JSON; any 2xx is a yes (READINGS 28)."""
+    """Posts messages to an HTTP service as `{phone, purpose, text}`; any 2xx accepts one (READINGS 28)."""
 
     is_local = False
 
     client: httpx.AsyncClient
     url: str
     read_token: Callable[[], Secret | None]
-    """Asked for each message, as it may be changed while the server runs."""
+    """Reader of the token, called for each message, as the token may change while the server runs."""
     entropy_source: EntropySource
     attempt_seconds: float = _ATTEMPT_SECONDS
     pause: Callable[[float], Awaitable[None]] = trio.sleep
@@ -98,7 +98,7 @@ class Gateway:
             if attempt:
                 await self.pause(pause_seconds)
                 pause_seconds = _FIRST_PAUSE_SECONDS * 2**attempt
-            # Only names leave this block: an error of the client may quote the request.
+            # Only class names leave this block, as an error of httpx may quote the request.
             try:
                 with trio.fail_after(self.attempt_seconds):
                     status, retry_after = await self._post(headers, content)
@@ -117,10 +117,7 @@ class Gateway:
         raise NotDelivered(f"{cause}, after {_ATTEMPTS} attempts")
 
     async def _post(self, headers: dict[str, str], content: dict[str, str]) -> tuple[int, float]:
-        """Post once; the status, and how many seconds the gateway asks to be left alone.
-
-        Its body is not read.
-        """
+        """Post once; return the status and the seconds of `Retry-After`. The answer's body is not read."""
         async with self.client.stream("POST", self.url, headers=headers, json=content) as response:
             asked = response.headers.get("Retry-After", "")
             seconds = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 0.0
@@ -128,7 +125,7 @@ class Gateway:
 
 
 def _certificate_fault(error: BaseException | None) -> str:
-    """Return what OpenSSL says is wrong with the gateway's certificate; empty for other errors."""
+    """Return OpenSSL's reason for not trusting the gateway's certificate; empty for other errors."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"certificate not trusted: {error.verify_message} (SSL_CERT_FILE names authorities)"
@@ -140,10 +137,8 @@ def _certificate_fault(error: BaseException | None) -> str:
 async def open_gateway(
     url: str, read_token: Callable[[], Secret | None], entropy_source: EntropySource
 ) -> AsyncIterator[Gateway]:
-    """Open the gateway at `url`, with connections of its own.
-
-    Redirects are not followed: a token goes to nobody else.
-    """
+    """Open the gateway at `url`, with connections of its own."""
+    # A redirect is not followed, as it could lead the token to another server.
     async with httpx.AsyncClient(timeout=_ATTEMPT_SECONDS, follow_redirects=False) as client:
         yield Gateway(client, url, read_token, entropy_source)
 
@@ -152,7 +147,7 @@ async def open_gateway(
 
 
 class Outbox:
-    """A file of this machine with one JSON object a line, for its owner's eyes only."""
+    """Appends messages to a file that only its owner can read, as JSON lines."""
 
     is_local = True
 
@@ -193,11 +188,11 @@ def _append(path: Path, line: bytes) -> None:
 
 
 MessageJob = Callable[[], Awaitable[TextMessage | None]]
-"""Finds out what is to be sent, if anything."""
+"""Job that decides which message is to be sent, if any."""
 
 
 class TextMessages:
-    """Runs jobs, a few at a time, and hands over the messages they bring."""
+    """Runs jobs, a few at a time, and delivers their messages."""
 
     def __init__(self, delivery: Delivery, *, most_waiting: int = _MOST_WAITING) -> None:
         self._delivery = delivery
@@ -205,7 +200,7 @@ class TextMessages:
         self._enter, self._leave = trio.open_memory_channel[tuple[MessageJob, str]](most_waiting)
 
     async def send(self, job: MessageJob, trace_id: str) -> None:
-        """Have `job` run and its message delivered; the caller learns nothing of how it went."""
+        """Queue a job, or run it at once where delivery is local; failures are only logged."""
         if self._delivery.is_local:
             await self._run(job, trace_id)
             return
@@ -227,7 +222,7 @@ class TextMessages:
         self._enter.close()
 
     def count_unfinished(self) -> int:
-        """How many jobs wait or are being run."""
+        """Return how many jobs wait or are being run."""
         return self._unfinished
 
     async def _run_all(self) -> None:
@@ -236,7 +231,7 @@ class TextMessages:
             self._unfinished -= 1
 
     async def _run(self, job: MessageJob, trace_id: str) -> None:
-        """Run one job; whatever goes wrong is logged, and nobody else learns of it."""
+        """Run one job and deliver its message; log every error, and raise none."""
         try:
             message = await job()
             if message is not None:
@@ -249,7 +244,7 @@ class TextMessages:
 
 @asynccontextmanager
 async def open_text_messages(delivery: Delivery) -> AsyncIterator[TextMessages]:
-    """Open text messages while the block runs; at its end, those that wait have a moment left."""
+    """Open text messages while the block runs; at its end, run the waiting jobs for a few seconds."""
     messages = TextMessages(delivery)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(messages.run)
