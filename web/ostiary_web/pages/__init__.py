@@ -1,5 +1,4 @@
-"""The pages: they work without JavaScript, ask no other host, and are in the visitor's language; the same events
-decide as for the interface."""
+"""The pages. They work without JavaScript, ask no other host, and follow the same events as the interface."""
 
 from quart import Blueprint
 

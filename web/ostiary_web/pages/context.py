@@ -120,8 +120,8 @@ class PageContext:
             refuse_unproven_origin(self.request)
 
     def refusal_text(self, why: Why) -> str:
-        """Return why something was refused. A form of this site that does not fit its cookie has a text of its
-        own: the visitor did nothing wrong."""
+        """Return why something was refused. A form of this site that does not fit its cookie has its own
+        text: the visitor did nothing wrong."""
         if why is not Why.ORIGIN_UNPROVEN or comes_from_elsewhere(own_origin()):
             return text_of(why, self.language)
         return self.text("page.form_of_another_tab" if has_form_cookie() else "page.form_without_cookie")
