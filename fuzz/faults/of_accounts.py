@@ -186,7 +186,7 @@ FAULTS: Final = (
     *mistakes_in(
         "ostiary_core.clients.client_fields.is_redirect_uri",
         (
-            *("redirects-to-the-user", "a redirect address may begin with another host's name and an @"),
+            *("redirects-to-the-user", "a redirect URI may begin with another host's name and an @"),
             *('"@" in parts.netloc', "False"),
         ),
     ),

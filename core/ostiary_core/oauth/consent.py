@@ -1,6 +1,6 @@
 """Authorization requests at `/sso`: their checks, what the user is asked, and the answer.
 
-Errors here never reach a redirect address; only `code` and `access_denied` do ("Browser behaviour", 7).
+Errors here never reach a redirect URI; only `code` and `access_denied` do ("Browser behaviour", 7).
 """
 
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def issue_if_preapproved(event: e.AutomaticConsentRequested, snapshot: Snapshot,
 
 
 def deny(event: e.ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
-    """Send `access_denied` to the redirect address after the user refused (RFC 6749 §4.1.2.1)."""
+    """Send `access_denied` to the redirect URI after the user refused (RFC 6749 §4.1.2.1)."""
     request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
@@ -239,7 +239,7 @@ def _issue_code(
 
 
 def _redirect(request: _Request, **result: str) -> str:
-    """Add the result to the query of the redirect address ("Browser behaviour", 6).
+    """Add the result to the query of the redirect URI ("Browser behaviour", 6).
 
     The registered address goes out as it is, character by character; only what follows is encoded.
     """

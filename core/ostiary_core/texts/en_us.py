@@ -30,8 +30,8 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
             "does not register the grant authorization_code."
         ),
         "refusal.redirect_uri_not_registered": (
-            "redirect_uri is not exactly one of the client's registered addresses; case, a trailing slash "
-            "and extra query parameters all count."
+            "redirect_uri is not exactly one of the client's registered redirect URIs; case, a trailing "
+            "slash and extra query parameters all count."
         ),
         "refusal.response_type_unsupported": "response_type must be code.",
         "refusal.scope_not_allowed": "scope is empty or names a scope that the client does not register.",
@@ -47,7 +47,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.not_found": "Not found.",
         "refusal.already_taken": "That is already taken.",
         "refusal.still_referenced": "The record is still referenced.",
-        "refusal.changed_meanwhile": "Somebody else has changed this in the meantime.",
+        "refusal.changed_meanwhile": "Another user has changed this in the meantime.",
         "refusal.built_in_protected": "A built-in client is protected.",
         "refusal.role_protected": "The built-in role cannot be changed.",
         "refusal.last_administrator": "The last enabled super administrator must stay.",
@@ -68,7 +68,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.user_deleted": "The user was deleted.",
         "refusal.user_forced_out": "An administrator signed the user out.",
         "refusal.client_forced_out": "An administrator ended all sessions of the client.",
-        "refusal.everybody_forced_out": "All sessions were ended, of everybody.",
+        "refusal.everybody_forced_out": "An administrator ended all sessions.",
         "refusal.route_unknown": "There is nothing at this address.",
         "refusal.method_not_allowed": "This method is not allowed here.",
         "refusal.body_not_json": "The body is not a valid JSON object.",
@@ -99,7 +99,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
             "characters (a host of other letters as xn--…) with a port from 1 to 65535 if any, and hold no "
             "#, *, backslash, white space, user name or password"
         ),
-        "field.redirect-uri-needed": "needs at least one address for the grant authorization_code",
+        "field.redirect-uri-needed": "needs at least one redirect URI for the grant authorization_code",
         "field.grant-type": "must be authorization_code, refresh_token or client_credentials",
         "field.scope": "is no scope of this server; there is user.read",
         "field.auto-approve-scope": "must be one of the client's scopes",
@@ -189,7 +189,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "ending.client_disabled": "{actor} disabled the client",
         "ending.client_deleted": "{actor} deleted the client",
         "ending.client_forced_out": "{actor} ended all sessions of the client",
-        "ending.everybody_forced_out": "{actor} ended every session there was",
+        "ending.everybody_forced_out": "{actor} ended all sessions",
         # --- the history of a session
         "history.sentence": "{text}.",
         "history.issued.login": "The user {user} signed in",
@@ -208,7 +208,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         ),
         "history.noted": "On record: {fact}",
         "history.maximum_reached": (
-            "It reached its maximum duration of {duration}, which refreshing does not extend"
+            "Its refresh token lifetime of {duration} was over, which refreshing does not extend"
         ),
         "history.running": "It is running until {end} at the latest; its access token is good until {access}",
         "history.running_to_be_refreshed": (

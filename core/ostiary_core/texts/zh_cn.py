@@ -30,7 +30,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
             "authorization_code 授权类型"
         ),
         "refusal.redirect_uri_not_registered": (
-            "redirect_uri 与客户端登记的地址不完全一致（区分大小写、末尾斜杠与查询参数）"
+            "redirect_uri 与客户端登记的回调地址不完全一致（区分大小写、末尾斜杠与查询参数）"
         ),
         "refusal.response_type_unsupported": "response_type 必须为 code",
         "refusal.scope_not_allowed": "scope 为空或超出客户端登记的权限范围",
@@ -44,7 +44,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.not_found": "未找到",
         "refusal.already_taken": "该值已被占用",
         "refusal.still_referenced": "该记录仍被引用",
-        "refusal.changed_meanwhile": "在此期间其他人已修改了此内容",
+        "refusal.changed_meanwhile": "在此期间另一个用户已修改了此内容",
         "refusal.built_in_protected": "内置客户端受保护，不能修改",
         "refusal.role_protected": "内置角色不能修改",
         "refusal.last_administrator": "必须保留至少一个启用的超级管理员",
@@ -63,7 +63,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.user_deleted": "用户已被删除",
         "refusal.user_forced_out": "管理员强制用户下线",
         "refusal.client_forced_out": "管理员结束了该客户端的全部会话",
-        "refusal.everybody_forced_out": "系统内的全部会话已被结束",
+        "refusal.everybody_forced_out": "管理员结束了全部会话",
         "refusal.route_unknown": "地址不存在",
         "refusal.method_not_allowed": "不支持该请求方法",
         "refusal.body_not_json": "请求体不是有效的 JSON 对象",
@@ -164,7 +164,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "ending.client_disabled": "{actor}停用了客户端",
         "ending.client_deleted": "{actor}删除了客户端",
         "ending.client_forced_out": "{actor}结束了该客户端的全部会话",
-        "ending.everybody_forced_out": "{actor}结束了系统内的全部会话",
+        "ending.everybody_forced_out": "{actor}结束了全部会话",
         # --- the history of a session
         "history.sentence": "{text}。",
         "history.issued.login": "用户 {user} 登录",
@@ -174,7 +174,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "history.rotated_and_refused": "令牌对已轮换，但客户端请求的权限范围超出授权，请求被拒绝",
         "history.retried": "安全重试：已使用的刷新令牌在首次使用 {delay}后再次出现，返回了同一令牌对",
         "history.noted": "记录：{fact}",
-        "history.maximum_reached": "已达到最长有效期 {duration}，刷新不会延长该期限",
+        "history.maximum_reached": "已达到刷新令牌有效期 {duration}，刷新不会延长该期限",
         "history.running": "会话有效，最迟至 {end}；访问令牌有效至 {access}",
         "history.running_to_be_refreshed": "会话有效，最迟至 {end}；访问令牌已于 {access} 过期",
         "history.ended": "会话已结束",

@@ -86,7 +86,7 @@ def test_an_application_is_withdrawn_and_its_sessions_end(visit: Visit, househol
     visitor.open("/account/applications")
     assert "Demo Shop" in visitor.text
     visitor.page.get_by_role("link", name="撤回授权").click()
-    assert "1 个进行中的登录" in visitor.text
+    assert "1 个活跃会话" in visitor.text
     visitor.page.get_by_role("button", name="撤回授权").click()
     assert "尚无已授权的应用" in visitor.text
     visitor.page.goto(household.shop)

@@ -229,7 +229,7 @@ async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_n
 async def seen_on_pages(browser: Browser) -> list[str]:
     """How many sessions of the client its page counts, and each question before one of its actions."""
     shown = (await browser.get("/admin/clients/app")).text
-    counts = re.findall(r"<dt>Running sign-ins</dt><dd>(?:<a [^>]*>)?([0-9]+)", shown)
+    counts = re.findall(r"<dt>Running sessions</dt><dd>(?:<a [^>]*>)?([0-9]+)", shown)
     for action in ("disable", "delete", "reset-secret"):
         asked = (await browser.get(f"/admin/clients/app/{action}")).text
         counts += re.findall(r"([0-9]+) running session", asked)

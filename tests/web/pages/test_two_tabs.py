@@ -51,7 +51,7 @@ async def test_who_touched_the_same_is_asked_first(served_app: Served) -> None:
     asked = await saved(second, second_page, redirectUris="https://other.example/cb", accessTokenTtl="600")
     assert asked.status_code == 409
     text = unescape(asked.text)
-    assert "Somebody else has changed this in the meantime." in text
+    assert "Another user has changed this in the meantime." in text
     assert "It is now: https://new.example/cb." in text
     shown = form_of(asked, FORM)
     # Their own entries are kept, and what they did not touch is as it stands.

@@ -103,7 +103,7 @@ _NEW_CLIENT: Final = Body(
         "enabled": _ENABLED,
     },
     rule={
-        "description": "With the grant authorization_code there is at least one redirect address.",
+        "description": "With the grant authorization_code there is at least one redirect URI.",
         "allOf": [
             _some_or("redirectUris", {"grantTypes": {"items": {"enum": _GRANTS_WITHOUT_REDIRECT}}}),
             _some_or("scopes", {"autoApproveScopes": {"maxItems": 0}}),

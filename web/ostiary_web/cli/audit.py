@@ -30,11 +30,11 @@ def audit() -> None:
 
 
 @audit.command("export")
-@click.option("--follow", is_flag=True, help="Go on with what comes, in the order of its numbers (`id`).")
+@click.option("--follow", is_flag=True, help="Keep streaming new entries, in the order of their `id`.")
 @click.option(
     "--cursor",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep in this file how far the lines are written, and go on there.",
+    help="Keep the position in this file, and resume there.",
 )
 def export(follow: bool, cursor: Path | None) -> None:
     """Write the audit trail to standard output, the oldest entry first, one JSON object a line.

@@ -50,7 +50,7 @@ _OPTIONS: Final = {
 
 @click.group()
 def client() -> None:
-    """Register clients and look after them."""
+    """Register and administer clients."""
 
 
 def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
@@ -66,11 +66,11 @@ def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
         command(*args, fields=fields, **options)
 
     for option in (
-        click.option("--refresh-token-ttl", type=int, help="Seconds that one authorization lasts at most."),
-        click.option("--access-token-ttl", type=int, help="Seconds that an access token is good for."),
+        click.option("--refresh-token-ttl", type=int, help="Refresh token lifetime, in seconds."),
+        click.option("--access-token-ttl", type=int, help="Access token lifetime, in seconds."),
         click.option("--auto-approve", multiple=True, help="A scope that needs no consent; repeat for more."),
         click.option("--scope", multiple=True, help="A scope; repeat for more."),
-        click.option("--redirect-uri", multiple=True, help="A redirect address; repeat for more."),
+        click.option("--redirect-uri", multiple=True, help="A redirect URI; repeat for more."),
         click.option(
             "--grant",
             multiple=True,
@@ -126,7 +126,7 @@ def update(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask whether that is meant.")
 @with_printer
 def delete(printer: Printer, client_id: str, yes: bool) -> None:
-    """Delete CLIENT_ID for good, and end all its sessions. Its identifier is never given out again."""
+    """Delete CLIENT_ID for good, and end all its sessions. Its client_id is never used again."""
     if not yes:
         click.confirm(printer.text("command.client.delete", client_id=client_id), abort=True, err=True)
 
@@ -141,7 +141,7 @@ def delete(printer: Printer, client_id: str, yes: bool) -> None:
 @with_paging
 @with_printer
 def list_clients(printer: Printer, search: str | None, page: int, page_size: int) -> None:
-    """List the clients there are."""
+    """List the clients."""
     listing: Listing[Client] = Listing(resource=CLIENTS, search=search, page=page, page_size=page_size)
     printer.page(run(lambda context: context.page(RESOURCE, listing)), _LISTED)
 

@@ -24,7 +24,7 @@ _REFRESH: Final = click.IntRange(1, 2_592_000)
 @click.option("--grace", type=_GRACE, metavar="SECONDS", help="The grace of a spent refresh token.")
 @click.option("--ignore-user-agent", is_flag=True, help="A safe retry may come with any User-Agent.")
 @click.option("--access-ttl", type=_ACCESS, metavar="SECONDS", help="The lifetime of access tokens.")
-@click.option("--refresh-ttl", type=_REFRESH, metavar="SECONDS", help="The maximum of a session.")
+@click.option("--refresh-ttl", type=_REFRESH, metavar="SECONDS", help="The refresh token lifetime.")
 @click.option(
     "--recorded-grace", type=_GRACE, metavar="SECONDS", help="The grace the trail comes from; 30 by default."
 )

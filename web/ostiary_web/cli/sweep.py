@@ -12,7 +12,7 @@ from ostiary_web.server.storage import DAY_SECONDS
 @click.command()
 @with_printer
 def sweep(printer: Printer) -> None:
-    """Erase what has lapsed: salts, codes, sessions that are long dead, and their tokens.
+    """Erase what has expired: salts, codes, sessions that are long dead, and their tokens.
 
     It may run beside a server and is not in its way. RETENTION_SESSIONS_DAYS and RETENTION_AUDIT_DAYS say how
     long what is dead is kept. It also counts what the overview has not counted yet of the audit trail.

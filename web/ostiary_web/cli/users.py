@@ -65,7 +65,7 @@ _IMPORTED: Final[Labels] = {
 
 @click.group()
 def user() -> None:
-    """Register accounts and look after them."""
+    """Register and administer users."""
 
 
 @user.command()
@@ -122,11 +122,11 @@ def create(
     type=click.Choice(list(REPLACES)),
     default="insert",
     show_default=True,
-    help="Whether a row with the user name of somebody who is there is refused, or changes them.",
+    help="Whether a row with the name of an existing user is refused, or changes that user.",
 )
 @with_printer
 def import_users(printer: Printer, file: Path, mode: str) -> None:
-    """Register everybody in FILE, or nobody: a sheet (.xlsx), CSV, or one JSON object a line (.jsonl).
+    """Register all users in FILE, or none: a sheet (.xlsx), CSV, or one JSON object a line (.jsonl).
 
     The columns are those of the interface's import template, by their headings or the names of the fields.
     A passwordHash is what another system kept of a password (argon2id, bcrypt, scrypt, pbkdf2_sha256 of
@@ -165,7 +165,7 @@ def _import(printer: Printer, rows: SheetRows, *, replace: bool) -> Imported:
 @with_paging
 @with_printer
 def list_users(printer: Printer, search: str | None, page: int, page_size: int) -> None:
-    """List the accounts there are."""
+    """List the users."""
     listing: Listing[User] = Listing(resource=USERS, search=search, page=page, page_size=page_size)
     printer.page(run(lambda context: context.page(RESOURCE, listing)), _LISTED)
 
@@ -175,7 +175,7 @@ def list_users(printer: Printer, search: str | None, page: int, page_size: int) 
 @click.option("--draw-password", is_flag=True, help="Draw a password and print it this once.")
 @with_printer
 def reset_password(printer: Printer, username: str, draw_password: bool) -> None:
-    """Give USERNAME another password, to be changed at the next sign-in, and end all that is open.
+    """Give USERNAME another password, to be changed at the next sign-in, and end all sessions.
 
     The password is asked for, or read from standard input.
     """
@@ -200,7 +200,7 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
 @click.argument("username")
 @with_printer
 def disable(printer: Printer, username: str) -> None:
-    """Keep USERNAME from signing in, and end all that is open."""
+    """Keep USERNAME from signing in, and end all sessions."""
     _show(
         printer,
         run(

@@ -210,7 +210,7 @@ def _of_a_client(client: Client) -> Iterator[Finding]:
     refreshes = GrantType.REFRESH_TOKEN in client.grant_types
     if refreshes and client.refresh_token_seconds > REFRESH_TOKEN_SECONDS.default:
         days = client.refresh_token_seconds // (24 * 60 * 60)
-        yield Finding(Level.WARNING, about, "check.client.long_authorization", {"count": days})
+        yield Finding(Level.WARNING, about, "check.client.long_refresh", {"count": days})
     if client.auto_approve_scopes:
         values = {"scopes": " ".join(client.auto_approve_scopes)}
         yield Finding(Level.WARNING, about, "check.client.no_consent", values)

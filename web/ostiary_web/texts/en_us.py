@@ -16,10 +16,10 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.trace": "Trace id",
         "page.sign_out": "Sign out",
         "page.nav_account": "My account",
-        "page.nav_applications": "Applications",
-        "page.nav_sessions": "Sign-ins",
+        "page.nav_applications": "My applications",
+        "page.nav_sessions": "My sessions",
         "page.nav_clients": "Clients",
-        "page.nav_people": "People",
+        "page.nav_users": "Users",
         "page.nav_roles": "Roles",
         "page.nav_overview": "Overview",
         "page.nav_online": "Online",
@@ -30,7 +30,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.of": "{action}: {name}",
         "page.done": "Saved.",
         "page.expired": "This page is too old",
-        "page.expired_lead": "It was opened in another sign-in, or too long ago. Nothing was changed.",
+        "page.expired_lead": "It was opened in another session, or too long ago. Nothing was changed.",
         "page.start_again": "Open it again",
         "page.not_found": "There is nothing here",
         "page.not_found_lead": "The address may be mistyped, or what was here is gone.",
@@ -50,8 +50,8 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.too_long": "This address is too long",
         "page.too_long_lead": "The system that sent you here asked for more than fits into an address.",
         "page.went_wrong": "Something went wrong on our side",
-        "page.went_wrong_lead": "It has been logged under the id below. Try again in a moment.",
-        "page.home": "To the first page",
+        "page.went_wrong_lead": "It has been logged under the trace id below. Try again in a moment.",
+        "page.home": "Home",
         # --- signing in, the password, the first page
         "page.sign_in": "Sign in",
         "page.sign_in_lead": "Use your account of the administration backend.",
@@ -65,14 +65,14 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.username": "User name",
         "page.password": "Password",
         "page.forgot": "Forgot your password?",
-        "page.home_signed_in": "Welcome,",
-        "page.home_signed_out": "Nobody is signed in here",
+        "page.home_signed_in": "Welcome, {name}",
+        "page.home_signed_out": "You are not signed in",
         "page.home_lead": (
-            "This server signs people in to other systems with their account of the administration backend. "
-            "The system you came from will bring you to the right page by itself."
+            "This server signs you in to other systems with your account of the administration backend. The "
+            "system you came from will bring you to the right page by itself."
         ),
         "page.change_password": "Change password",
-        "page.must_change": "Your password was set by somebody else. Choose your own before you go on.",
+        "page.must_change": "Your password is a temporary one. Choose your own before you go on.",
         "page.password_ends": "Everywhere else you are signed in, you will be signed out.",
         "page.current_password": "Current password",
         "page.new_password": "New password",
@@ -101,8 +101,8 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.asks": "wants to sign you in",
         "page.will_be_able": "If you agree, it can:",
         "page.wont_be_able": "It will not see your password and cannot change anything here.",
-        "page.leads_to": "You will be taken to",
-        "page.withdraw_later": "You can withdraw this at any time under Applications.",
+        "page.leads_to": "You will be taken to {address}.",
+        "page.withdraw_later": "You can withdraw this at any time under My applications.",
         "page.approve": "Agree and go on",
         "page.deny": "Decline",
         "page.signed_in_as": "Signed in as",
@@ -134,7 +134,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.new_phone": "New telephone number",
         "page.phone_ends": "Everywhere else you are signed in, you will be signed out.",
         "page.phone_code_sent": "If the number is free, a code of six digits is on its way to it.",
-        "page.applications": "Applications",
+        "page.applications": "My applications",
         "page.applications_lead": "Systems that you allowed to sign you in, and what they may see.",
         "page.applications_none": "No application may sign you in yet.",
         "page.applications_none_lead": (
@@ -142,18 +142,20 @@ LANGUAGE: Final = ENGLISH.extended(
         ),
         "page.allowed_since": "Allowed since",
         "page.not_remembered": "Approved automatically",
-        "page.running": "Running sign-ins",
+        "page.running": "Running sessions",
         "page.may_see": "May see",
         "page.withdraw": "Withdraw",
         "page.withdraw_sure": "Withdraw from {name}?",
         "page.withdraw_will": Plural(
-            one="It is signed out of your account at once ({count} running sign-in), and must ask you again.",
+            one="It is signed out of your account at once ({count} running session), and must ask you again.",
             other=(
-                "It is signed out of your account at once ({count} running sign-ins), and must ask you again."
+                "It is signed out of your account at once ({count} running sessions), and must ask you again."
             ),
         ),
-        "page.sessions": "Where you are signed in",
-        "page.sessions_lead": "Each line is one browser or one application. Sign out what you do not know.",
+        "page.sessions": "My sessions",
+        "page.sessions_lead": (
+            "Each line is a browser or application in which you are signed in. Sign out what you do not know."
+        ),
         "page.this_session": "this one",
         "page.browser_session": "This server's pages",
         "page.signed_in_at": "Since",
@@ -186,7 +188,7 @@ LANGUAGE: Final = ENGLISH.extended(
             one="{count} record · page {number} of {pages}",
             other="{count} records · page {number} of {pages}",
         ),
-        "page.page_last": "To the last page",
+        "page.page_last": "Last page",
         "page.nothing_found": "Nothing matches",
         "page.nothing_on_page": "Nothing is on this page",
         "page.edit": "Edit",
@@ -202,11 +204,13 @@ LANGUAGE: Final = ENGLISH.extended(
         ),
         "page.import_file": "Sheet (.xlsx)",
         "page.import_mode": "Records that already exist",
-        "page.import_insert": "are an error: only add new ones",
+        "page.import_insert": "are an error: only register new ones",
         "page.import_upsert": "are changed to what the sheet says",
         "page.import_template": "Template",
-        "page.import_done": "{created} added, {updated} changed, {unchanged} unchanged.",
-        "page.import_hashes_left": "Password hashes of people there are were left as they were: {number}.",
+        "page.import_done": "{created} registered, {updated} changed, {unchanged} unchanged.",
+        "page.import_hashes_left": (
+            "Password hashes of users who already exist were left as they were: {number}."
+        ),
         "page.import_running": (
             "{prepared} of {rows} rows are prepared. Nothing is added before all of them are; this page "
             "looks again by itself, and the import goes on without it."
@@ -215,8 +219,8 @@ LANGUAGE: Final = ENGLISH.extended(
             "The server that this import ran on is gone, after {prepared} of {rows} rows. Either nothing was "
             "imported or everything: look at the list, and import the sheet again if it is not there."
         ),
-        "page.people_left_out": (
-            "{count} people fit, and the list is of the first {most} of them. Type more of the name or the "
+        "page.users_left_out": (
+            "{count} users match, and the list has the first {most} of them. Type more of the name or the "
             "number."
         ),
         "page.working": "Working…",
@@ -228,7 +232,6 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.client_new": "Register a client",
         "page.client_new_lead": "The secret is shown once, right after registration.",
         "page.client_register": "Register",
-        "page.client_refresh": "One authorization at most, seconds",
         "page.client_hint_seconds": "{least} to {most}; {default} if left empty",
         "page.client_hint_seconds_kept": "{least} to {most}; unchanged if left empty",
         "page.client_built_in": "Built in; it cannot be changed.",
@@ -241,7 +244,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.client_snippets_lead": "With this client's own values; put the secret in place of $SECRET.",
         "page.client_hint_id": "Letters, digits, dots, hyphens, underscores; it cannot be changed later.",
         "page.client_hint_uris": (
-            "One a line, exactly as the client sends them; https, or http on localhost and 127.0.0.1."
+            "One per line, exactly as the client sends them; https, or http on localhost and 127.0.0.1."
         ),
         "page.client_hint_automatic": "Users are not asked for these.",
         "page.client_disable_will": Plural(
@@ -300,25 +303,25 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.client_end_old": "End the old secret",
         "page.client_end_old_will": Plural(
             one=(
-                "Whoever still uses the old secret can no longer authenticate. {count} running session that "
-                "you may see goes on."
+                "Systems that still use the old secret can no longer authenticate. {count} running session "
+                "that you may see goes on."
             ),
             other=(
-                "Whoever still uses the old secret can no longer authenticate. {count} running sessions that "
-                "you may see go on."
+                "Systems that still use the old secret can no longer authenticate. {count} running sessions "
+                "that you may see go on."
             ),
         ),
-        "page.people": "People",
-        "page.people_lead": "Accounts of this backend.",
-        "page.people_none": "There are no accounts yet",
-        "page.person_new": "Add a person",
-        "page.person_initial_password": "First password",
-        "page.person_initial_password_hint": (
-            "8 characters or more. The person has to choose another at the first sign-in."
+        "page.users": "Users",
+        "page.users_lead": "Who can sign in to this backend, and with which roles.",
+        "page.users_none": "There are no users yet",
+        "page.user_new": "Register a user",
+        "page.user_initial_password": "First password",
+        "page.user_initial_password_hint": (
+            "8 characters or more. The user has to choose another at the first sign-in."
         ),
-        "page.person_no_roles": "No roles are registered.",
-        "page.person_reset": "Set a new password",
-        "page.person_reset_will": Plural(
+        "page.user_no_roles": "No roles are registered.",
+        "page.user_reset": "Set a new password",
+        "page.user_reset_will": Plural(
             one=(
                 "{name} must choose another password at the next sign-in. {count} running session ends at "
                 "once."
@@ -328,8 +331,8 @@ LANGUAGE: Final = ENGLISH.extended(
                 "once."
             ),
         ),
-        "page.person_force": "Sign out everywhere",
-        "page.person_force_will": Plural(
+        "page.user_force": "Sign out everywhere",
+        "page.user_force_will": Plural(
             one=(
                 "{name} is signed out in browsers and applications alike: {count} running session ends at "
                 "once."
@@ -339,8 +342,8 @@ LANGUAGE: Final = ENGLISH.extended(
                 "once."
             ),
         ),
-        "page.person_applications": "Applications that may sign this person in",
-        "page.person_withdraw_will": Plural(
+        "page.user_applications": "Applications that may sign this user in",
+        "page.user_withdraw_will": Plural(
             one=(
                 "{name} is signed out of it at once ({count} running session), and it must ask again. The "
                 "audit trail says who withdrew."
@@ -350,27 +353,27 @@ LANGUAGE: Final = ENGLISH.extended(
                 "audit trail says who withdrew."
             ),
         ),
-        "page.person_disable_will": Plural(
+        "page.user_disable_will": Plural(
             one=(
-                "{name} can no longer sign in. {count} running session ends at once, and enabling the "
-                "account again does not bring it back."
+                "{name} can no longer sign in. {count} running session ends at once, and enabling the user "
+                "again does not bring it back."
             ),
             other=(
-                "{name} can no longer sign in. {count} running sessions end at once, and enabling the "
-                "account again brings none of them back."
+                "{name} can no longer sign in. {count} running sessions end at once, and enabling the user "
+                "again brings none of them back."
             ),
         ),
-        "page.person_delete_will": Plural(
-            one="The account of {name} is gone for good. {count} running session ends at once.",
-            other="The account of {name} is gone for good. {count} running sessions end at once.",
+        "page.user_delete_will": Plural(
+            one="{name} is deleted for good. {count} running session ends at once.",
+            other="{name} is deleted for good. {count} running sessions end at once.",
         ),
-        "page.person_phone_ends": "Another number ends everything the person has open.",
+        "page.user_phone_ends": "Another number ends all sessions of the user.",
         "page.roles": "Roles",
         "page.roles_lead": "Named sets of permissions.",
         "page.roles_none": "No roles are registered yet",
-        "page.role_new": "Add a role",
+        "page.role_new": "Register a role",
         "page.role_built_in": "Built in: it holds every permission and cannot be changed.",
-        "page.role_delete_will": "The role {name} is gone. That works only while nobody holds it.",
+        "page.role_delete_will": "The role {name} is deleted. That works only while no user has it.",
         # --- the overview
         "page.overview": "Overview",
         "page.overview_lead": "What happened, and what needs attention. Numbers are a minute or two late.",
@@ -380,29 +383,31 @@ LANGUAGE: Final = ENGLISH.extended(
         "overview.month": "30 days",
         "page.overview_attention": "What needs attention",
         "page.overview_no_attention": "Nothing needs attention.",
-        "page.overview_look": "Look",
+        "page.open_client": "Open the client",
+        "page.open_entries": "Show the audit entries",
+        "page.open_sessions": "Show the sessions",
         "page.overview_nothing": "Nothing happened in this time.",
         "page.overview_table": "As a table",
         "page.overview_time": "From",
         "page.overview_others": "All others",
-        "page.overview_running_now": "Running now",
+        "page.overview_running_now": "Running sessions now",
         "overview.running": "Running sessions",
-        "page.overview_running_note": "The most that a look once an hour found, and a look now.",
+        "page.overview_running_note": "Peak of hourly samples, including now.",
         "overview.sign_ins": "Sign-ins",
         "overview.failed": "Failed sign-ins",
-        "overview.started": "Sessions of applications",
+        "overview.started": "Client sessions",
         "overview.ended": "Ended sessions",
         "page.overview_ended_together": Plural(
-            one="Besides, {count} time all sessions of a user, a client or a consent ended at once.",
-            other="Besides, {count} times all sessions of a user, a client or a consent ended at once.",
+            one="{count} more bulk ending (user, client or consent).",
+            other="{count} more bulk endings (user, client or consent).",
         ),
         "overview.refreshed": "Refreshes",
         "overview.retried": "Safe retries",
         "page.overview_retried_note": "They came {mean} s late on average, and {most} s at most.",
         "page.overview_late": "{least} to {most} s late",
         "overview.refused": "Refusals",
-        "page.overview_refused_note": "Requests of applications and of the consent page.",
-        "overview.login": "Sign-ins",
+        "page.overview_refused_note": "Requests of clients and of the consent page.",
+        "overview.login": "Login sessions",
         "overview.authorization_code": "On behalf of a user",
         "overview.client_credentials": "For the client itself",
         "page.overview_clients": "Refusals and safe retries by client",
@@ -413,7 +418,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.overview_state": "This server",
         "page.overview_version": "Version",
         "page.overview_schema": "Schema",
-        "page.overview_swept": "Swept to the end",
+        "page.overview_swept": "Last clean-up finished",
         "page.overview_backup": "Last backup",
         "page.overview_uncounted": "Entries not counted yet",
         "page.attention_secrets": Plural(
@@ -430,7 +435,7 @@ LANGUAGE: Final = ENGLISH.extended(
                 "and their sessions end."
             ),
         ),
-        "page.attention_sweep": "The sweeper falls behind: for an hour it has not come to an end.",
+        "page.attention_sweep": "Clean-up is behind: it has not finished for an hour.",
         "page.attention_uncounted": Plural(
             one="{count} entry of the audit trail is not counted yet.",
             other="{count} entries of the audit trail are not counted yet.",
@@ -451,22 +456,22 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.client_refusal_when": "When",
         "page.client_refusal_asked": "Asked for",
         "page.client_refusal_why": "Why",
-        "page.online": "Online users",
-        "page.online_lead": "Every sign-in and every authorization that is running now.",
-        "page.online_none": "Nobody is signed in",
+        "page.online": "Running sessions",
+        "page.online_lead": "Every session that is running now, of users and of clients.",
+        "page.online_none": "No session is running",
         "page.online_end": "End",
         "page.online_end_will": (
             "This one session ends at once: both its tokens are dead, and nothing else is touched."
         ),
-        "page.online_end_all": "End every session",
+        "page.online_end_all": "End all sessions",
         "page.online_end_all_will": Plural(
             one=(
-                "Everybody is signed out, you too: {count} running session ends at once, and codes that were "
-                "not redeemed are void. Accounts, clients and their secrets, and consents stay."
+                "All users are signed out, you too: {count} running session ends at once, and codes that "
+                "were not redeemed are void. Users, clients and their secrets, and consents stay."
             ),
             other=(
-                "Everybody is signed out, you too: {count} running sessions end at once, and codes that were "
-                "not redeemed are void. Accounts, clients and their secrets, and consents stay."
+                "All users are signed out, you too: {count} running sessions end at once, and codes that "
+                "were not redeemed are void. Users, clients and their secrets, and consents stay."
             ),
         ),
         "page.history": "History",
@@ -483,12 +488,12 @@ LANGUAGE: Final = ENGLISH.extended(
         "column.clients.id": "Identifier",
         "column.clients.clientId": "Client ID",
         "column.clients.name": "Name",
-        "column.clients.redirectUris": "Redirect addresses",
+        "column.clients.redirectUris": "Redirect URIs",
         "column.clients.grantTypes": "Grants",
         "column.clients.scopes": "Scopes",
         "column.clients.autoApproveScopes": "Scopes without consent",
-        "column.clients.accessTokenTtl": "Access token, seconds",
-        "column.clients.refreshTokenTtl": "Refresh token, seconds",
+        "column.clients.accessTokenTtl": "Access token lifetime, seconds",
+        "column.clients.refreshTokenTtl": "Refresh token lifetime, seconds",
         "column.clients.enabled": "Enabled",
         "column.clients.builtIn": "Built in",
         "column.clients.createdAt": "Created at",
@@ -505,7 +510,7 @@ LANGUAGE: Final = ENGLISH.extended(
         ),
         "note.clients.name": "Required. What users are shown.",
         "note.clients.redirectUris": (
-            "One a line, each beginning with https:// (for local use http://localhost or http://127.0.0.1)."
+            "One per line, each beginning with https:// (for local use http://localhost or http://127.0.0.1)."
         ),
         "note.clients.grantTypes": "Required. Any of: {choices}.",
         "note.clients.scopes": "Any of: {choices}.",
@@ -516,7 +521,7 @@ LANGUAGE: Final = ENGLISH.extended(
             "For new clients; yes where it is empty. A client that exists is enabled and disabled elsewhere."
         ),
         "title.users": "Users",
-        "column.users.id": "Identifier",
+        "column.users.id": "sub",
         "column.users.username": "User name",
         "column.users.name": "Name",
         "column.users.phone": "Telephone",
@@ -533,10 +538,10 @@ LANGUAGE: Final = ENGLISH.extended(
         "note.users.username": "Required. A row with the name of a user who exists changes that user.",
         "note.users.name": "Required.",
         "note.users.phone": (
-            "5 to 20 digits, with or without a leading plus. Another number ends what the user has open."
+            "5 to 20 digits, with or without a leading plus. Another number ends all sessions of the user."
         ),
         "note.users.password": (
-            "8 to 256 characters, for new users only. Without one nobody can sign in until it is reset."
+            "8 to 256 characters, for new users only. Without one the user cannot sign in until it is reset."
         ),
         "note.users.passwordHash": (
             "Of another system, for new users only, in place of a password: $argon2id$…, bcrypt ($2b$…, also "
@@ -549,7 +554,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "note.users.mustChangePassword": (
             "For new users, yes where it is empty, but no for those with a password hash."
         ),
-        "note.users.roleIds": "Codes of roles, one a line.",
+        "note.users.roleIds": "Codes of roles, one per line.",
         "note.users.locale": "Any of: {locales}; may be empty.",
         "note.users.timezone": "For example Asia/Shanghai; may be empty.",
         "title.roles": "Roles",
@@ -562,7 +567,7 @@ LANGUAGE: Final = ENGLISH.extended(
             "Required, and never changes. A row with the code of a role that exists changes that role."
         ),
         "note.roles.name": "Required.",
-        "note.roles.permissions": "One a line, any of: {choices}.",
+        "note.roles.permissions": "One per line, any of: {choices}.",
         "column.sessions.id": "Session",
         "column.sessions.kind": "Kind",
         "column.sessions.userId": "User",
@@ -586,7 +591,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "column.audit.sessionId": "Session",
         "column.audit.roleId": "Role",
         "column.audit.scope": "Scope",
-        "column.audit.traceId": "Request",
+        "column.audit.traceId": "Trace id",
         "column.audit.ip": "Address",
         "column.audit.userAgent": "User-Agent",
         "column.audit.earlierAt": "First used at",
@@ -604,8 +609,8 @@ LANGUAGE: Final = ENGLISH.extended(
         "sheet.place.cell": "Row {row}, {heading}",
         "sheet.place.column": "Column {letters}",
         "sheet.place.file": "The file",
-        "kind.login": "Sign-in",
-        "kind.oauth": "Authorization",
+        "kind.login": "Login session",
+        "kind.oauth": "Client session",
         # --- what a role can allow
         "permission.oauth.client.list": "See clients and their sessions",
         "permission.oauth.client.create": "Register clients",
@@ -616,15 +621,15 @@ LANGUAGE: Final = ENGLISH.extended(
         "permission.iam.user.list": "See users",
         "permission.iam.user.create": "Register users",
         "permission.iam.user.update": (
-            "Change, enable and disable users, reset their passwords, force them out, and withdraw their "
+            "Change, enable and disable users, reset their passwords, end their sessions, and withdraw their "
             "consents"
         ),
         "permission.iam.user.delete": "Delete users",
         "permission.iam.role.list": "See roles and permissions",
-        "permission.iam.role.create": "Create roles",
+        "permission.iam.role.create": "Register roles",
         "permission.iam.role.update": "Change roles",
         "permission.iam.role.delete": "Delete roles",
-        "permission.monitor.online.list": "See who is signed in and which sessions run",
+        "permission.monitor.online.list": "See running sessions",
         "permission.monitor.online.kill": "End running sessions",
         "permission.audit.read": "Read the audit trail",
         # --- the audit trail; why, where a client is told less than an administrator
@@ -670,14 +675,16 @@ LANGUAGE: Final = ENGLISH.extended(
         "why.field_nested": "A field was an array or object, not a plain value.",
         "why.field_repeated": "A field was sent more than once.",
         "why.two_authentications": "The client authenticated in two ways at once.",
-        "why.authentication_scheme_unknown": "Beside the client's secret was a scheme other than Basic.",
+        "why.authentication_scheme_unknown": (
+            "The request had the client's secret and an authentication scheme other than Basic."
+        ),
         "why.credentials_missing": "No client credentials were sent.",
         "why.credentials_malformed": "The client credentials could not be read.",
         "why.client_unknown": "No client has this identifier.",
         "why.client_built_in": "A built-in client has no secret to authenticate with.",
         "why.client_secret_wrong": "The client's secret was wrong.",
         "why.grant_type_missing": "grant_type was missing.",
-        "why.grant_type_unknown": "grant_type was none that there is.",
+        "why.grant_type_unknown": "Unknown grant_type.",
         "why.grant_not_registered": "The client does not register this grant type.",
         "why.code_missing": "code was missing.",
         "why.redirect_uri_missing": "redirect_uri was missing.",
@@ -696,7 +703,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "why.token_unknown": "No such refresh token was issued, or its session was cleared away.",
         "why.token_of_another_client": "The refresh token belongs to another client.",
         "why.session_ended": "The session had ended before.",
-        "why.maximum_reached": "The authorization had reached its maximum duration.",
+        "why.maximum_reached": "The refresh token lifetime of the session was over.",
         "why.scope_too_wide": "The scope exceeds what was granted.",
         "why.no_scope_registered": "The client has no registered scope.",
         "why.client_disabled": "The client was disabled.",
@@ -708,12 +715,12 @@ LANGUAGE: Final = ENGLISH.extended(
         ),
         # --- text messages
         "message.change-phone": (
-            "{code} is your code to use this number for your account. It can be used once, until {until} "
-            "({zone}). If you did not ask for it, ignore this message and tell nobody the code."
+            "{code} is your code to use this number for your account. It can be used once, until {until} ("
+            "{zone}). If you did not ask for it, ignore this message and do not share the code."
         ),
         "message.reset-password": (
             "{code} is your code to reset your password. It can be used once, until {until} ({zone}). If you "
-            "did not ask for it, ignore this message and tell nobody the code."
+            "did not ask for it, ignore this message and do not share the code."
         ),
         # --- the command line
         "command.listed": "{first} to {last} of {total}",
@@ -774,15 +781,15 @@ LANGUAGE: Final = ENGLISH.extended(
         "check.settings.color": (
             "light pages draw {light} at a contrast of {light_ratio}:1, dark ones {dark} at {dark_ratio}:1"
         ),
-        "check.settings.no_public_url": "is not set: addresses and cookies go by each request",
+        "check.settings.no_public_url": "is not set: URLs and cookies are derived from each request",
         "check.settings.plain_public_url": "is http: passwords and tokens go over the network as they are",
         "check.settings.no_proxy_before_tls": (
             "is not set, and something in front takes TLS off: all callers share its address and rate limits"
         ),
         "check.settings.no_proxy_before_socket": (
-            "is not set, and who comes over BIND's socket has no address: all callers share one rate limit"
+            "is not set, and requests over BIND's socket have no address: all callers share one rate limit"
         ),
-        "check.settings.proxy_too_wide": "{network} believes strangers: callers may name any address",
+        "check.settings.proxy_too_wide": "{network} includes untrusted hosts: callers can forge any address",
         "check.settings.rate_limits": "the limits are not the specification's",
         "check.settings.no_gateway": "is not set: text messages go to {path}",
         "check.settings.plain_gateway": "is http: recovery codes go as they are",
@@ -793,15 +800,19 @@ LANGUAGE: Final = ENGLISH.extended(
         "check.settings.password_set": "is still set, and read only while there is no administrator",
         "check.files.open": "{path} can be read by others (mode {mode}): chmod go= {path}",
         "check.files.secret_open": "{path} can be read by every user of this machine: chmod o= {path}",
-        "check.files.unwritable": "{path} cannot be written by who runs this: it belongs to {owner}",
+        "check.files.unwritable": "{path} cannot be written by the user who runs this: it belongs to {owner}",
         "check.files.owner": "{path} belongs to {owner}, its folder to {whose}, whose server needs it",
-        "check.files.no_temporary": "{path} cannot be written by who runs this: no large file can be taken",
-        "check.files.fine": "nobody else can read them",
+        "check.files.no_temporary": (
+            "{path} cannot be written by the user who runs this: no large file can be taken"
+        ),
+        "check.files.fine": "no other user of this machine can read them",
         "check.interpreter.slow": (
             "of {path} was built without --enable-optimizations: every request takes more of the processor"
         ),
         "check.database.fine": "takes changes, and has the schema of this release",
-        "check.database.log": "the log has {size} MiB, and grows until whoever reads the file has ended",
+        "check.database.log": (
+            "the log has {size} MiB, and grows until the program that reads the file has ended"
+        ),
         "check.database.fault": "takes no change: {error} at {place}",
         "check.clock.apart": "this machine's is {seconds} s from the database's, which counts",
         "check.clock.set_back": Plural(
@@ -809,18 +820,20 @@ LANGUAGE: Final = ENGLISH.extended(
             other="a record was changed {count} seconds from now: it was set back",
         ),
         "check.clock.fine": "is where the records are",
-        "check.client.no_scope": "has no scope: nothing is granted to it, and each sign-in for it is refused",
+        "check.client.no_scope": (
+            "has no scope: nothing is granted to it, and every authorization request for it is refused"
+        ),
         "check.client.local_redirect": (
             "redirects to {address}: any program on the user's machine may listen there (RFC 9700 §4.1)"
         ),
         "check.client.long_access": (
             "access tokens live {seconds} s, and so does a stolen one (RFC 9700 §2.2)"
         ),
-        "check.client.long_authorization": Plural(
-            one="one authorization lasts {count} day (RFC 9700 §4.14.2)",
-            other="one authorization lasts {count} days (RFC 9700 §4.14.2)",
+        "check.client.long_refresh": Plural(
+            one="the refresh token lifetime is {count} day (RFC 9700 §4.14.2)",
+            other="the refresh token lifetime is {count} days (RFC 9700 §4.14.2)",
         ),
-        "check.client.no_consent": "asks nobody for {scopes}: meant for systems of your own",
+        "check.client.no_consent": "users are not asked about {scopes}: only for systems of your own",
         "check.replication.unseen": "could not be looked at: {error} at {place}",
         "check.replication.asynchronous": Plural(
             one=(
@@ -843,7 +856,7 @@ LANGUAGE: Final = ENGLISH.extended(
             "lends a connection for a transaction at a time, and DATABASE_PREPARED_STATEMENTS is on: it has "
             "to keep track of prepared statements (PgBouncer 1.21, max_prepared_statements)"
         ),
-        "live.no_public_url": "PUBLIC_URL is not set, so nobody knows where to ask",
+        "live.no_public_url": "PUBLIC_URL is not set, so there is no server to ask",
         "live.no_answer": "{server} does not answer: {error}",
         "live.client_unknown": (
             "{server} does not know a client that was registered a moment ago: it has another database"
@@ -855,7 +868,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "live.refused": "{server} answers a request for a token with {status}",
         "live.session_unknown": "{server} gave a token of which this database knows nothing",
         "live.asked_from_proxy": (
-            "asked from {own}, whose word TRUST_PROXY believes: ask from a machine that is no proxy"
+            "asked from {own}, which TRUST_PROXY trusts: ask from a machine that is no proxy"
         ),
         "live.made_up": (
             "was taken to come from {seen}, which it made up: TRUST_PROXY holds more than the proxy"
@@ -878,8 +891,8 @@ LANGUAGE: Final = ENGLISH.extended(
         # --- the demonstration's third party
         "demo.title": "Demo Shop",
         "demo.lead": (
-            "A third-party backend that signs people in with Ostiary. Everything below is what such a "
-            "backend sends and gets; tokens are shown by their ends only."
+            "A third-party backend that signs users in with Ostiary. Everything below is what such a backend "
+            "sends and gets; tokens are shown by their ends only."
         ),
         "demo.sign_in": "Sign in with Ostiary",
         "demo.sign_in_hint": "Any of alice, bob, wangfang or liwei; the password is “{password}”.",
@@ -917,7 +930,7 @@ LANGUAGE: Final = ENGLISH.extended(
         "demo.wrong_state": (
             "The answer does not belong to a request of this browser (state differs). It was ignored."
         ),
-        "demo.look_behind": "Look behind the counter",
+        "demo.look_behind": "See it on the server",
         "demo.look_behind_hint": (
             "Sign in to Ostiary as admin, same password: Online shows this session, Audit tells its history."
         ),

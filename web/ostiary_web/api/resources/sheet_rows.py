@@ -39,6 +39,13 @@ _MOST_FAULTS: Final = 1_000
 """Most faults reported of one file."""
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 """Pattern of the zone in the heading of a time."""
+_FORMER_HEADINGS: Final[Mapping[str, Sequence[str]]] = {
+    "id": ("Identifier", "编号"),
+    "redirectUris": ("Redirect addresses",),
+    "accessTokenTtl": ("Access token, seconds",),
+    "refreshTokenTtl": ("Refresh token, seconds",),
+}
+"""Headings of sheets that earlier releases exported, by field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +138,11 @@ def _map_headings(list_view: ListView[Any, V], languages: Languages) -> Mapping[
         _normalize_heading(name): field
         for field in list_view.fields
         if field.sheet is not SheetUse.NONE
-        for name in (field.name, *(list_view.heading(field, language) for language in languages))
+        for name in (
+            field.name,
+            *(list_view.heading(field, language) for language in languages),
+            *_FORMER_HEADINGS.get(field.name, ()),
+        )
     }
 
 

@@ -206,7 +206,7 @@ async def _resolve_arguments(
         if found:
             known[name] = [value for each in found for value in each.ids]
         totals += [each.total for each in found if each.total > len(each.ids)]
-    said = [page.text("page.people_left_out", count=max(totals), most=MOST_VALUES)] if totals else []
+    said = [page.text("page.users_left_out", count=max(totals), most=MOST_VALUES)] if totals else []
     return known, said
 
 

@@ -44,10 +44,12 @@ _UNCOUNTED: Final = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """Something that needs attention, and the address where."""
+    """Something that needs attention, and the address to see to it."""
 
     text: str
     href: str | None
+    link: str = "page.overview_state"
+    """Key of the link's text, which says where it leads."""
     is_fault: bool = False
 
 
@@ -274,13 +276,14 @@ def _client_findings(view: _View) -> Iterator[Attention]:
     for wrong, name in heapq.nlargest(_MOST_CLIENTS, secrets):
         if wrong:
             text = page.text("page.attention_secrets", count=wrong, name=name)
-            yield Attention(text=text, href=view.client(name))
+            yield Attention(text=text, href=view.client(name), link="page.open_client")
     for late, name in heapq.nlargest(
         _MOST_CLIENTS, [(counts.late_retries(), name) for name, counts in clients]
     ):
         if late:
             text = page.text("page.attention_late", count=late, name=name, seconds=LATE_SECONDS)
-            yield Attention(text=text, href=view.entries(FactKind.PAIR_REPEATED, clientId=name))
+            href = view.entries(FactKind.PAIR_REPEATED, clientId=name)
+            yield Attention(text=text, href=href, link="page.open_entries")
 
 
 def _store_findings(view: _View) -> Iterator[Attention]:
@@ -313,5 +316,6 @@ def _server_findings(view: _View, findings: Sequence[Finding]) -> Iterator[Atten
         yield Attention(
             text=view.page.text("page.attention_finding", about=finding.about, text=text),
             href=view.client(name) if kind == "client" and name else None,
+            link="page.open_client",
             is_fault=finding.level is Level.FAULT,
         )

@@ -86,7 +86,7 @@ async def _reset(page: PageContext, user_id: str) -> Event:
 _LIST: Final = ListPage(
     list_view=RESOURCE.list_view,
     place=_PLACE,
-    heading="page.people",
+    heading="page.users",
     columns=("username", "name", "phone", "roleIds", "enabled", "createdAt"),
     filters=("id", "enabled", "createdAt"),
     user_filter="id",
@@ -94,12 +94,12 @@ _LIST: Final = ListPage(
     link=lambda user: f"{_PLACE}/{user.user_id}",
 )
 
-_ENABLE, _DISABLE = enabling_actions(RESOURCE, "page.person_disable_will")
+_ENABLE, _DISABLE = enabling_actions(RESOURCE, "page.user_disable_will")
 
 _PAGES: Final = RecordPages(
     resource=RESOURCE,
     list_page=_LIST,
-    new="page.person_new",
+    new="page.user_new",
     item_template="administration/user.html",
     form_template="administration/user_form.html",
     fields_of=_fields_of,
@@ -109,21 +109,21 @@ _PAGES: Final = RecordPages(
         _ENABLE,
         RecordAction(
             path="reset-password",
-            name="page.person_reset",
-            confirm_text="page.person_reset_will",
+            name="page.user_reset",
+            confirm_text="page.user_reset_will",
             permission=Permission.USER_UPDATE,
             event=_reset,
             asks_password=True,
         ),
         RecordAction(
             path="force-out",
-            name="page.person_force",
-            confirm_text="page.person_force_will",
+            name="page.user_force",
+            confirm_text="page.user_force_will",
             permission=Permission.USER_UPDATE,
             event=action_event(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
         ),
         _DISABLE,
-        deletion_action(RESOURCE, "page.person_delete_will"),
+        deletion_action(RESOURCE, "page.user_delete_will"),
     ),
     extra_context=_extra_context,
     count_running=_count_running,
@@ -149,7 +149,7 @@ async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Re
         "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.withdraw_sure", name=found.name),
-        confirm_text=page.text("page.person_withdraw_will", name=user.name, count=found.session_count),
+        confirm_text=page.text("page.user_withdraw_will", name=user.name, count=found.session_count),
         action_name=page.text("page.withdraw"),
         back=page_of_record(page, _PAGES, item_id),
         action=f"{_PLACE}/{item_id}/applications/{client_id}/withdraw",
