@@ -1,10 +1,8 @@
-"""Pages of long lists at the price of short ones, over any SQL store.
+"""Read pages of lists, over any SQL store.
 
-Counting a list and walking to a page deep in it both cost as much as the list is long. So the total of a
-list of more than `STEP` items is remembered for a minute, together with marks: the sort values of every
-`STEP`th item, from whichever end is nearer, as far as somebody has asked. A page is reached from the mark
-before it. Shorter lists are counted each time and are never behind.
-See docs/decisions/0009-totals-and-deep-pages.md.
+To count a list costs as much as it is long, so the total of one with more than `EXACT_TOTAL_MAX` items is
+remembered for a minute. A page is walked to from the nearer end of its list
+(docs/decisions/0048-deep-pages-are-walked-to.md).
 """
 
 # ruff: noqa: S608 (what goes into a statement's text comes from `sources` and from declared fields)
@@ -23,34 +21,34 @@ from ostiary_net.sql.sources import SOURCES, Source
 
 T = TypeVar("T")
 
-STEP: Final = 5_000
-"""Items from one mark to the next, and the length up to which a list is counted each time."""
-_SURVEYS_KEPT: Final = 64
+EXACT_TOTAL_MAX: Final = 5_000
+"""Longest list, in items, that is counted each time it is read."""
+_COUNTS_REMEMBERED: Final = 64
 
 _COUNTED_BY: Final = re.compile(r"\[\[(\w+)\]\]")
 _SEEN_BY: Final = re.compile(r"\(\((\w+)\)\)")
 _BOUND: Final = re.compile(r"<(\w+)>")
 
 Execute = Callable[[str, Sequence[SQLValue]], list[Any]]
-"""Runs a statement, its values bound to `?`, and gives all its rows; in one transaction for one page."""
+"""Executes a statement, its values bound to `?`, and returns all its rows; one page is one transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """The SQL in which the databases differ; `{}` stands for what it is about."""
+    """SQL in which the databases differ; `{}` stands for an expression."""
 
     count: str
-    """The statement that counts all rows of `FROM … WHERE …`."""
+    """Template of the statement that counts the rows of `FROM … WHERE …`."""
     contains: str
-    """The condition that a text contains the bound one, which is in ASCII lower case."""
+    """Template of the condition that a text contains the bound one, which is in ASCII lower case."""
     sorted_afterwards: str
-    """An expression to sort by, in a form that makes the database follow no index for it."""
+    """Template of a sort expression that keeps the planner off an index."""
     index_hint: str = ""
-    """Names the index to follow, for a database without statistics, which would guess."""
+    """Clause that names an index, for a database without statistics, which would guess."""
     narrowed_audit: Mapping[str, str] = field(default_factory=dict)
-    """What to read of the audit trail where it is narrowed by one of these; what leaves the least first."""
+    """Replacement for the audit table by filter, the most selective first."""
     can_hold: Callable[[str], bool]
-    """Whether the store can hold a text at all."""
+    """Whether the database can hold a text."""
 
 
 _Statement = tuple[str, tuple[SQLValue, ...]]
@@ -58,7 +56,7 @@ _Order = tuple[Sort, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _ListSQL:
     """A listing as SQL, without its page."""
 
     source: Source
@@ -68,12 +66,12 @@ class _Question:
     filtered: Mapping[str, FilterValue]
     ranged: frozenset[str]
     is_whole: bool
-    """Whether nothing that an index of its own is for narrows the list."""
+    """Whether no filter that has an index of its own narrows the list."""
     order: _Order
     now: Instant
 
     def count(self, *, limit: int | None = None) -> _Statement:
-        """The statement that counts the items, up to `limit`."""
+        """Return the statement that counts the items, up to `limit`."""
         condition, bindings = self._where(self.order, None)
         tables = self._tables(counting=self.is_whole, reading=False)
         matching = f"FROM {tables} WHERE {condition}"
@@ -81,41 +79,12 @@ class _Question:
             return self.dialect.count.format(matching), bindings
         return f"SELECT count(*) FROM (SELECT 1 {matching} LIMIT ?) AS found", (*bindings, limit)
 
-    def items(
-        self, order: _Order, after: Row | None, *, limit: int, offset: int, is_short: bool
-    ) -> _Statement:
-        """The statement that reads items in `order`, from the first or behind those sort values."""
-        columns = [self.source.expression(column) for column in self.source.item.columns]
+    def items(self, order: _Order, after: Row | None, *, limit: int, offset: int, total: int) -> _Statement:
+        """Return the statement that reads items in `order`, from the first or behind those sort values."""
+        is_short, is_near = total <= EXACT_TOTAL_MAX, offset <= EXACT_TOTAL_MAX
         # A range that leaves little is better followed by its own index and sorted afterwards.
         by_range = is_short and not self.ranged <= {order[0].field}
-        return self._select(columns, order, after, limit, offset, by_range=by_range, reading=True)
-
-    def sort_values(self, order: _Order, after: Row | None, *, offset: int) -> _Statement:
-        """The statement that reads the sort values of one item, `offset` behind."""
-        values = [self.source.expression(sort.field) for sort in order]
-        return self._select(values, order, after, 1, offset, by_range=False, reading=False)
-
-    @property
-    def signature(self) -> object:
-        """A value that is equal for two questions with the same total.
-
-        The present is not in it, as a total outlives that.
-        """
-        return self.source.tables, self.source.standing, self.conditions, self.bindings
-
-    def _select(
-        self,
-        what: list[str],
-        order: _Order,
-        after: Row | None,
-        limit: int,
-        offset: int,
-        *,
-        by_range: bool,
-        reading: bool,
-    ) -> _Statement:
         condition, bindings = self._where(order, after)
-        tables = self._tables(counting=False, reading=reading)
         sorts = []
         for sort in order:
             expression = self.source.expression(sort.field)
@@ -123,14 +92,20 @@ class _Question:
                 f"{self.dialect.sorted_afterwards.format(expression) if by_range else expression}"
                 f"{' DESC' if sort.descending else ''}"
             )
+        columns = ", ".join(self.source.expression(column) for column in self.source.item.columns)
         statement = (
-            f"SELECT {', '.join(what)} FROM {tables} WHERE {condition} "
+            f"SELECT {columns} FROM {self._tables(counting=False, reading=is_near)} WHERE {condition} "
             f"ORDER BY {', '.join(sorts)} LIMIT ? OFFSET ?"
         )
         return statement, (*bindings, limit, offset)
 
+    @property
+    def signature(self) -> object:
+        """Key of the remembered total, which outlives the present instant."""
+        return self.source.tables, self.source.base_condition, self.conditions, self.bindings
+
     def _tables(self, *, counting: bool, reading: bool) -> str:
-        """The tables, for counting all items, for reading some, or for neither."""
+        """Return the tables: for counting, for reading rows whole, or for passing over them."""
         tables, hint = self.source.tables, self.dialect.index_hint
         if tables == "audit":
             narrowed = self.dialect.narrowed_audit
@@ -139,23 +114,26 @@ class _Question:
         return _SEEN_BY.sub("" if reading else hint, tables)
 
     def _where(self, order: _Order, after: Row | None) -> tuple[str, tuple[SQLValue, ...]]:
-        conditions = (_BOUND.sub("?", self.source.standing), *self.conditions)
+        conditions = (_BOUND.sub("?", self.source.base_condition), *self.conditions)
         bindings = (*self._bindings_of_source(), *self.bindings)
         if after is not None:
             first = order[0]
             bound = "<=" if first.descending else ">="
             beyond, beyond_bindings = self._beyond(order, after)
-            # The first condition is what an index can start from, the second is what is meant.
+            # An index can start from the first condition; the second is exact.
             conditions = (*conditions, f"{self.source.expression(first.field)} {bound} ?", beyond)
             bindings = (*bindings, after[0], *beyond_bindings)
         return " AND ".join(conditions), bindings
 
     def _bindings_of_source(self) -> Iterator[SQLValue]:
-        for name in _BOUND.findall(f"{self.source.tables} {self.source.standing}"):
+        for name in _BOUND.findall(f"{self.source.tables} {self.source.base_condition}"):
             yield self.now if name == "now" else str(self.filtered[name])
 
     def _beyond(self, order: _Order, after: Row) -> tuple[str, tuple[SQLValue, ...]]:
-        """The SQL condition that an item comes after the one with these sort values."""
+        """Return the condition that an item comes after the one with these sort values.
+
+        Written out, as SQLite compares row values in one direction only.
+        """
         expression = self.source.expression(order[0].field)
         comes_after = f"{expression} {'<' if order[0].descending else '>'} ?"
         if len(order) == 1:
@@ -165,93 +143,86 @@ class _Question:
 
 
 @dataclass(slots=True)
-class _Survey:
-    """What is remembered of a long list: its total, and marks from either end in any order."""
+class _ListCount:
+    """A total, and when it was counted."""
 
     counted_at: Instant
     total: int
-    marks: dict[_Order, list[Row]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """For whoever counts or walks. What is there already is read without it."""
+    """Held by the caller who counts anew."""
 
     def is_fresh(self, now: Instant) -> bool:
         return self.counted_at <= now < self.counted_at + MINUTE_MS
 
 
 class Pager:
-    """Answers listings over a store's tables. Any thread may call it."""
+    """Reads listings from a store's tables; any thread may call it."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._surveys: OrderedDict[object, _Survey] = OrderedDict()
+        self._counts: OrderedDict[object, _ListCount] = OrderedDict()
         self._lock = threading.Lock()
 
     def page(self, execute: Execute, listing: Listing[T], now: Instant) -> Page[T]:
         """Read the page that `listing` asks for, by statements of one transaction."""
-        question = self._question(listing, now)
-        if question is None:
+        sql = self._to_sql(listing, now)
+        if sql is None:
             return Page((), 0)
-        survey = self._survey(execute, question)
-        total, offset = survey.total, listing.offset
+        total, offset = self._find_total(execute, sql), listing.offset
         size = min(listing.page_size, total - offset)
         if size <= 0:
             return Page((), total)
-        order, before = question.order, offset
-        is_backwards = offset > total // 2 and total > STEP
+        order = sql.order
+        # Rows before an offset are read and dropped, so the nearer end is half the way.
+        is_backwards = offset > total // 2 and total > EXACT_TOTAL_MAX
         if is_backwards:
-            order, before = _reversed(order), total - offset - size
-        after = _mark(execute, question, survey, order, before // STEP)
-        rows = execute(
-            *question.items(order, after, limit=size, offset=before % STEP, is_short=total <= STEP)
-        )
-        from_row = question.source.item.from_row
-        items = tuple(from_row(row) for row in rows)
+            order = tuple(Sort(sort.field, not sort.descending) for sort in order)
+            offset = total - offset - size
+        rows = execute(*sql.items(order, None, limit=size, offset=offset, total=total))
+        items = tuple(map(sql.source.item.from_row, rows))
         return Page(items[::-1] if is_backwards else items, total)
 
     def items_after(
         self, execute: Execute, listing: Listing[T], last: T | None, now: Instant
     ) -> tuple[T, ...]:
         """Read the `page_size` items behind `last`, the first ones for None, without counting any."""
-        question = self._question(listing, now)
-        if question is None:
+        sql = self._to_sql(listing, now)
+        if sql is None:
             return ()
-        order = question.order
-        after = None if last is None else tuple(getattr(last, sort.field) for sort in order)
-        rows = execute(*question.items(order, after, limit=listing.page_size, offset=0, is_short=False))
-        return tuple(map(question.source.item.from_row, rows))
+        after = None if last is None else tuple(getattr(last, sort.field) for sort in sql.order)
+        statement = sql.items(sql.order, after, limit=listing.page_size, offset=0, total=EXACT_TOTAL_MAX + 1)
+        return tuple(map(sql.source.item.from_row, execute(*statement)))
 
-    def _survey(self, execute: Execute, question: _Question) -> _Survey:
-        """Find or count the total; while a long list is counted anew, others go by the total before."""
+    def _find_total(self, execute: Execute, sql: _ListSQL) -> int:
+        """Return the remembered total, or count; others get the old total while one caller counts."""
         with self._lock:
-            known = self._surveys.get(question.signature)
+            known = self._counts.get(sql.signature)
             if known is not None:
-                self._surveys.move_to_end(question.signature)
-        if known is not None and known.is_fresh(question.now):
-            return known
-        if known is None or known.lock.acquire(blocking=False):
-            try:
-                return self._count_anew(execute, question)
-            finally:
-                if known is not None:
-                    known.lock.release()
-        return known
+                self._counts.move_to_end(sql.signature)
+        if known is None:
+            return self._count_list(execute, sql)
+        if known.is_fresh(sql.now) or not known.lock.acquire(blocking=False):
+            return known.total
+        try:
+            return self._count_list(execute, sql)
+        finally:
+            known.lock.release()
 
-    def _count_anew(self, execute: Execute, question: _Question) -> _Survey:
-        [[total]] = execute(*question.count(limit=STEP + 1))
-        if total <= STEP:
-            return _Survey(question.now, total)
-        [[total]] = execute(*question.count())
-        made = _Survey(question.now, total)
+    def _count_list(self, execute: Execute, sql: _ListSQL) -> int:
+        [[total]] = execute(*sql.count(limit=EXACT_TOTAL_MAX + 1))
+        if total <= EXACT_TOTAL_MAX:
+            return int(total)
+        [[total]] = execute(*sql.count())
         with self._lock:
-            self._surveys[question.signature] = made
-            while len(self._surveys) > _SURVEYS_KEPT:
-                self._surveys.popitem(last=False)
-        return made
+            self._counts[sql.signature] = _ListCount(sql.now, int(total))
+            while len(self._counts) > _COUNTS_REMEMBERED:
+                self._counts.popitem(last=False)
+        return int(total)
 
-    # --- from a listing to a question
+    # --- from a listing to SQL
 
-    def _question(self, listing: Listing[Any], now: Instant) -> _Question | None:
-        """The listing as SQL; None where no item can match it."""
+    def _to_sql(self, listing: Listing[Any], now: Instant) -> _ListSQL | None:
+        """Return the listing as SQL; None where no item can match it."""
         source = SOURCES[listing.resource.name]
         conditions: list[str] = []
         bindings: list[SQLValue] = []
@@ -271,7 +242,7 @@ class Pager:
             bindings += [contained_text(name, listing.search) for name in listing.resource.searched]
         if not all(self._dialect.can_hold(value) for value in bindings if isinstance(value, str)):
             return None
-        return _Question(
+        return _ListSQL(
             source=source,
             dialect=self._dialect,
             conditions=tuple(conditions),
@@ -294,25 +265,3 @@ class Pager:
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"
             return one_of if possible else "1 = 0", [*possible]
         return f"{expression} = ?", [value if isinstance(value, bool) else str(value)]
-
-
-def _mark(execute: Execute, question: _Question, survey: _Survey, order: _Order, place: int) -> Row | None:
-    """The sort values of the item before the one `place` steps into the list, found by walking if need be.
-
-    A list that has become too short for it since it was counted is walked as far as it goes.
-    """
-    marks = survey.marks.setdefault(order, [])
-    if len(marks) < place:
-        with survey.lock:
-            while len(marks) < place:
-                after = marks[-1] if marks else None
-                found = execute(*question.sort_values(order, after, offset=STEP - 1))
-                if not found:
-                    break
-                marks.append(tuple(found[0]))
-    reached = min(place, len(marks))
-    return marks[reached - 1] if reached else None
-
-
-def _reversed(order: _Order) -> _Order:
-    return tuple(Sort(sort.field, not sort.descending) for sort in order)

@@ -1,7 +1,7 @@
-"""Where each resource that can be listed lies in the tables of an SQL store.
+"""Say where each list lies in the tables of an SQL store.
 
-The fields are those that `ostiary_core.storage.listing` declares. Text in the statements comes from here
-alone; what a client asks for is bound.
+Its fields are declared by `ostiary_core.storage.listing`. Text in the statements comes from here alone; what
+a client asks for is bound.
 """
 
 from collections.abc import Mapping
@@ -23,26 +23,26 @@ from ostiary_net.sql.columns import RowCodec, row_codec
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The tables of a resource, which of their rows are its items, and where its fields come from."""
+    """Tables of a list, which of their rows are its items, and where its fields come from."""
 
     tables: str
-    """For a database without statistics, `[[name]]` is the index to count by when nothing narrows the list,
-    and `((name))` the one to see by whether an item stands."""
-    standing: str
-    """What holds of every item.
+    """FROM clause. For a database without statistics, `[[name]]` is the index to count by when no filter
+    narrows the list, and `((name))` the one to check items by without reading them whole."""
+    base_condition: str
+    """Condition that every item meets; may bind the present instant once.
 
     In it and in the tables, `<now>` is the present instant, and `<name>` the value of the filter `name`."""
     expressions: Mapping[str, str]
-    """Of the fields that are not columns of their own name."""
+    """SQL of the fields that are no columns of their own name."""
     item: RowCodec
 
     def expression(self, field: str) -> str:
-        """A field of the resource as an SQL expression."""
+        """Return a field of the list as an SQL expression."""
         return self.expressions.get(field, field)
 
 
-def _source(resource: Listable[Any], tables: str, standing: str, **expressions: str) -> Source:
-    return Source(tables, standing, expressions, row_codec(resource.item))
+def _source(resource: Listable[Any], tables: str, base_condition: str, **expressions: str) -> Source:
+    return Source(tables, base_condition, expressions, row_codec(resource.item))
 
 
 # A session runs as `session.state_of` has it: by its own record and by its client, user and consent. SQLite
@@ -79,12 +79,12 @@ _GRANTS: Final = f"""
 """  # noqa: S608 (constants alone)
 
 
-def _online(resource: Listable[Any], standing: str) -> Source:
+def _online(resource: Listable[Any], base_condition: str) -> Source:
     own = ("session_id", "kind", "client_id", "user_id", "scopes", "source", "user_agent", "expires_at")
     return _source(
         resource,
         _SESSIONS,
-        standing,
+        base_condition,
         username="u.username",
         name="u.name",
         signed_in_at="s.started_at",
@@ -112,4 +112,4 @@ SOURCES: Final[Mapping[str, Source]] = {
         session_count="g.session_count",
     ),
 }
-"""Every resource, by its name."""
+"""Lists by name."""

@@ -177,7 +177,7 @@ def test_entries_of_a_session_are_found_in_every_block(long_trail: SQLiteStore, 
     assert [entry.number for entry in page.items] == [first // 3 * 3 + place for place in (1, 2, 3)]
 
 
-@pytest.mark.parametrize("step", [paging.STEP, 3], ids=["counted", "surveyed"])
+@pytest.mark.parametrize("step", [paging.EXACT_TOTAL_MAX, 3], ids=["counted", "remembered"])
 @pytest.mark.parametrize(
     "filters, ranges",
     [
@@ -204,7 +204,7 @@ def test_what_is_filed_is_read_by_an_index(
     filters: dict[str, Any],
     ranges: tuple[Range, ...],
 ) -> None:
-    monkeypatch.setattr(paging, "STEP", step)
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", step)
     asked: list[tuple[str, Sequence[Any]]] = []
 
     with long_trail._readers.snapshot() as connection:

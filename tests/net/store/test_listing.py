@@ -58,10 +58,10 @@ def peopled(
         yield store
 
 
-@pytest.fixture(params=[paging.STEP, 3], ids=["short lists", "long lists"])
+@pytest.fixture(params=[paging.EXACT_TOTAL_MAX, 3], ids=["short lists", "long lists"])
 def step(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Lists of more than this many items are surveyed; with 3, all of them."""
-    monkeypatch.setattr(paging, "STEP", request.param)
+    """Lists of more than this many items are remembered; with 3, all of them."""
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", request.param)
     return int(request.param)
 
 
@@ -195,7 +195,7 @@ def test_a_short_list_is_never_behind(store: ContractStore) -> None:
 def test_the_total_of_a_long_list_is_at_most_a_minute_behind(
     durable_store: ContractStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paging, "STEP", 2)
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 2)
     durable_store.turn([asks.user(f"user{number}") for number in range(9)], START)
     listing = Listing(resource=USERS, page_size=4, page=2)
     before = durable_store.page(listing, START)
@@ -208,7 +208,7 @@ def test_the_total_of_a_long_list_is_at_most_a_minute_behind(
 def test_a_list_is_read_to_its_end_though_it_grew_since_it_was_counted(
     store: ContractStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paging, "STEP", 2)
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 2)
     listing = Listing(resource=USERS, page_size=3)
     store.turn([asks.user(f"user{number:02}") for number in range(9)], START)
     assert store.page(listing, START).total == 9

@@ -37,7 +37,7 @@ class Counted:
 
 
 def test_a_total_that_is_being_counted_anew_is_answered_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "STEP", 5)
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
     database, pager, listing = Counted(), Pager(DIALECT), Listing(resource=ROLES)
     later = Instant(START + MINUTE_MS)
     assert pager.page(database.execute, listing, START).total == 10
@@ -54,11 +54,11 @@ def test_a_total_that_is_being_counted_anew_is_answered_as_it_was(monkeypatch: p
 
 
 def test_totals_of_more_lists_than_are_kept_are_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "STEP", 5)
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
     database, pager = Counted(), Pager(DIALECT)
     for number in range(1_000):
         pager.page(database.execute, Listing(resource=ROLES, search=f"text {number}"), START)
-    assert len(pager._surveys) < 100
+    assert len(pager._counts) < 100
     database.total = 11
     assert pager.page(database.execute, Listing(resource=ROLES, search="text 0"), START).total == 11
     assert pager.page(database.execute, Listing(resource=ROLES, search="text 999"), START).total == 10

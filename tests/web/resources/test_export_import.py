@@ -116,7 +116,7 @@ async def test_an_export_is_what_the_filters_match_in_the_order_asked_for(served
 async def test_an_export_has_what_was_made_since_its_list_was_counted(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paging, "STEP", 5)
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
     monkeypatch.setattr(exports, "_ITEMS_AT_A_TIME", 3)
     names = [f"no{number:02}" for number in range(20)]
     for some in (names[:12], names[12:]):
