@@ -102,7 +102,7 @@ _INSTEAD: Final = (
         lambda head: PlainHead("GET", "/api/oauth2/userinfo", [], 0),
     ),
     (
-        *("cookie-of-any-case", "the last cookie wins whose name ends so", of_cookies, "cookie_caller"),
+        *("cookie-of-any-case", "the last cookie wins whose name ends so", of_cookies, "read_caller_cookie"),
         latest_of_any_case,
     ),
     (

@@ -10,7 +10,7 @@ from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from fuzz.parsers.target import Target
-from ostiary_web.http.browser import cookie_caller, refresh_cookie
+from ostiary_web.http.browser import read_caller_cookie, read_refresh_cookie
 from ostiary_web.server.settings import Settings
 
 HOSTS_OWN: Final = "__Host-"
@@ -59,7 +59,7 @@ def _read(scheme: str, fields: list[str]) -> Read:
     async def read() -> Read:
         headers = Headers([("Cookie", field) for field in fields])
         async with app.test_request_context("/", headers=headers):
-            caller, refresh = cookie_caller(), refresh_cookie()
+            caller, refresh = read_caller_cookie(), read_refresh_cookie()
             return Read(
                 None if caller is None else caller.access_token.reveal(),
                 None if refresh is None else refresh.reveal(),

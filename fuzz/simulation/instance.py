@@ -33,10 +33,10 @@ from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
 from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_net.turns.service import Service
 from ostiary_net.upkeep.sweeping import Purge, sweep_once
-from ostiary_web.app.asgi_app import door_rules
+from ostiary_web.app.asgi_app import make_door_rules
 from ostiary_web.app.factory import Application
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.wiring import NO_UPKEEP, Surroundings
+from ostiary_web.server.wiring import NO_UPKEEP, Dependencies
 from ostiary_web.sheets.reader import read_sheet_in_place
 
 T = TypeVar("T")
@@ -171,26 +171,26 @@ class Instance:
     async def _serve(self, task_status: trio.TaskStatus[None]) -> None:
         application = _application(self.number)
         application.settings = replace(application.settings, data_dir=self.folder)
-        application.around = self._surroundings()
+        application.dependencies = self._dependencies()
         self._down = trio.Event()
         self._config.include_date_header = False
-        async with application.open() as backing:
-            self.service = backing.service
-            self._guard = Guard(application, door_rules(application.settings))
-            self._guard.draw_trace_id = backing.service.trace_id
+        async with application.open() as services:
+            self.service = services.service
+            self._guard = Guard(application, make_door_rules(application.settings))
+            self._guard.draw_trace_id = services.service.trace_id
             self._config.keep_alive_timeout = self._guard.rules.idle_seconds
             self._config.keep_alive_max_requests = 1_000_000
             if self.swarm.lanes[self.number]:
-                open_lane(self._guard, backing.service)
+                open_lane(self._guard, services.service)
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 self.up.set()
                 task_status.started()
                 await trio.sleep_forever()
 
-    def _surroundings(self) -> Surroundings:
+    def _dependencies(self) -> Dependencies:
         self.clock = SystemClock(self._nanoseconds, self._monotonic_nanoseconds)
-        return Surroundings(
+        return Dependencies(
             clock=self.clock,
             entropy_source=SeededEntropy(f"{self.name} instance {self.number} life {self.incarnation}"),
             open_store=self._open_store,

@@ -22,13 +22,13 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.turns.service import Service
-from ostiary_web.app.asgi_app import door_rules
+from ostiary_web.app.asgi_app import make_door_rules
 from ostiary_web.app.factory import Application
-from ostiary_web.server.backing import Backing
+from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import policy_of
-from ostiary_web.server.wiring import NO_UPKEEP, Surroundings
+from ostiary_web.server.storage import make_policy
+from ostiary_web.server.wiring import NO_UPKEEP, Dependencies
 from ostiary_web.sheets.reader import ReadSheet, read_sheet_in_place
 from ostiary_web.texts import LANGUAGES
 from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
@@ -52,7 +52,7 @@ OpenStore = Callable[[Settings], AbstractContextManager[Any]]
 def on_disk(settings: Settings) -> AbstractContextManager[Any]:
     """The real store on its file."""
     assert isinstance(settings.database, SQLiteFile)
-    return SQLiteStore(settings.database.path, policy=policy_of(settings))
+    return SQLiteStore(settings.database.path, policy=make_policy(settings))
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Served:
 
     app: Any
     application: Application
-    backing: Backing
+    services: AppServices
     store: Any
     clock: HandClock
     entropy_source: SeededEntropy
@@ -70,7 +70,7 @@ class Served:
 
     @property
     def service(self) -> Service:
-        return self.backing.service
+        return self.services.service
 
     def api(self, source: str = SOURCE, *, base: str | None = None, **headers: str) -> Api:
         return Api(transport=self.open_transport(source), base_url=base or self.base, headers=headers)
@@ -97,7 +97,7 @@ class Served:
         event = UserRegistered(
             caller=Operator(),
             fields={"username": username, "name": "Anna Ng", "mustChangePassword": False, **fields},
-            password_hash=await self.backing.passwords.hash(password),
+            password_hash=await self.services.passwords.hash(password),
             entropy=self.entropy_source.draw(),
         )
         reply = await self.decide(event)
@@ -148,13 +148,13 @@ class _Applications:
         self._made: dict[frozenset[tuple[str, str]], Application] = {}
 
     def __call__(
-        self, settings: Settings, environment: Mapping[str, str], around: Surroundings
+        self, settings: Settings, environment: Mapping[str, str], dependencies: Dependencies
     ) -> Application:
         kind = frozenset(environment.items())
         if kind not in self._made:
             self._made[kind] = Application(settings)
         application = self._made[kind]
-        application.settings, application.around = settings, around
+        application.settings, application.dependencies = settings, dependencies
         return application
 
 
@@ -189,7 +189,7 @@ async def serving(
             opened.append(store)
             yield store
 
-    around = Surroundings(
+    dependencies = Dependencies(
         clock=set_by_hand,
         entropy_source=entropy_source,
         open_store=open_own_store,
@@ -199,15 +199,15 @@ async def serving(
         read_sheet=read_sheet,
         upkeep=NO_UPKEEP,
     )
-    application = _application(settings, environment, around)
+    application = _application(settings, environment, dependencies)
     # No time is lost with the rest of a body that is refused.
-    guarded = Guard(application, replace(door_rules(settings), linger_seconds=0.0))
-    async with application.open() as backing, opened_door(door, guarded, backing.service) as open_transport:
-        guarded.draw_trace_id = backing.service.trace_id
+    guarded = Guard(application, replace(make_door_rules(settings), linger_seconds=0.0))
+    async with application.open() as services, opened_door(door, guarded, services.service) as open_transport:
+        guarded.draw_trace_id = services.service.trace_id
         yield Served(
             app=guarded,
             application=application,
-            backing=backing,
+            services=services,
             store=opened[0],
             clock=set_by_hand,
             entropy_source=entropy_source,

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from ostiary_web.app.asgi_app import asgi_app
-from ostiary_web.server.backing import Backing
+from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.wiring import Surroundings
+from ostiary_web.server.wiring import Dependencies
 from tests.net.rooms import SeededEntropy
 from tests.web.account.pictures import png
 from tests.web.callers import ADMIN_PASSWORD, BASE, SOURCE, Api, Registered
@@ -36,8 +36,8 @@ async def test_a_server_draws_nothing_past_its_source(
             "ADMIN_PASSWORD": ADMIN_PASSWORD,
         }
     )
-    backings: list[Backing] = []
-    guarded: Any = asgi_app(settings, backings.append, Surroundings(entropy_source=source))
+    started: list[AppServices] = []
+    guarded: Any = asgi_app(settings, started.append, Dependencies(entropy_source=source))
     async with guarded.app.open():
         api = Api(transport=httpx.ASGITransport(guarded, client=(SOURCE, 4711)), base_url=BASE)
         await api.sign_in()

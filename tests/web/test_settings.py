@@ -14,7 +14,7 @@ from ostiary_core.model.records import Table, User
 from ostiary_core.model.secret import Secret
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_net.runtime.text_messages import Gateway, Outbox
-from ostiary_web.app.asgi_app import first_administrator_text, settings_or_exit
+from ostiary_web.app.asgi_app import describe_first_administrator, load_settings_or_exit
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.settings import SettingError, Settings
@@ -80,7 +80,7 @@ GATEWAY = {"SMS_GATEWAY_URL": "https://sms.example.com:8443/v1/send?tenant=7"}
 @pytest.mark.parametrize("name, value", WRONG)
 def test_a_wrong_value_ends_the_start_with_one_line(name: str, value: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        settings_or_exit({**GATEWAY, name: value})
+        load_settings_or_exit({**GATEWAY, name: value})
     line = ended.value.code
     assert isinstance(line, str), "a text goes to standard error, and the status is 1"
     assert line.startswith(f"ostiary: {name}: ")
@@ -220,7 +220,7 @@ def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: P
 
     def line(environment: dict[str, str]) -> str:
         with pytest.raises(SystemExit) as ended:
-            settings_or_exit({**GATEWAY, **environment})
+            load_settings_or_exit({**GATEWAY, **environment})
         said = str(ended.value.code)
         assert len(said.splitlines()) == 1
         assert "hunter" not in said
@@ -288,7 +288,7 @@ def test_passwords_are_hashed_on_the_processors_there_are_but_one_shared_by_the_
 
 async def test_as_many_passwords_are_hashed_at_a_time_as_the_setting_says(tmp_path: Path) -> None:
     async with serving(tmp_path, PASSWORD_HASHING_THREADS="5") as served:
-        assert served.backing.passwords.at_a_time == 5
+        assert served.services.passwords.at_a_time == 5
 
 
 # --- the first administrator
@@ -296,24 +296,24 @@ async def test_as_many_passwords_are_hashed_at_a_time_as_the_setting_says(tmp_pa
 
 async def test_a_drawn_password_is_told_once_and_must_be_changed(tmp_path: Path) -> None:
     async with serving(tmp_path, ADMIN_PASSWORD="") as served:
-        made = served.backing.first_administrator
+        made = served.services.first_administrator
         assert isinstance(made, NewAdministrator)
         assert made.drawn_password is not None
         password = made.drawn_password.reveal()
         assert len(password) == 43
-        assert password in first_administrator_text(made)
+        assert password in describe_first_administrator(made)
         assert password not in repr(made)
         assert (await served.api().sign_in("admin", password))["mustChangePassword"] is True
     async with serving(tmp_path, ADMIN_PASSWORD="") as again:
-        assert again.backing.first_administrator is None
+        assert again.services.first_administrator is None
         await again.api().sign_in("admin", password)
 
 
 async def test_a_given_password_is_not_told_and_need_not_be_changed(tmp_path: Path) -> None:
     async with serving(tmp_path, ADMIN_USERNAME="root", ADMIN_PASSWORD="correct horse") as served:
-        made = served.backing.first_administrator
+        made = served.services.first_administrator
         assert made == NewAdministrator("root", None)
-        assert "correct horse" not in first_administrator_text(made)
+        assert "correct horse" not in describe_first_administrator(made)
         assert (await served.api().sign_in("root", "correct horse"))["mustChangePassword"] is False
 
 

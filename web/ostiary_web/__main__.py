@@ -1,4 +1,4 @@
-"""`ostiary`, and `python -m ostiary_web`: the command line, or one line where what it needs is missing."""
+"""Run `ostiary` or `python -m ostiary_web`, or say which dependency is missing."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ _FIRST_PROCESS = 1
 
 
 def main() -> None:
-    """Run the command line. Who installed the core alone has the command and none of what it stands on."""
+    """Run the command line, which an installation of the core alone has without its dependencies."""
     if os.getpid() == _FIRST_PROCESS:
         # As a container's first process it gets no signal that it has no handler for (pid_namespaces(7)).
         signal.signal(signal.SIGTERM, _end)

@@ -1,4 +1,4 @@
-"""The application for any ASGI server: `hypercorn --worker-class trio ostiary_web.asgi:app`."""
+"""Make the application for any ASGI server: `hypercorn --worker-class trio ostiary_web.asgi:app`."""
 
 import atexit
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""The standard streams of a command: there from its start, for every text, and moving no terminal.
+"""Open the standard streams of a command so that any text can be written and moves no terminal.
 
 Machines are given UTF-8 whatever the locale says (RFC 8259 §8.1, TOML 1.0); people are given what their
 terminal has, and backslash escapes for the rest.
@@ -17,23 +17,24 @@ _STANDARD_OUTPUT: Final = 1
 _TERMINAL_CONTROLS: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
 """What JSON lets stand and a terminal or a reader of lines acts on: DEL, C1 controls, line separators."""
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Characters that JSON lets stand and that act on terminals or line readers: DEL, C1, line separators."""
 
 
 class OutputFailed(click.ClickException):
-    """Standard output could not be written."""
+    """Standard output cannot be written."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"standard output cannot be written: {error.strerror}")
         self.is_reader_gone = isinstance(error, BrokenPipeError)
 
     def show(self, file: object = None) -> None:
-        """Say it on standard error; nothing where whoever reads has had enough, as `head`."""
+        """Report it on standard error, except when a reader such as `head` has had enough."""
         if not self.is_reader_gone:
             tell(f"ostiary: {self.message}")
 
 
 def open_standard_streams() -> None:
-    """Open /dev/null for each standard stream that is closed, or the next file opened would be taken for it.
+    """Open /dev/null for each closed standard stream, so that no file takes its number.
 
     And let none of them fail for a character that its encoding does not have.
     """
@@ -74,13 +75,13 @@ def _print(text: str | bytes) -> None:
 
 
 def tell(text: str | bytes) -> None:
-    """Say a line on standard error, if it can be written."""
+    """Print a line on standard error, if it can be written."""
     with suppress(OSError):
         click.echo(text, err=True)
 
 
 def escape_json(text: str) -> str:
-    r"""Escape in a JSON text what moves a terminal.
+    """Escape in a JSON text the characters that act on a terminal.
 
     >>> escape_json('"\x9b31m"')
     '"\\u009b31m"'

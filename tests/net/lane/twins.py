@@ -29,7 +29,7 @@ from ostiary_net.lane import open_lane
 from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
-from ostiary_web.app.asgi_app import door_rules
+from ostiary_web.app.asgi_app import make_door_rules
 from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
 from tests.core.story import World, given
@@ -37,7 +37,7 @@ from tests.net.lane.wires import Kind, Stream, connected
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 
 SETTINGS: Final = Settings.from_environment({})
-RULES: Final = door_rules(SETTINGS)
+RULES: Final = make_door_rules(SETTINGS)
 _QUART: Final = create_app(SETTINGS)
 
 

@@ -36,7 +36,7 @@ async def uploaded(api: Api, content: bytes, **said: str) -> str:
 
 
 def stored(served: Served) -> list[str]:
-    folder = served.backing.files.folder
+    folder = served.services.files.folder
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 

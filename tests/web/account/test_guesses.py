@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
-from ostiary_web.server.backing import put_behind
+from ostiary_web.server.app_services import attach_services
 from tests.web.account.people import with_phone
 from tests.web.callers import Api
 from tests.web.envelopes import refused, succeeded
@@ -90,10 +90,10 @@ async def test_the_wait_does_not_tell_which_names_exist(served: Served, failures
     await with_phone(served)
     answers: dict[str, list[tuple[int, str | None]]] = {"anna": [], "nobody": []}
     other_process = replace(
-        served.backing, service=replace(served.service, sign_in_throttle=SignInThrottle())
+        served.services, service=replace(served.service, sign_in_throttle=SignInThrottle())
     )
-    for process in (served.backing, other_process) * failures:
-        put_behind(served.application.quart, process)
+    for process in (served.services, other_process) * failures:
+        attach_services(served.application.quart, process)
         for name, seen in answers.items():
             response = await sign_in(served.api(ELSEWHERE if name == "anna" else "198.51.100.10"), name)
             seen.append((response.status_code, response.headers.get("retry-after")))

@@ -62,7 +62,7 @@ async def test_an_uploaded_picture_is_kept_and_shown_without_a_word_of_it(
     response = await anna.call("PUT", "/api/auth/avatar", files={"file": (name, PHOTOGRAPHS[name])})
     address = succeeded(response)["avatarUrl"]
     shown = (await served.api().get(address)).content
-    on_disk = (served.backing.files.folder / address.removeprefix("/files/")).read_bytes()
+    on_disk = (served.services.files.folder / address.removeprefix("/files/")).read_bytes()
     assert [word for word in TELLING if word in shown + on_disk] == []
     assert shown == on_disk == stripped(name)
     assert picture_in(shown) == picture_in(PHOTOGRAPHS[name])
@@ -70,7 +70,7 @@ async def test_an_uploaded_picture_is_kept_and_shown_without_a_word_of_it(
 
 @EVERY
 async def test_a_picture_from_before_is_shown_without_it_too(served: Served, name: str) -> None:
-    kept = await served.backing.files.keep(PHOTOGRAPHS[name], type_of(name).value)
+    kept = await served.services.files.keep(PHOTOGRAPHS[name], type_of(name).value)
     shown = await served.api().get(f"/files/{kept}")
     assert shown.content == stripped(name)
     again = await served.api().get(f"/files/{kept}", headers={"If-None-Match": f'"{kept}"'})

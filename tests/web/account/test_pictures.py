@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary_web.pictures.formats import Picture, PictureType, picture_in
+from ostiary_web.pictures.formats import PictureHeader, PictureType, picture_in
 from tests.web.account.pictures import gif, jpeg, png, webp_extended, webp_lossless, webp_lossy
 
 Make = Callable[..., bytes]
@@ -26,7 +26,7 @@ EVERY = pytest.mark.parametrize("make, picture_type", MAKERS.values(), ids=MAKER
 def test_type_and_size_are_read_from_the_headers(
     make: Make, picture_type: PictureType, width: int, height: int
 ) -> None:
-    assert picture_in(make(width, height)) == Picture(picture_type, width, height)
+    assert picture_in(make(width, height)) == PictureHeader(picture_type, width, height)
 
 
 @EVERY
@@ -56,7 +56,7 @@ def test_what_is_empty_is_none(make: Make, width: int, height: int) -> None:
 )
 def test_a_jpeg_may_have_any_frame_and_anything_before_it(before: bytes) -> None:
     for frame in (0xC0, 0xC1, 0xC2, 0xC9):
-        assert picture_in(jpeg(30, 20, frame=frame, before=before)) == Picture(PictureType.JPEG, 30, 20)
+        assert picture_in(jpeg(30, 20, frame=frame, before=before)) == PictureHeader(PictureType.JPEG, 30, 20)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_everything_else_is_no_picture(content: bytes) -> None:
 def test_a_picture_cut_off_within_its_headers_is_none(make: Make, picture_type: PictureType) -> None:
     whole = make()
     found = [picture_in(whole[:length]) for length in range(len(whole) + 1)]
-    assert found[-1] == Picture(picture_type, 2, 3)
+    assert found[-1] == PictureHeader(picture_type, 2, 3)
     assert all(each in (None, found[-1]) for each in found)
     assert all(each is None for each in found[:24])
 

@@ -16,7 +16,7 @@ from ostiary_core.model.records import Table
 from ostiary_core.model.secret import Secret
 from ostiary_core.storage.json_codec import to_text
 from ostiary_net.runtime.text_messages import TextMessage, TextMessages
-from ostiary_web.server.backing import put_behind
+from ostiary_web.server.app_services import attach_services
 from tests.web.account.people import (
     ANNAS_PHONE,
     NEW_PHONE,
@@ -96,11 +96,11 @@ class Standstill:
 @contextmanager
 def sending_through(served: Served, messages: TextMessages) -> Iterator[None]:
     quart = served.application.quart
-    put_behind(quart, replace(served.backing, text_messages=messages))
+    attach_services(quart, replace(served.services, text_messages=messages))
     try:
         yield
     finally:
-        put_behind(quart, served.backing)
+        attach_services(quart, served.services)
 
 
 async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_the_number(

@@ -31,7 +31,7 @@ def said(response: httpx.Response) -> object:
 def watched(served: Served) -> Iterator[list[str]]:
     """What an answer costs that takes long enough to be told from outside: hashes, and turns of the store."""
     done: list[str] = []
-    passwords: Any = served.backing.passwords
+    passwords: Any = served.services.passwords
     turns: Any = served.service.turns
     hasher, decide = passwords._hasher, turns.decide
 

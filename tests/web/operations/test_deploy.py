@@ -28,7 +28,7 @@ from ostiary_net.postgres.schema import _LOCK_TIMEOUT_MS, _MOST_LOCK_ATTEMPTS, _
 from ostiary_net.runtime.foreign_hashes import _MOST_BYTES
 from ostiary_web.cli.command_line import _GRACEFUL_SECONDS, main
 from ostiary_web.server.database import PostgreSQLDatabase
-from ostiary_web.server.readiness import _PATIENCE_SECONDS
+from ostiary_web.server.readiness import _TIMEOUT_SECONDS
 from ostiary_web.server.settings import Settings
 from ostiary_web.sheets.child import MOST_MEMORY_BYTES
 from ostiary_web.sheets.reader import _AT_A_TIME
@@ -333,7 +333,7 @@ def test_kubernetes_asks_the_server_for_what_it_answers(tmp_path: Path) -> None:
         finally:
             process.terminate()
     assert [probes[kind]["httpGet"]["path"] for kind in ("readiness", "liveness")] == ["/readyz", "/healthz"]
-    assert probes["readiness"]["timeoutSeconds"] > _PATIENCE_SECONDS
+    assert probes["readiness"]["timeoutSeconds"] > _TIMEOUT_SECONDS
     longest_start = _MOST_LOCK_ATTEMPTS * (_LOCK_TIMEOUT_MS / 1000 + _PAUSE_SECONDS)
     assert probes["startup"]["periodSeconds"] * probes["startup"]["failureThreshold"] > longest_start
 

@@ -22,7 +22,7 @@ PATH = "/api/monitor/overview"
 
 async def summarise(served: Served) -> None:
     """What the server does every minute."""
-    service = served.backing.service
+    service = served.services.service
     await flush_refusals(service.refusals, served.store, served.clock, run_inline)
     await Summarising(served.store, served.clock, run_sync=run_inline).summarise_once()
 
@@ -146,7 +146,7 @@ async def test_a_process_remembers_refusals_of_registered_clients_alone(served: 
     for number in range(2 * REFUSALS_KEPT):
         for name in ("app", f"stranger{number}"):
             await served.api().service("revoke", Registered(name, "wrong"), token="x")
-    tallies, last = served.backing.service.refusals.take()
+    tallies, last = served.services.service.refusals.take()
     assert {key.client_id for key in tallies} == {"", "app"}
     assert len(tallies) == 3
     assert [each.client_id for each in last] == ["app"] * REFUSALS_KEPT

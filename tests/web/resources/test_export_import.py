@@ -480,7 +480,7 @@ async def test_a_number_is_what_its_cell_shows_or_is_refused(
 async def test_a_change_is_not_dropped_where_what_stands_breaks_the_rules_of_today(served: Served) -> None:
     """What the rules say is the same with and without the change."""
     api = await with_three(served, CLIENTS)
-    database = served.backing.settings.database
+    database = served.services.settings.database
     assert isinstance(database, SQLiteFile)
     # In a process of its own: a second SQLite in this one would let go of the locks of the first.
     change = "import sqlite3, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute(sys.argv[2])"

@@ -24,10 +24,10 @@ class Hashing:
     """Passwords of one server, which are hashed only as far as a test lets them."""
 
     def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._hash = served.backing.passwords.hash
+        self._hash = served.services.passwords.hash
         self._allowed = trio.Semaphore(0)
         self.served = served
-        monkeypatch.setattr(served.backing.passwords, "hash", self._wait_and_hash)
+        monkeypatch.setattr(served.services.passwords, "hash", self._wait_and_hash)
 
     def let(self, number: int) -> None:
         for _ in range(number):

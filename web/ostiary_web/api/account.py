@@ -1,4 +1,4 @@
-"""`/api/auth/*`: the caller's telephone, language and time zone, and what other systems may do for them."""
+"""Serve `/api/auth/*`: the caller's telephone, language, time zone and approved clients."""
 
 from quart import Response
 
@@ -8,7 +8,7 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.users.user_fields import LONGEST_PASSWORD
 from ostiary_web.api.auth import verify_current_password
 from ostiary_web.api.body_texts import longest, phone, read_texts
-from ostiary_web.api.grants import grants_of
+from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
 from ostiary_web.http.zones import is_zone
@@ -22,7 +22,7 @@ _LONGEST = 64
 
 
 async def change_phone(context: RequestContext, phone: str, code: str, password: str) -> None:
-    """A new number for the caller, who knows the current password; raises `RequestRefused`."""
+    """Change the caller's number after checking the password; raise `RequestRefused`."""
     check = await verify_current_password(context, password)
     await context.decide(
         PhoneChanged(
@@ -40,7 +40,7 @@ async def change_phone(context: RequestContext, phone: str, code: str, password:
 
 @account.put("/api/auth/phone", gate=SIGNED_IN)
 async def put_phone(context: RequestContext) -> Response:
-    """`{phone, code, password}`; ends every other session of the user."""
+    """Read `{phone, code, password}` and change the number; every other session of the user ends."""
     fields = await read_texts(
         context, phone=phone, code=longest(_LONGEST), password=longest(LONGEST_PASSWORD)
     )
@@ -50,14 +50,14 @@ async def put_phone(context: RequestContext) -> Response:
 
 @account.put("/api/auth/locale", gate=SIGNED_IN)
 async def put_locale(context: RequestContext) -> Response:
-    """`{locale}`."""
+    """Set the caller's language."""
     fields = await read_texts(context, locale=longest(_LONGEST))
     return await _decide(context, LocaleChosen(caller=context.caller, locale=fields["locale"]))
 
 
 @account.put("/api/auth/timezone", gate=SIGNED_IN)
 async def put_timezone(context: RequestContext) -> Response:
-    """`{timezone}`, by its IANA name."""
+    """Set the caller's time zone, by its IANA name."""
     fields = await read_texts(context, timezone=longest(_LONGEST))
     zone = fields["timezone"]
     unknown = () if is_zone(zone) else (FieldFault("timezone", FieldRule.TIMEZONE),)
@@ -66,17 +66,17 @@ async def put_timezone(context: RequestContext) -> Response:
 
 @account.get("/api/auth/grants", gate=SIGNED_IN)
 async def get_grants(context: RequestContext) -> Response:
-    """The systems that the caller lets act for them, each with its running sessions."""
-    return context.success(await grants_of(context, context.user.user_id))
+    """List the clients that the caller has approved, each with its active sessions."""
+    return context.success(await list_grants_of_user(context, context.user.user_id))
 
 
 @account.delete("/api/auth/grants/<client_id>", gate=SIGNED_IN)
 async def delete_grant(context: RequestContext, client_id: str) -> Response:
-    """Withdraw: the next time that system asks again, and its sessions of this user end (READINGS 26)."""
+    """Withdraw a consent: the client must ask again, and its sessions of this user end (READINGS 26)."""
     return await _decide(context, ConsentWithdrawn(caller=context.caller, client_id=client_id))
 
 
 async def _decide(context: RequestContext, event: Event) -> Response:
-    """Null, once `event` is decided."""
+    """Decide `event`; answer null."""
     await context.decide(event)
     return context.success(None)

@@ -1,4 +1,4 @@
-"""What the `data` of an answer is declared as: a struct, from which the API document takes its description.
+"""Declare the `data` of answers as structs, which the API document describes too.
 
 The members are written and described in camelCase. A struct's docstring and the annotations of its members
 are what readers of the document see.
@@ -13,7 +13,7 @@ from ostiary_core.model.secret import TOKEN_LENGTH
 
 
 def one_of(values: Iterable[str]) -> Meta:
-    """The annotation of a string that is one of these."""
+    """Return the annotation of a string that is one of these."""
     return Meta(extra_json_schema={"enum": [str(value) for value in values]})
 
 
@@ -21,16 +21,16 @@ PHONE_PATTERN: Final = r"\+?[0-9]{5,20}"
 
 Count = Annotated[int, Meta(ge=0)]
 LOCALE_SCHEMA: Final = {"$ref": "#/components/schemas/Locale"}
-"""Which languages there are, the document says that is made for a server."""
+"""Schema of a language tag; the document of a server lists its languages."""
 Locale = Annotated[str, Meta(extra_json_schema=LOCALE_SCHEMA)]
 Phone = Annotated[str, Meta(pattern=f"^{PHONE_PATTERN}$")]
 WRITTEN_PHONE_PATTERN: Final = r"\+?[ (]?[0-9](?:[ ()./-]{0,2}[0-9]){4,19}"
-"""A number as people write it; it is taken and shown as `Phone` has it."""
+"""Pattern of a number as people write it; it is stored and shown as `Phone`."""
 WrittenPhone = Annotated[str, Meta(pattern=f"^{WRITTEN_PHONE_PATTERN}$")]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-"""ISO-8601 in UTC."""
+"""An instant in ISO-8601, UTC."""
 Token = Annotated[str, Meta(pattern=f"^[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}$")]
 
 
 class AnswerData(Struct, rename="camel", forbid_unknown_fields=True):
-    """Every member is always there, unless it may be `UNSET`; a member without a value is null."""
+    """Base of answers' data: all members are present unless they may be `UNSET`; null is no value."""

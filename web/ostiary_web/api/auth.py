@@ -1,4 +1,4 @@
-"""`/api/auth/*`: signing in and out, the pair of login tokens, the caller's own account and password."""
+"""Serve `/api/auth/*`: sign-in and sign-out, login tokens, the caller's account and password."""
 
 from typing import Annotated, NamedTuple
 
@@ -27,9 +27,9 @@ from ostiary_web.api.body_texts import longest, new_password, read_texts
 from ostiary_web.http.browser import (
     FORM_HEADER,
     forget_login,
+    has_proven_origin,
     keep_login,
-    proves_origin,
-    refresh_cookie,
+    read_refresh_cookie,
 )
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, LOGIN_TOKEN, OPEN_TO_ALL, GatedRoutes
@@ -43,10 +43,10 @@ LONGEST_USERNAME = 256
 
 
 async def sign_in(context: RequestContext, username: str, password: str) -> LoginIssued:
-    """A login session for a user name and password; every wrong pair costs and answers the same.
+    """Start a login session for a user name and password; every wrong pair costs and answers the same.
 
-    Whoever guesses is made to wait before anything is looked up or hashed, whether or not there is an account
-    of that name (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
+    Guesses are delayed before anything is read or hashed, whether or not the account exists
+    (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
     """
     service, name = context.service, canonical_username(username)
     wait = service.sign_in_throttle.admit(context.source, name, service.clock.monotonic())
@@ -77,8 +77,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
 
 
 async def renew_login(context: RequestContext, refresh_token: Secret, arrival: Arrival) -> LoginIssued:
-    """The next pair of a login session. Raises `RequestRefused`, and `TurnFailed` where nobody can know
-    whether it came in time."""
+    """Return the next pair of a login session; raise `RequestRefused`, or `TurnFailed` in doubt."""
     decision = await context.submit(
         LoginRefreshed(
             refresh_token=refresh_token,
@@ -96,14 +95,14 @@ async def renew_login(context: RequestContext, refresh_token: Secret, arrival: A
 
 
 class PasswordCheck(NamedTuple):
-    """A password that was verified, for an event that says so; the rules judge whether it still counts."""
+    """A verified password, for an event; the core judges whether it still counts."""
 
     verified_against: str | None
     matches: bool
 
 
 async def verify_current_password(context: RequestContext, password: str) -> PasswordCheck:
-    """What the caller entered as the current password; one that is too long to be any is wrong unhashed."""
+    """Verify the caller's current password; one too long to be any is wrong without hashing."""
     on_file = await context.decide(PasswordHashRequested(of=context.caller))
     assert isinstance(on_file, PasswordOnFile)
     is_short_enough = len(password) <= LONGEST_PASSWORD
@@ -112,7 +111,7 @@ async def verify_current_password(context: RequestContext, password: str) -> Pas
 
 
 async def change_password(context: RequestContext, old: str, new: str) -> None:
-    """A new password for the caller; raises `RequestRefused`."""
+    """Change the caller's password; raise `RequestRefused`."""
     faults = new_password_faults("newPassword", new, old)
     if faults:
         raise RequestRefused(Refused(Why.FIELDS_INVALID, faults))
@@ -131,7 +130,7 @@ async def change_password(context: RequestContext, old: str, new: str) -> None:
 
 
 class Login(AnswerData):
-    """The next pair of tokens of a login session; a browser has it in its cookies as well."""
+    """The next pair of tokens of a login session; a browser has it in its cookies too."""
 
     access_token: Token
     refresh_token: Token
@@ -140,7 +139,7 @@ class Login(AnswerData):
 
 
 class Account(AnswerData):
-    """Who is signed in, and what they may do."""
+    """The signed-in user, and what they may do."""
 
     id: str
     username: str
@@ -156,27 +155,27 @@ class Account(AnswerData):
 
 @auth.post("/api/auth/login", gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
 async def login(context: RequestContext) -> Response:
-    """`{username, password}` for a pair of tokens."""
+    """Read `{username, password}` and answer a pair of tokens."""
     fields = await read_texts(context, username=longest(LONGEST_USERNAME), password=longest(LONGEST_PASSWORD))
-    return _signed_in(context, await sign_in(context, fields["username"], fields["password"]))
+    return _encode_login(context, await sign_in(context, fields["username"], fields["password"]))
 
 
 @auth.post("/api/auth/refresh", gate=OPEN_TO_ALL)
 async def refresh(context: RequestContext) -> Response:
-    """`{refreshToken}` for the next pair; a browser may leave it to its cookie."""
-    refresh_token = refresh_cookie()
+    """Read `{refreshToken}`, else the browser's cookie, and answer the next pair."""
+    refresh_token = read_refresh_cookie()
     if refresh_token is not None and not request.mimetype:
-        if not proves_origin(request.headers.get(FORM_HEADER, "")):
+        if not has_proven_origin(request.headers.get(FORM_HEADER, "")):
             context.refuse(Why.ORIGIN_UNPROVEN)
     else:
         fields = await read_texts(context, refreshToken=longest(1024))
         refresh_token = Secret(fields["refreshToken"])
-    return _signed_in(context, await renew_login(context, refresh_token, context.service.arrival()))
+    return _encode_login(context, await renew_login(context, refresh_token, context.service.arrival()))
 
 
 @auth.post("/api/auth/logout", gate=LOGIN_TOKEN)
 async def logout(context: RequestContext) -> Response:
-    """The end of the caller's login session."""
+    """End the caller's login session."""
     reply = (await context.submit(SignedOut(caller=context.caller))).reply
     response = context.failure(reply) if isinstance(reply, Refused) else context.success(None)
     return forget_login(response)
@@ -184,7 +183,7 @@ async def logout(context: RequestContext) -> Response:
 
 @auth.get("/api/auth/me", gate=BEFORE_PASSWORD_CHANGE)
 async def me(context: RequestContext) -> Response:
-    """Who is calling, and what they may do."""
+    """Answer the caller's account and permissions."""
     user = context.user
     return context.success(
         Account(
@@ -204,13 +203,13 @@ async def me(context: RequestContext) -> Response:
 
 @auth.put("/api/auth/password", gate=BEFORE_PASSWORD_CHANGE)
 async def put_password(context: RequestContext) -> Response:
-    """`{oldPassword, newPassword}`; ends every other session of the user."""
+    """Read `{oldPassword, newPassword}` and change it; every other session of the user ends."""
     fields = await read_texts(context, oldPassword=longest(LONGEST_PASSWORD), newPassword=new_password)
     await change_password(context, fields["oldPassword"], fields["newPassword"])
     return context.success(None)
 
 
-def _signed_in(context: RequestContext, issued: LoginIssued) -> Response:
+def _encode_login(context: RequestContext, issued: LoginIssued) -> Response:
     tokens = issued.tokens
     assert tokens.refresh_token is not None, "a login session has one"
     login = Login(

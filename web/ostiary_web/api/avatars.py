@@ -1,4 +1,4 @@
-"""`/api/auth/avatar` and `/files/*`: the picture of an account, and where everybody's browser gets it.
+"""Serve `/api/auth/avatar` and `/files/*`: pictures of accounts.
 
 Other systems show these pictures, so they are served to whoever has the address, without what cameras write
 into them (`pictures/metadata.py`). Nothing in them is ever run: the type is the one their first bytes prove,
@@ -25,9 +25,9 @@ avatars = GatedRoutes("avatars", __name__)
 
 _PATH: Final = "/api/auth/avatar"
 UPLOAD_PATHS: Final = (_PATH, "/account/picture")
-"""Where pictures come in: the interface's path and the page's."""
+"""Paths that receive pictures: the interface's and the page's."""
 LONGEST_UPLOAD: Final = 2 * 1024 * 1024 + 64 * 1024
-"""Bytes of a whole upload: the picture and the form around it."""
+"""Largest upload in bytes: the picture and the form around it."""
 
 _LONGEST_PICTURE: Final = 2 * 1024 * 1024
 _FIELD: Final = "file"
@@ -37,22 +37,22 @@ _FIELD: Final = "file"
 
 
 class Picture(AnswerData):
-    """Where the picture is from now on."""
+    """The picture's new address."""
 
     avatar_url: str
 
 
 @avatars.put(_PATH, gate=SIGNED_IN)
 async def put_avatar(context: RequestContext) -> Response:
-    """Multipart `file`: a PNG, JPEG or WebP picture of at most 2 MiB; where it is from now on."""
+    """Store the picture in multipart `file`: PNG, JPEG or WebP, at most 2 MiB; answer its address."""
     if request.mimetype != "multipart/form-data":
         context.refuse(Why.NOT_MULTIPART)
-    return context.success(Picture(avatar_url=await take_picture(context)))
+    return context.success(Picture(avatar_url=await store_picture(context)))
 
 
 @avatars.delete(_PATH, gate=SIGNED_IN)
 async def delete_avatar(context: RequestContext) -> Response:
-    """No picture any more."""
+    """Remove the caller's picture."""
     await remove_picture(context)
     return context.success(None)
 
@@ -60,10 +60,12 @@ async def delete_avatar(context: RequestContext) -> Response:
 # --- what the pages do too
 
 
-async def take_picture(context: RequestContext) -> str:
-    """Keep the picture that the request brings, for the caller's account; its address. Raises
-    `RequestRefused`."""
-    content = await _uploaded()
+async def store_picture(context: RequestContext) -> str:
+    """Store the picture in the request for the caller's account; return its address.
+
+    Raises `RequestRefused`.
+    """
+    content = await _read_file()
     if content is None:
         context.refuse(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.REQUIRED),))
     if len(content) > _LONGEST_PICTURE:
@@ -74,22 +76,22 @@ async def take_picture(context: RequestContext) -> str:
         context.refuse(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.PICTURE),))
     # Once begun it is finished, or a client that goes away leaves a file that no account refers to.
     with trio.CancelScope(shield=True):
-        name = await context.backing.files.keep(stripped, picture.type.value)
+        name = await context.services.files.keep(stripped, picture.type.value)
         try:
             await context.decide(AvatarChosen(caller=context.caller, avatar_url=FILES_PREFIX + name))
         except BaseException:
-            await context.backing.files.remove(name)
+            await context.services.files.remove(name)
             raise
     return FILES_PREFIX + name
 
 
 async def remove_picture(context: RequestContext) -> None:
-    """Leave the caller's account without a picture; raises `RequestRefused`."""
+    """Leave the caller's account without a picture; raise `RequestRefused`."""
     await context.decide(AvatarChosen(caller=context.caller, avatar_url=None))
 
 
-async def _uploaded() -> bytes | None:
-    """The content of the one file that was sent; no more of it than tells that it is too large."""
+async def _read_file() -> bytes | None:
+    """Return the one file that was sent, cut off where it is known to be too large."""
     sent = (await request.files).getlist(_FIELD)
     if len(sent) != 1:
         return None
@@ -109,8 +111,8 @@ _HEADERS: Final = {
 
 @avatars.get(f"{FILES_PREFIX}<name>", gate=OPEN_TO_ALL)
 async def show_file(context: RequestContext, name: str) -> Response:
-    """A picture by its name. It never changes: another picture has another name."""
-    content = await context.backing.files.read(name)
+    """Serve a picture; its name changes with its content."""
+    content = await context.services.files.read(name)
     _, _, ending = name.rpartition(".")
     if content is None or ending not in MEDIA_TYPES:
         context.refuse(Why.NOT_FOUND)

@@ -1,4 +1,4 @@
-"""The texts that the body of a request must hold, and the rules for each of them."""
+"""Read the texts that the body of a request must hold, each by its rule."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,11 @@ from ostiary_core.users.user_fields import new_password_faults
 from ostiary_web.http.context import RequestContext
 
 Check = Callable[[str], FieldRule | None]
-"""The rule that a text breaks, if any."""
+"""Returns the rule that a text breaks, if any."""
 
 
 async def read_texts(context: RequestContext, **checks: Check) -> dict[str, str]:
-    """The texts of a JSON body, all of them required; a refusal names every bad one."""
+    """Return the required texts of a JSON body; refuse with every bad one."""
     content = await context.json_object()
     found: dict[str, str] = {}
     faults = []
@@ -32,15 +32,15 @@ async def read_texts(context: RequestContext, **checks: Check) -> dict[str, str]
 
 
 def longest(characters: int) -> Check:
-    """No more than so many characters."""
+    """Return a check for at most so many characters."""
     return lambda text: FieldRule.TOO_LONG if len(text) > characters else None
 
 
 def phone(text: str) -> FieldRule | None:
-    """A telephone number, which is taken in its one form."""
+    """Check a telephone number in its canonical form."""
     return None if is_phone(text) else FieldRule.PHONE
 
 
 def new_password(text: str) -> FieldRule | None:
-    """A password that may be chosen, whatever it replaces."""
+    """Check a new password, whatever it replaces."""
     return FieldRule.PASSWORD if new_password_faults("", text) else None

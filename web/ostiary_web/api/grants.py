@@ -1,4 +1,4 @@
-"""What a user lets other systems do: remembered consents and running sessions by client (READINGS 26)."""
+"""List what a user lets other systems do: consents and active sessions by client (READINGS 26)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,11 +19,11 @@ from ostiary_web.http.context import RequestContext
 
 _CLIENTS_AT_A_TIME: Final = 200
 MOST_SESSIONS: Final = 200
-"""Most sessions of a client that are shown, the newest. All are counted, and withdrawing ends all."""
+"""Most sessions shown of a client, the newest; all are counted, and a withdrawal ends all."""
 
 
 class GrantSession(AnswerData):
-    """A running session of a client for the user."""
+    """An active session of a client for the user."""
 
     id: str
     scope: str
@@ -35,9 +35,9 @@ class GrantSession(AnswerData):
 
 
 class Grant(AnswerData):
-    """What the user lets one client do. Without a remembered consent `grantedAt` is null.
+    """What the user lets a client do; `grantedAt` is null without a remembered consent.
 
-    `sessions` are the newest 200; `sessionCount` counts all that run.
+    `sessions` are the newest 200; `sessionCount` counts all.
     """
 
     client_id: str
@@ -48,7 +48,9 @@ class Grant(AnswerData):
     sessions: list[GrantSession]
 
 
-async def grants_of(context: RequestContext, user_id: str, client_id: str | None = None) -> list[Grant]:
+async def list_grants_of_user(
+    context: RequestContext, user_id: str, client_id: str | None = None
+) -> list[Grant]:
     """Return what a user lets other systems do: one entry a client, in the order of their identifiers.
 
     A client may have sessions and no remembered consent, where nobody needed to be asked.

@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: whether the process answers, and whether the store would take a change.
+"""Serve `/healthz` and `/readyz`: whether the process answers, and whether the store takes changes.
 
 They are for a supervisor and a load balancer: no secret, no rate limit, nothing told but yes or no. What a
 look at the store finds holds for a moment, so that nobody can make the disk work by asking often.
@@ -21,12 +21,12 @@ HEALTH_PATHS: Final = frozenset({_LIVENESS, _READINESS})
 
 @health.get(_LIVENESS, gate=OPEN_TO_ALL)
 async def show_health(context: RequestContext) -> Response:
-    """The process answers."""
+    """Answer that the process runs."""
     return context.success(None)
 
 
 @health.get(_READINESS, gate=OPEN_TO_ALL)
 async def show_readiness(context: RequestContext) -> Response:
-    """The store can be written, and its schema is the one of this release."""
-    is_ready = await context.backing.readiness.is_ready()
+    """Answer whether the store can be written and has this release's schema."""
+    is_ready = await context.services.readiness.is_ready()
     return context.success(None) if is_ready else context.refuse(Why.NOT_READY)

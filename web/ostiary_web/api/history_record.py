@@ -1,4 +1,4 @@
-"""An explained session as JSON: what the interface answers and the command line prints for scripts."""
+"""Encode an explained session as JSON, for the interface and the command line."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Annotated, Literal
@@ -30,7 +30,7 @@ class SafeRetriesRecord(AnswerData):
 
 
 class StepRecord(AnswerData):
-    """One step; what the trail does not have of it is null."""
+    """One step; null for what the trail does not have."""
 
     kind: StepKind
     at: Time | None
@@ -68,10 +68,10 @@ class SessionHistoryRecord(AnswerData):
     steps: Annotated[list[StepRecord], Meta(min_length=2)]
 
 
-async def names_of(
+async def find_usernames(
     ids: Iterable[str], submit: Callable[[UserRequested], Awaitable[Decision]]
 ) -> dict[str, str]:
-    """The user names of those of `ids` that still exist."""
+    """Return the user names of the accounts among `ids` that still exist."""
     names = {}
     for user_id in sorted(ids):
         reply = (await submit(UserRequested(caller=Operator(), user_id=user_id))).reply
@@ -80,8 +80,8 @@ async def names_of(
     return names
 
 
-def history_record_of(of: Explanation, language: Language, names: Names) -> SessionHistoryRecord:
-    """The whole history; the texts are in the language asked for, everything else is the same in both."""
+def encode_history(of: Explanation, language: Language, names: Names) -> SessionHistoryRecord:
+    """Return the whole history; only its texts depend on the language."""
     session, misses = of.session, of.safe_retry_delays_ms
     return SessionHistoryRecord(
         id=session.session_id,

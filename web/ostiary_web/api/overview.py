@@ -1,4 +1,4 @@
-"""`/api/monitor/overview`: what happened and how the server is, in numbers that were counted hour by hour."""
+"""Serve `/api/monitor/overview`: hourly counts of events, and the state of the server."""
 
 from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
@@ -12,7 +12,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.storage.summaries import HOUR_MS, Metric, Milestone
 from ostiary_web.api.answer_data import AnswerData, Count, Time
-from ostiary_web.api.overview_counts import Counts, Overview, Span, overview_of, visible_to
+from ostiary_web.api.overview_counts import Counts, Overview, Span, list_visible_metrics, make_overview_query
 from ostiary_web.api.resources.lists import query_arguments
 from ostiary_web.api.resources.queries import read_times
 from ostiary_web.http.context import RequestContext
@@ -25,13 +25,13 @@ overview = GatedRoutes("overview", __name__)
 _DAY_MS: Final = 24 * HOUR_MS
 _LONGEST_MS: Final = 400 * _DAY_MS
 _LATEST: Final = Instant(32_503_680_000_000)
-"""The year 3000: days near the last one that a calendar has cannot be counted on from."""
+"""Latest end accepted, in the year 3000: a calendar cannot count on from its last days."""
 
 Numbers = dict[str, Count]
 
 
-class Happenings(AnswerData):
-    """What was counted. What is of the audit trail is null without the permission to read it."""
+class EventCounts(AnswerData):
+    """Counts of events; those of the audit trail are null without the permission to read it."""
 
     started: Annotated[
         Numbers | None, Meta(description="Sessions that began, by kind; `login` are sign-ins.")
@@ -50,7 +50,7 @@ class Happenings(AnswerData):
     refused: Annotated[Numbers, Meta(description="Requests that were refused, by reason.")]
 
 
-class OverviewPeriod(Happenings):
+class OverviewPeriod(EventCounts):
     """One hour or day."""
 
     begins_at: Time
@@ -61,7 +61,7 @@ class OverviewPeriod(Happenings):
 
 
 class OverviewClient(AnswerData):
-    """Of one client in all of the time. The numbers of retries are null without `audit.read`."""
+    """Counts of one client over the whole time; those of retries are null without `audit.read`."""
 
     client_id: str
     refused: Numbers
@@ -71,7 +71,7 @@ class OverviewClient(AnswerData):
 
 
 class ServerFinding(AnswerData):
-    """Something at fault, or unwise; as `ostiary check` has it."""
+    """A fault or a doubtful setting, as `ostiary check` reports it."""
 
     level: Literal["warning", "fault"]
     about: str
@@ -79,7 +79,7 @@ class ServerFinding(AnswerData):
 
 
 class ServerState(AnswerData):
-    """How the server is."""
+    """The state of the server."""
 
     version: str
     schema: Annotated[Count, Meta(description="How many steps the schema of the database went through.")]
@@ -91,13 +91,13 @@ class ServerState(AnswerData):
 
 
 class OverviewRecord(AnswerData):
-    """What happened, hour by hour or day by day, and how the server is now."""
+    """Counts by hour or by day, and the state of the server."""
 
     begins_at: Annotated[Time, Meta(description="When the first period begins.")]
     ends_at: Annotated[Time, Meta(description="When the last one ends.")]
     per: Literal["hour", "day"]
     periods: list[OverviewPeriod]
-    totals: Happenings
+    totals: EventCounts
     clients: list[OverviewClient]
     running: Annotated[Numbers, Meta(description="Sessions that run now, by kind.")]
     state: ServerState
@@ -105,7 +105,7 @@ class OverviewRecord(AnswerData):
 
 @overview.get("/api/monitor/overview", gate=require_permission(Permission.ONLINE_LIST))
 async def show_overview(context: RequestContext) -> Response:
-    """What was counted from `from` to `to`, and how the server is."""
+    """Answer what was counted from `from` to `to`, and the state of the server."""
     zone = zone_for(request.headers.get(ZONE_HEADER), context.user)
     asked = read_times(query_arguments(), "from", "to")
     if isinstance(asked, tuple):
@@ -116,8 +116,8 @@ async def show_overview(context: RequestContext) -> Response:
     faults = _faults(start, end)
     if faults:
         context.refuse(Why.FIELDS_INVALID, faults)
-    counted, kinds = visible_to(context)
-    found = await context.query(overview_of(Span.between(start, end, zone), counted, kinds))
+    counted, kinds = list_visible_metrics(context)
+    found = await context.query(make_overview_query(Span.between(start, end, zone), counted, kinds))
     return context.success(_record(context, found, await findings_for(context), Metric.STARTED in counted))
 
 
@@ -131,14 +131,12 @@ def _faults(start: Instant, end: Instant) -> tuple[FieldFault, ...]:
 
 
 async def findings_for(context: RequestContext) -> list[Finding]:
-    """What the server finds: of clients for those who may see them, of itself for super administrators.
-
-    Of itself it tells paths, addresses and settings, which no permission of the monitor is for.
-    """
+    """Return the findings that the caller may see."""
     sees_clients = Permission.CLIENT_LIST.value in context.account.permissions
     if not sees_clients and not context.is_super_administrator:
         return []
-    found = await context.backing.self_check.findings()
+    found = await context.services.self_check.findings()
+    # Findings about the server name paths, addresses and settings, which no monitor permission covers.
     return [
         each
         for each in found
@@ -149,13 +147,13 @@ async def findings_for(context: RequestContext) -> list[Finding]:
 def _record(
     context: RequestContext, found: Overview, findings: list[Finding], of_trail: bool
 ) -> OverviewRecord:
-    def happenings(counts: Counts) -> dict[str, Any]:
-        retries = counts.of(Metric.RETRIED)
+    def count_events(counts: Counts) -> dict[str, Any]:
+        retries = counts.total(Metric.RETRIED)
         mean_ms = retries.total_ms // retries.number if retries.number else 0
         told: dict[str, Any] = {
             "started": counts.by_detail(Metric.STARTED),
-            "sign_ins_failed": counts.of(Metric.SIGN_IN_FAILED).number,
-            "refreshes": counts.of(Metric.REFRESHED).number,
+            "sign_ins_failed": counts.total(Metric.SIGN_IN_FAILED).number,
+            "refreshes": counts.total(Metric.REFRESHED).number,
             "retries": counts.by_detail(Metric.RETRIED),
             "retry_mean_ms": mean_ms,
             "retry_most_ms": retries.most_ms,
@@ -165,8 +163,8 @@ def _record(
         shown = told if of_trail else dict.fromkeys(told)
         return {**shown, "refused": counts.by_detail(Metric.REFUSED)}
 
-    def told_of(client_id: str, counts: Counts) -> OverviewClient:
-        retries = counts.of(Metric.RETRIED)
+    def encode_client(client_id: str, counts: Counts) -> OverviewClient:
+        retries = counts.total(Metric.RETRIED)
         return OverviewClient(
             client_id=client_id,
             refused=counts.by_detail(Metric.REFUSED),
@@ -184,12 +182,12 @@ def _record(
             OverviewPeriod(
                 begins_at=iso_time(start),
                 running=counts.by_detail(Metric.RUNNING) or None,
-                **happenings(counts),
+                **count_events(counts),
             )
             for start, counts in zip(span.starts, found.periods, strict=True)
         ],
-        totals=Happenings(**happenings(found.totals)),
-        clients=[told_of(client_id, counts) for client_id, counts in sorted(found.clients.items())],
+        totals=EventCounts(**count_events(found.totals)),
+        clients=[encode_client(client_id, counts) for client_id, counts in sorted(found.clients.items())],
         running={kind.value: number for kind, number in found.running.items()},
         state=ServerState(
             version=version("ostiary"),

@@ -1,4 +1,4 @@
-"""What an overview is made of: a stretch of time in hours or days, and what the summaries say of each."""
+"""Compute an overview: a span of hours or days, and the summaries of each."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -23,26 +23,26 @@ from ostiary_net.upkeep.summarising import count_running
 from ostiary_web.http.context import RequestContext
 
 _MOST_HOURS: Final = 48
-OF_THE_TRAIL: Final = frozenset(Metric) - {Metric.REFUSED, Metric.RUNNING}
-"""What takes the permission to read the audit trail."""
+TRAIL_METRICS: Final = frozenset(Metric) - {Metric.REFUSED, Metric.RUNNING}
+"""Metrics that need the permission to read the audit trail."""
 LATE_SECONDS: Final = RETRY_SECONDS[-2]
-"""A safe retry that comes later than this was nearly one that comes too late."""
+"""Delay in seconds after which a safe retry nearly came too late."""
 
 NONE: Final = Tally(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A stretch of time and the periods that it is cut into: hours, or days in somebody's zone."""
+    """A span of time in periods: hours, or days in some zone."""
 
     starts: tuple[Instant, ...]
-    """When each period begins; they follow one another."""
+    """Begin of each period; they follow one another."""
     end: Instant
     is_hourly: bool
 
     @classmethod
     def between(cls, start: Instant, end: Instant, zone: ZoneInfo) -> "Span":
-        """The hours that hold all between these instants; the days, where those were too many."""
+        """Return the hours that cover these instants, or the days if the hours are too many."""
         if end - start <= _MOST_HOURS * HOUR_MS:
             first = hour_of(start)
             hours = tuple(Instant(at) for at in range(first, max(end, first + 1), HOUR_MS))
@@ -55,11 +55,11 @@ class Span:
         return cls(starts=tuple(starts[:-1]), end=starts[-1], is_hourly=False)
 
     def ends(self) -> Iterable[tuple[Instant, Instant]]:
-        """When each period begins and ends."""
+        """Return begin and end of each period."""
         return zip(self.starts, (*self.starts[1:], self.end), strict=True)
 
     def place(self, hour: Instant) -> int:
-        """The period of an hour: that in which it begins, also where a zone is half an hour off."""
+        """Return the index of the period in which an hour begins, also where a zone is half an hour off."""
         return max(0, bisect_right(self.starts, hour) - 1)
 
 
@@ -68,7 +68,7 @@ def _midnight(day: date, zone: ZoneInfo) -> Instant:
 
 
 class Counts:
-    """Tallies by what was counted, and its detail."""
+    """Tallies by metric and detail."""
 
     __slots__ = ("_tallies",)
 
@@ -76,55 +76,54 @@ class Counts:
         self._tallies: dict[tuple[Metric, str], Tally] = {}
 
     def add(self, what: Metric, detail: str, tally: Tally) -> None:
-        """Add a tally to what is there; of samples of what runs the largest is kept."""
+        """Add a tally; of samples of active sessions keep the largest."""
         before = self._tallies.get((what, detail), NONE)
         self._tallies[what, detail] = max(before, tally) if what is Metric.RUNNING else before + tally
 
     def add_all(self, others: "Counts") -> None:
-        """Add all that others have."""
+        """Add all tallies of others."""
         for (what, detail), tally in others._tallies.items():
             self.add(what, detail, tally)
 
-    def of(self, what: Metric) -> Tally:
-        """All of one thing together."""
+    def total(self, what: Metric) -> Tally:
+        """Return the tally of a metric over all details."""
         total = NONE
         for (counted, _), tally in self._tallies.items():
             total = total + tally if counted is what else total
         return total
 
     def by_detail(self, what: Metric) -> dict[str, int]:
-        """How many of one thing, by its detail, the most first."""
+        """Return the counts of a metric by detail, largest first."""
         found = {
             detail: tally.number for (counted, detail), tally in self._tallies.items() if counted is what
         }
         return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
 
     def late_retries(self) -> int:
-        """How many safe retries came near the end of the grace."""
+        """Return how many safe retries came near the end of the grace."""
         return self.by_detail(Metric.RETRIED).get(str(RETRY_SECONDS[-1]), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """What was counted in a span, and how the store is now."""
+    """Counts of a span, and the state of the store."""
 
     span: Span
     periods: tuple[Counts, ...]
-    """As many as the span has."""
+    """Counts of each period of the span."""
     totals: Counts
     clients: Mapping[str, Counts]
-    """Refusals and safe retries of each client in all of the span."""
+    """Refusals and safe retries of each client over the span."""
     running: Mapping[SessionKind, int]
-    """How many sessions run now."""
+    """Active sessions now."""
     state: StoreState
     now: Instant
 
 
-def visible_to(context: RequestContext) -> tuple[frozenset[Metric], tuple[SessionKind, ...]]:
-    """What of it a caller may see: of the trail with its permission, and sessions of no user as a super
-    administrator ("Session (grant)")."""
+def list_visible_metrics(context: RequestContext) -> tuple[frozenset[Metric], tuple[SessionKind, ...]]:
+    """Return the metrics and kinds of sessions that the caller may see."""
     reads_trail = Permission.AUDIT_READ.value in context.account.permissions
-    counted = frozenset(Metric) if reads_trail else frozenset(Metric) - OF_THE_TRAIL
+    counted = frozenset(Metric) if reads_trail else frozenset(Metric) - TRAIL_METRICS
     kinds = tuple(SessionKind) if context.is_super_administrator else _OF_USERS
     return counted, kinds
 
@@ -132,10 +131,10 @@ def visible_to(context: RequestContext) -> tuple[frozenset[Metric], tuple[Sessio
 _OF_USERS: Final = (SessionKind.LOGIN, SessionKind.AUTHORIZATION_CODE)
 
 
-def overview_of(
+def make_overview_query(
     span: Span, counted: Collection[Metric], kinds: Collection[SessionKind]
 ) -> Callable[[ListStore, Instant], Overview]:
-    """The question for the overview of a span, as far as somebody may see it."""
+    """Return the query of a span's overview, as far as the caller may see it."""
 
     def read(store: ListStore, now: Instant) -> Overview:
         periods, totals = tuple(Counts() for _ in span.starts), Counts()

@@ -1,4 +1,4 @@
-"""`/api/auth/sms-code` and `/api/auth/reset-password`: codes by text message, and the password they recover.
+"""Serve `/api/auth/sms-code` and `/api/auth/reset-password`: recovery by text message.
 
 Neither tells whether a number is known: the answer to the first is the same and leaves before anything
 that depends on it is done; a wrong code for a known number and any code for an unknown one are one refusal,
@@ -38,16 +38,15 @@ _PURPOSES: Final = frozenset(purpose.value for purpose in TextCodePurpose)
 
 
 async def send_recovery_code(context: RequestContext, phone: str) -> None:
-    """Have a code to recover a password sent, if the rules draw one; whoever asked is not kept waiting."""
+    """Have a recovery code sent, if the core draws one; the caller does not wait for it."""
     await _send_text_code(context, TextCodePurpose.RESET_PASSWORD, phone, None)
 
 
 async def send_code_to_new_number(context: RequestContext, phone: str) -> None:
-    """Have a code sent to a new number of the caller's; raises `RequestRefused` where the account has asked
-    for too many.
+    """Have a code sent to the caller's new number; raise `RequestRefused` past the account's limit.
 
-    Whether it has, tells nothing of the number and is answered. The rules judge it again when they draw the
-    code: whoever asks for many at once is sent no more than in a row.
+    That refusal tells nothing of the number. The core judges the limit again when it draws the code, so
+    requests at once get no more codes than requests in a row.
     """
     wait_seconds = seconds_to_text_code(context.user, context.service.clock.now())
     if wait_seconds:
@@ -59,14 +58,14 @@ async def _send_text_code(
     context: RequestContext, purpose: TextCodePurpose, phone: str, who: SignedIn | None
 ) -> None:
     event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=context.entropy())
-    await context.backing.text_messages.send(
-        partial(_written, context, event, request.headers.get(ZONE_HEADER)), context.trace_id
+    await context.services.text_messages.send(
+        partial(_compose_message, context, event, request.headers.get(ZONE_HEADER)), context.trace_id
     )
 
 
 async def recover_password(context: RequestContext, phone: str, code: str, new: str) -> None:
-    """A new password for whoever holds the telephone; raises `RequestRefused`."""
-    new_password_hash = await context.backing.passwords.hash(new)
+    """Set a new password for the holder of the telephone; raise `RequestRefused`."""
+    new_password_hash = await context.services.passwords.hash(new)
     await context.decide(
         PasswordResetByTextMessage(phone=phone, code=Secret(code), new_password_hash=new_password_hash)
     )
@@ -77,20 +76,22 @@ async def recover_password(context: RequestContext, phone: str, code: str, new: 
 
 @recovery.post("/api/auth/sms-code", gate=OPEN_TO_ALL, limit=Operation.TEXT_CODE)
 async def post_sms_code(context: RequestContext) -> Response:
-    """`{phone, purpose}`: null, whether the number is known or not. Only a signed-in user can ask for a code
-    to change to a number, and so often a day."""
+    """Read `{phone, purpose}` and answer null, whether or not the number is known.
+
+    Only a signed-in user may ask for a code to a new number, and so often a day.
+    """
     fields = await read_texts(context, phone=phone, purpose=_purpose)
     if TextCodePurpose(fields["purpose"]) is TextCodePurpose.RESET_PASSWORD:
         await send_recovery_code(context, fields["phone"])
     else:
-        await SIGNED_IN.let_in(context)
+        await SIGNED_IN.authorize(context)
         await send_code_to_new_number(context, fields["phone"])
     return context.success(None)
 
 
 @recovery.post("/api/auth/reset-password", gate=OPEN_TO_ALL, limit=Operation.RESET_PASSWORD)
 async def post_reset_password(context: RequestContext) -> Response:
-    """`{phone, code, newPassword}`; ends everything that the user has open."""
+    """Read `{phone, code, newPassword}` and set it; everything of the user ends."""
     fields = await read_texts(context, phone=phone, code=longest(64), newPassword=new_password)
     await recover_password(context, fields["phone"], fields["code"], fields["newPassword"])
     return context.success(None)
@@ -103,11 +104,10 @@ def _purpose(text: str) -> FieldRule | None:
 # --- the message
 
 
-async def _written(
+async def _compose_message(
     context: RequestContext, event: TextCodeRequested, zone_header: str | None
 ) -> TextMessage | None:
-    """The message to send, once the rules have drawn a code for it, in the user's language, else the
-    request's; None where they drew none."""
+    """Return the message of a drawn code in the user's language, else the request's, or None."""
     drawn = (await context.submit(event)).reply
     if not isinstance(drawn, TextCodeDrawn) or drawn.code is None:
         return None
@@ -128,7 +128,7 @@ async def _written(
 def _message(
     purpose: TextCodePurpose, code: Secret, until: Instant, language: Language, zone: ZoneInfo
 ) -> str:
-    """What the telephone shows, the time in the zone that "Common conventions" names."""
+    """Return the text of the message, its time in the zone of "Common conventions"."""
     # Rounded down: the code is good for longer than it says, never for less.
     at = datetime.fromtimestamp(until // SECOND_MS, UTC).astimezone(zone)
     return language.text(f"message.{purpose}", code=code.reveal(), until=f"{at:%H:%M}", zone=zone.key)

@@ -1,4 +1,4 @@
-"""The application behind its front door, as every server is given it."""
+"""Build the application behind its front door, for `ostiary serve` and every other server."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.app.factory import Application
 from ostiary_web.http.security_headers import security_fields
 from ostiary_web.pages.problem import has_page
-from ostiary_web.server.backing import Backing
+from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.first_administrator import (
     NewAdministrator,
     UnusedAdministrator,
@@ -34,28 +34,28 @@ from ostiary_web.server.first_administrator import (
 )
 from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
-from ostiary_web.server.temporary_files import keep_in_data_dir
-from ostiary_web.server.wiring import Surroundings
+from ostiary_web.server.temporary_files import use_data_dir
+from ostiary_web.server.wiring import Dependencies
 from ostiary_web.streams import OutputFailed, print_text
 
 _ADMINISTRATION: Final = ("/admin/", "/api/iam/", "/api/oauth/")
-_LONGEST_OF_ADMINISTRATION: Final = 1024 * 1024
+_LONGEST_ADMINISTRATION_BODY: Final = 1024 * 1024
 _LONGEST_BODY: Final = LONGEST_FORM
-"""Of what anybody may send who is not signed in: reading a form of a megabyte holds everybody else up."""
+"""Largest body in bytes from a caller who is not signed in: a form of a megabyte delays everybody else."""
 
-_OF_STATUS: Final = {404: Why.ROUTE_UNKNOWN, 413: Why.BODY_TOO_LARGE, 500: Why.INTERNAL_ERROR}
+_WHY_BY_STATUS: Final = {404: Why.ROUTE_UNKNOWN, 413: Why.BODY_TOO_LARGE, 500: Why.INTERNAL_ERROR}
 
 
-def settings_or_exit(environment: Mapping[str, str]) -> Settings:
-    """The settings, or the end of the process with one line that says what to mend."""
+def load_settings_or_exit(environment: Mapping[str, str]) -> Settings:
+    """Return the settings, or exit with one line that says what to correct."""
     try:
         return Settings.from_environment(environment)
     except SettingError as error:
         sys.exit(f"ostiary: {error}")
 
 
-def door_rules(settings: Settings) -> DoorRules:
-    """What the front door holds every request to."""
+def make_door_rules(settings: Settings) -> DoorRules:
+    """Return the limits that the front door holds every request to."""
     return DoorRules(
         body_limit=_body_limit,
         refusal=partial(_refusal, settings.languages, settings.public_path),
@@ -67,26 +67,26 @@ def door_rules(settings: Settings) -> DoorRules:
 
 
 def asgi_app(
-    settings: Settings, ready: Callable[[Backing], None], around: Surroundings | None = None
+    settings: Settings, ready: Callable[[AppServices], None], dependencies: Dependencies | None = None
 ) -> Guard:
-    """The whole product as one ASGI application."""
+    """Return the whole product as one ASGI application."""
 
-    def opened(backing: Backing) -> None:
-        _add_metrics(backing.service.metrics, guarded)
-        guarded.tracing = backing.service.tracing
-        guarded.draw_trace_id = backing.service.trace_id
-        guarded.shortcut = shortcut(backing.service)
-        ready(backing)
+    def connect(services: AppServices) -> None:
+        _add_metrics(services.service.metrics, guarded)
+        guarded.tracing = services.service.tracing
+        guarded.draw_trace_id = services.service.trace_id
+        guarded.shortcut = shortcut(services.service)
+        ready(services)
 
-    application: Any = Application(settings, around, ready=opened)
+    application: Any = Application(settings, dependencies, ready=connect)
     if settings.otel_exporter_otlp_endpoint is not None:
-        application.quart.before_request(_tell_route)
-    guarded = Guard(application, door_rules(settings))
+        application.quart.before_request(_name_route)
+    guarded = Guard(application, make_door_rules(settings))
     return guarded
 
 
 def _add_metrics(metrics: Metrics, guarded: Guard) -> None:
-    """What the front door counts."""
+    """Add the metrics of the front door."""
     metrics.add_gauge(
         "ostiary_connections_open",
         "Connections of callers.",
@@ -114,24 +114,24 @@ def _add_metrics(metrics: Metrics, guarded: Guard) -> None:
     )
 
 
-async def _tell_route() -> None:
-    """Which of our routes a request found, for its span."""
+async def _name_route() -> None:
+    """Return the route of the current request, for its span."""
     scope: Scope = request.scope  # type: ignore[assignment]
     if request.url_rule is not None:
         scope["ostiary.route"] = request.url_rule.rule
 
 
 def asgi_app_from_environment() -> Guard:
-    """The application for a server that was not started by `ostiary serve`."""
-    settings = settings_or_exit(os.environ)
+    """Return the application for a server that `ostiary serve` did not start."""
+    settings = load_settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
-    keep_in_data_dir(settings)
+    use_data_dir(settings)
     patch_hypercorn()
-    return asgi_app(settings, _tell_first_administrator)
+    return asgi_app(settings, _announce_first_administrator)
 
 
-def first_administrator_text(administrator: NewAdministrator | UnusedAdministrator) -> str:
-    """The one text that ever shows a drawn password; later, how to have another one drawn."""
+def describe_first_administrator(administrator: NewAdministrator | UnusedAdministrator) -> str:
+    """Return the only text that ever shows a drawn password; later, how to draw another."""
     if isinstance(administrator, UnusedAdministrator):
         return (
             f"First administrator: {administrator.username} (has never signed in)\n"
@@ -147,7 +147,7 @@ def first_administrator_text(administrator: NewAdministrator | UnusedAdministrat
 
 
 def greet(text: str, administrator: NewAdministrator | UnusedAdministrator | None) -> None:
-    """Print what a start says to people. It goes on where that cannot be printed, and the log says so."""
+    """Print what a start says to people; log it if printing fails."""
     try:
         print_text(text)
     except OutputFailed as failure:
@@ -163,25 +163,25 @@ def greet(text: str, administrator: NewAdministrator | UnusedAdministrator | Non
         )
 
 
-def _tell_first_administrator(backing: Backing) -> None:
-    if (administrator := backing.first_administrator) is not None:
-        greet(first_administrator_text(administrator), administrator)
+def _announce_first_administrator(services: AppServices) -> None:
+    if (administrator := services.first_administrator) is not None:
+        greet(describe_first_administrator(administrator), administrator)
 
 
 def _body_limit(path: str) -> int:
-    """Bytes a body may have (READINGS 37)."""
+    """Return the largest body in bytes for a path (READINGS 37)."""
     if path in UPLOAD_PATHS:
         return LONGEST_UPLOAD
     if not path.startswith(_ADMINISTRATION):
         return _LONGEST_BODY
-    return LONGEST_IMPORT if path.endswith("/import") else _LONGEST_OF_ADMINISTRATION
+    return LONGEST_IMPORT if path.endswith("/import") else _LONGEST_ADMINISTRATION_BODY
 
 
 def _refusal(
     languages: Languages, public_path: str, status: int, scope: Mapping[str, Any], trace_id: str
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """How a request is refused that never reaches a route: in the form of where it was going."""
-    why = _OF_STATUS.get(status, Why.REQUEST_MALFORMED)
+    """Answer a refusal of the front door, in the form of the route that the request was going to."""
+    why = _WHY_BY_STATUS.get(status, Why.REQUEST_MALFORMED)
     # Of what could not be read, the head was not yet looked at either: it has its path whole.
     path = str(scope.get("path", "")).removeprefix(public_path)
     operation = None if why is Why.ROUTE_UNKNOWN else token_service.PATHS.get(path)

@@ -1,4 +1,4 @@
-"""The web application: the routes, what errors look like, and what stands behind them while it runs."""
+"""Build the web application: routes, errors, and the services it works with while it runs."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -42,26 +42,25 @@ from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.pages import PAGES
 from ostiary_web.pages.context import find_opened_page
 from ostiary_web.pages.problem import find_refusal_page, problem_page, wants_page
-from ostiary_web.server.backing import Backing, put_behind
+from ostiary_web.server.app_services import AppServices, attach_services
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.wiring import Surroundings, open_backing
+from ostiary_web.server.wiring import Dependencies, open_services
 
 _log = structlog.get_logger("ostiary")
 
 
 class Application:
-    """The ASGI application: Quart's, with its backing opened before the first request and closed after
-    the last."""
+    """The ASGI application: Quart's, with services opened before the first request, closed after the last."""
 
     def __init__(
         self,
         settings: Settings,
-        around: Surroundings | None = None,
+        dependencies: Dependencies | None = None,
         *,
-        ready: Callable[[Backing], None] = lambda backing: None,
+        ready: Callable[[AppServices], None] = lambda services: None,
     ) -> None:
         self.settings = settings
-        self.around = around
+        self.dependencies = dependencies
         self.quart = create_app(settings)
         self._ready = ready
 
@@ -74,17 +73,17 @@ class Application:
             await quart(scope, receive, send)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Backing]:
-        """The application with its backing; `lifespan` does this, and so do tests without a server."""
-        async with open_backing(self.settings, self.around) as backing:
+    async def open(self) -> AsyncIterator[AppServices]:
+        """Open the services and attach them; `lifespan` calls this, and so do tests without a server."""
+        async with open_services(self.settings, self.dependencies) as services:
             if self.settings.sms_gateway_url is None:
                 outbox = str(self.settings.sms_outbox)
                 _log.warning("text messages go to a file, as SMS_GATEWAY_URL is not set", file=outbox)
-            put_behind(self.quart, backing)
+            attach_services(self.quart, services)
             if self.settings.api_docs_enabled:
                 build_document(self.quart, self.settings)
-            self._ready(backing)
-            yield backing
+            self._ready(services)
+            yield services
 
 
 _LONGEST_STATIC_NAME: Final = 255
@@ -92,29 +91,29 @@ _LONGEST_STATIC_NAME: Final = 255
 
 class _App(QuartTrio):
     def log_exception(self, exception_info: Any) -> None:
-        """What no handler of ours met, or one of them raised: in the log under what the client is told."""
+        """Log an unexpected error under the trace id that the client is told."""
         error = exception_info[1]
         if has_request_context() and isinstance(error, Exception):
-            _tell_unexpected(error)
+            _answer_unexpected(error)
         else:
             super().log_exception(exception_info)
 
     async def dispatch_request(self, request_context: RequestContext | None = None) -> ResponseReturnValue:
-        """What a route answers, if it does so in the time that the front door leaves it."""
+        """Answer a request within the time that the front door leaves."""
         limit: Any = request.scope.get("ostiary.limit") or trio.CancelScope()
         with limit:
             return await super().dispatch_request(request_context)
         raise trio.TooSlowError
 
     async def send_static_file(self, filename: str) -> Response:
-        """A name that no file can have is not found; Quart would let the file system raise."""
+        """Answer 404 for a name that no file can have: Quart would raise the file system's error."""
         if len(filename) > _LONGEST_STATIC_NAME:
             raise NotFound
         return await super().send_static_file(filename)
 
 
 def create_app(settings: Settings) -> QuartTrio:
-    """The routes and error handlers. Quart's own sessions are not used, so it has no secret key."""
+    """Return the routes and error handlers; without Quart's own sessions there is no secret key."""
     app = _App("ostiary_web")
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     # Or "/api//auth/me" is answered with a redirect that keeps method and body.
@@ -128,7 +127,7 @@ def create_app(settings: Settings) -> QuartTrio:
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
         app.register_blueprint(blueprint)
     app.before_request(find_refusal_page)
-    app.before_request(_in_its_one_spelling)
+    app.before_request(_refuse_noncanonical_path)
     app.before_request(_refuse_prefetch)
     app.after_request(add_security_headers)
     if settings.public_path:
@@ -144,26 +143,30 @@ def create_app(settings: Settings) -> QuartTrio:
 
 
 _ADDRESS: Final = re.compile(rb"/|(?:/[A-Za-z0-9][A-Za-z0-9._-]*)+")
-"""What every address of ours is made of, identifiers included: nothing that can be spelt in two ways."""
+"""Pattern of our addresses, identifiers included: nothing with two spellings."""
 
 
-async def _in_its_one_spelling() -> None:
-    """An escaped letter, a second slash or a dot segment would lead to the same route, while rules that go by
-    the path (a proxy's, a limit of ours) take it for another."""
+async def _refuse_noncanonical_path() -> None:
+    """Refuse a path with an escaped letter, a second slash or a dot segment.
+
+    It would reach the same route, while a proxy's rules or our own limits take it for another.
+    """
     if _ADDRESS.fullmatch(request.scope["raw_path"]) is None:
         raise NotFound
 
 
 async def _refuse_prefetch() -> Response | None:
-    """A browser that asks before anybody wants to see the page is given nothing: a sign-in would go on, and
-    tokens be renewed, by a link that is only pointed at. What failed is asked for again in earnest."""
+    """Refuse a browser's prefetch of a page that nobody asked for yet.
+
+    A link merely pointed at would continue a sign-in and refresh tokens; the browser asks again in earnest.
+    """
     purposes = (request.headers.get(name, "") for name in ("Sec-Purpose", "Purpose"))
     if not any(purpose.partition(";")[0].strip() == "prefetch" for purpose in purposes):
         return None
     return Response(b"", 503, {"Cache-Control": "no-store"})
 
 
-_OF_STATUS: Final = {
+_WHY_BY_STATUS: Final = {
     404: Why.ROUTE_UNKNOWN,
     405: Why.METHOD_NOT_ALLOWED,
     413: Why.BODY_TOO_LARGE,
@@ -172,17 +175,17 @@ _OF_STATUS: Final = {
 
 
 async def _refusal(error: RequestRefused) -> Response:
-    """What a gate or a handler refused: on a page where one was asked for, else in the envelope."""
+    """Answer a refusal of a gate or handler: on a page if one was asked for, else in the envelope."""
     if find_opened_page() is not None:
         return await problem_page(error.reply.why)
     return request_context().failure(error.reply)
 
 
 async def _http_failure(error: Exception) -> Response:
-    """What Quart and Werkzeug refuse by themselves, in the envelope or, to a person, on a page."""
+    """Answer what Quart and Werkzeug refuse, in the envelope or on a page."""
     code = error.code if isinstance(error, HTTPException) else None
     client_fault = code is not None and code < 500
-    why = _OF_STATUS.get(code or 500, Why.REQUEST_MALFORMED if client_fault else Why.INTERNAL_ERROR)
+    why = _WHY_BY_STATUS.get(code or 500, Why.REQUEST_MALFORMED if client_fault else Why.INTERNAL_ERROR)
     response = await _refused(why)
     if isinstance(error, MethodNotAllowed):
         # Werkzeug has them in a set, whose order is another one in each process.
@@ -191,23 +194,23 @@ async def _http_failure(error: Exception) -> Response:
 
 
 async def _turn_failure(error: Exception) -> Response:
-    """A turn that was not taken; the service has told the log."""
+    """Answer a failed turn, which the service has logged."""
     return await _refused(Why.INTERNAL_ERROR)
 
 
 async def _late_failure(error: Exception) -> Response:
-    """A route that did not answer in time, whatever it waited for."""
+    """Answer for a route that took too long, whatever it waited for."""
     _log.error("not answered in time", trace_id=request_context().trace_id)
     return await _refused(Why.INTERNAL_ERROR)
 
 
 async def _unexpected_failure(error: Exception) -> Response:
-    """A fault of ours: the client is told a trace id and nothing else."""
-    _tell_unexpected(error)
+    """Answer a server fault with a trace id and nothing else."""
+    _answer_unexpected(error)
     return await _refused(Why.INTERNAL_ERROR)
 
 
-def _tell_unexpected(error: Exception) -> None:
+def _answer_unexpected(error: Exception) -> None:
     trace_id, where = request_context().trace_id, list_frames(error)
     _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
 

@@ -16,7 +16,7 @@ from ostiary_net.sqlite.backup import BackupError, back_up, record_backup
 from ostiary_net.sqlite.backup import restore as put_back
 from ostiary_net.sqlite.compacting import CompactError
 from ostiary_net.sqlite.compacting import compact as make_small
-from ostiary_web.app.asgi_app import settings_or_exit
+from ostiary_web.app.asgi_app import load_settings_or_exit
 from ostiary_web.cli.context import run
 from ostiary_web.cli.ending import end_everything
 from ostiary_web.cli.printing import Printer, with_printer
@@ -43,7 +43,7 @@ def backup(printer: Printer, file: Path) -> None:
     The copy is of one moment and is checked before it gets its name. It holds digests, names and telephone
     numbers: only its owner can read it. On its way to standard output it lies beside the database.
     """
-    database = _sqlite_file(settings_or_exit(os.environ))
+    database = _sqlite_file(load_settings_or_exit(os.environ))
     is_streamed = str(file) == _STANDARD_OUTPUT
     try:
         size = 0 if is_streamed else back_up(database, file)
@@ -83,7 +83,7 @@ def compact(printer: Printer) -> None:
     It takes as much room again as the file has in the end, and says how many bytes it gained. The file is
     written anew, or stays as it was.
     """
-    database = _sqlite_file(settings_or_exit(os.environ))
+    database = _sqlite_file(load_settings_or_exit(os.environ))
     # What SQLite writes beside the file may be too much for /tmp, and is nobody else's.
     os.environ.setdefault("SQLITE_TMPDIR", str(database.parent.absolute()))
     try:
@@ -107,7 +107,7 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     What was ended since the backup would be alive again: so all sessions are ended, and everybody signs in
     anew. Passwords and clients are those of the backup.
     """
-    settings = settings_or_exit(os.environ)
+    settings = load_settings_or_exit(os.environ)
     database, ended = _sqlite_file(settings), 0
 
     def end_in(copy: Path) -> None:

@@ -6,11 +6,11 @@ import sys
 import click
 import trio
 
-from ostiary_web.app.asgi_app import settings_or_exit
+from ostiary_web.app.asgi_app import load_settings_or_exit
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.live import ask_live
 from ostiary_web.cli.printing import Printer, with_printer
-from ostiary_web.server.checks import find_all
+from ostiary_web.server.checks import run_checks
 from ostiary_web.server.findings import Finding, Level
 
 
@@ -28,10 +28,10 @@ def check(printer: Printer, live: bool) -> None:
     A warning is something that may be meant. Nothing is changed, but for one write that proves that the
     database takes any.
     """
-    settings = settings_or_exit(os.environ)
+    settings = load_settings_or_exit(os.environ)
 
     async def find(context: CommandContext) -> list[Finding]:
-        return await trio.to_thread.run_sync(find_all, settings, context.store, context.clock)
+        return await trio.to_thread.run_sync(run_checks, settings, context.store, context.clock)
 
     findings = run(find)
     if live:

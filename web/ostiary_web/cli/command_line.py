@@ -21,7 +21,7 @@ from ostiary_net.front_door.scraping import open_metrics_listeners
 from ostiary_net.lane import open_lane
 from ostiary_net.observability.log import LINES
 from ostiary_net.sql.migrations import Opening
-from ostiary_web.app.asgi_app import asgi_app, first_administrator_text, greet, settings_or_exit
+from ostiary_web.app.asgi_app import asgi_app, describe_first_administrator, greet, load_settings_or_exit
 from ostiary_web.cli import (
     apply,
     audit,
@@ -39,13 +39,13 @@ from ostiary_web.cli import (
     sweep,
     user,
 )
-from ostiary_web.server.backing import Backing
+from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.first_administrator import NewAdministrator, UnusedAdministrator
 from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
-from ostiary_web.server.storage import open_store, unwritable
-from ostiary_web.server.temporary_files import keep_in_data_dir
-from ostiary_web.server.wiring import Surroundings, open_backing
+from ostiary_web.server.storage import find_unwritable, open_store
+from ostiary_web.server.temporary_files import use_data_dir
+from ostiary_web.server.wiring import Dependencies, open_services
 
 T = TypeVar("T")
 
@@ -67,8 +67,8 @@ def serve(plain: bool) -> None:
 
 
 def _serve(settings: Settings, *, plain: bool) -> None:
-    keep_in_data_dir(settings)
-    for name, path in unwritable(settings):
+    use_data_dir(settings)
+    for name, path in find_unwritable(settings):
         structlog.get_logger("ostiary").warning("cannot be written", setting=name, path=str(path))
     if settings.workers == 1:
         _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
@@ -104,11 +104,11 @@ def _serve(settings: Settings, *, plain: bool) -> None:
 def work(bind: str, plain: bool) -> None:
     """One worker of `ostiary serve`, on the sockets it inherits."""
     # The supervisor has made the database: one that is gone is not made anew beneath the other workers.
-    around = Surroundings(open_store=partial(open_store, opening=Opening.UPDATES))
+    dependencies = Dependencies(open_store=partial(open_store, opening=Opening.UPDATES))
     settings = _prepared()
-    keep_in_data_dir(settings)
+    use_data_dir(settings)
     with LINES.write_in_thread():
-        _serve_here(settings, bind, lambda administrator, addresses: None, around, plain=plain)
+        _serve_here(settings, bind, lambda administrator, addresses: None, dependencies, plain=plain)
 
 
 @main.command()
@@ -116,7 +116,7 @@ def migrate() -> None:
     """Bring the store's schema up to date, and make the first administrator where there is none."""
     administrator = _run_or_exit(partial(_make_ready, _prepared()))
     if administrator is not None:
-        greet(first_administrator_text(administrator), administrator)
+        greet(describe_first_administrator(administrator), administrator)
 
 
 main.add_command(client)
@@ -130,7 +130,7 @@ main.add_command(demo)
 
 
 def _prepared() -> Settings:
-    settings = settings_or_exit(os.environ)
+    settings = load_settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
     if settings.rate_limit_scale != 1:
         structlog.get_logger("ostiary").warning(
@@ -156,8 +156,8 @@ async def _make_ready(settings: Settings) -> NewAdministrator | UnusedAdministra
     """The store gets its schema and, where there is none, an administrator."""
     # A server that runs beside it has the address of the metrics, and nobody asks anything here.
     quiet = replace(settings, metrics_bind=None, otel_exporter_otlp_endpoint=None)
-    async with open_backing(quiet) as backing:
-        return backing.first_administrator
+    async with open_services(quiet) as services:
+        return services.first_administrator
 
 
 def _run_or_exit(work: Callable[[], Awaitable[T]]) -> T:
@@ -172,22 +172,22 @@ def _serve_here(
     settings: Settings,
     bind: str,
     greet_at: Callable[[NewAdministrator | UnusedAdministrator | None, list[str]], None],
-    around: Surroundings | None = None,
+    dependencies: Dependencies | None = None,
     *,
     plain: bool,
 ) -> None:
     """Serve in this process; a start that fails ends it with one line."""
-    backings: list[Backing] = []
+    started: list[AppServices] = []
 
-    def ready(backing: Backing) -> None:
-        backings.append(backing)
+    def ready(services: AppServices) -> None:
+        started.append(services)
         if not plain:
-            open_lane(guarded, backing.service)
+            open_lane(guarded, services.service)
 
-    guarded = asgi_app(settings, ready, around)
+    guarded = asgi_app(settings, ready, dependencies)
 
     def announce(addresses: list[str]) -> None:
-        greet_at(backings[0].first_administrator if backings else None, addresses)
+        greet_at(started[0].first_administrator if started else None, addresses)
 
     serving = partial(
         serve_http,
@@ -219,7 +219,7 @@ def _greet(
     login = f'{{"username":"{username}","password":"{password}"}}'
     lines = [
         f"Ostiary serves {settings.public_url or ' and '.join(addresses)}",
-        *([] if administrator is None else [first_administrator_text(administrator)]),
+        *([] if administrator is None else [describe_first_administrator(administrator)]),
         "Try it:",
         f"  curl {address}/api/auth/login -H 'Content-Type: application/json' -d '{login}'",
     ]

@@ -30,11 +30,11 @@ from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import ListQuery, Turns, open_turns
 from ostiary_web.api.resources.fields import encode_item
 from ostiary_web.api.resources.resource import Resource
-from ostiary_web.app.asgi_app import settings_or_exit
+from ostiary_web.app.asgi_app import load_settings_or_exit
 from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.settings import SettingError, Settings
-from ostiary_web.server.storage import ServerStore, open_store, policy_of
+from ostiary_web.server.storage import ServerStore, make_policy, open_store
 from ostiary_web.server.telephones import phone_number
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class CommandContext:
         except Exception as cause:
             raise TurnFailed from cause
         now = self.store.present(self.clock.now())
-        return decide(event, snapshot, now, policy_of(self.settings)).reply
+        return decide(event, snapshot, now, make_policy(self.settings)).reply
 
     async def page(self, resource: Resource[T, Any], listing: Listing[T]) -> PageOfRecords:
         """One page of a list, as the interface shows it."""
@@ -147,7 +147,7 @@ def run(
     """
     if settings is None:
         spoken = spoken_languages(click.get_current_context(silent=True))
-        settings = replace(settings_or_exit(os.environ), languages=spoken)
+        settings = replace(load_settings_or_exit(os.environ), languages=spoken)
     try:
         return trio.run(_in_context, settings, opening, work)
     except SettingError as error:

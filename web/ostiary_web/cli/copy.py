@@ -10,7 +10,7 @@ from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
-from ostiary_web.server.settings import SettingError, given_secret
+from ostiary_web.server.settings import SettingError, find_secret
 from ostiary_web.streams import print_text
 
 
@@ -27,7 +27,7 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     """
     source_database = _read("FROM", source)
     try:
-        address = target or given_secret(os.environ, "DATABASE_URL").text.strip()
+        address = target or find_secret(os.environ, "DATABASE_URL").text.strip()
     except SettingError as error:
         _exit(str(error))
     if not address:

@@ -6,7 +6,7 @@ import sys
 import click
 
 from ostiary_net.front_door import AddressError, ServerFailed
-from ostiary_web.app.asgi_app import greet, settings_or_exit
+from ostiary_web.app.asgi_app import greet, load_settings_or_exit
 from ostiary_web.demo import run_demo
 from ostiary_web.server.logs import configure_logs
 
@@ -25,7 +25,7 @@ def demo(shop_bind: str) -> None:
 
     The server listens on BIND, which nobody but this machine may reach; nothing that is done is kept.
     """
-    settings = settings_or_exit(os.environ)
+    settings = load_settings_or_exit(os.environ)
     configure_logs("warning", settings.log_format)
     try:
         run_demo(settings, shop_bind=shop_bind, tell=_tell)

@@ -7,7 +7,7 @@ from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.history.history_texts import near_misses_text, step_text, time_text
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.api.history_record import history_record_of, names_of
+from ostiary_web.api.history_record import encode_history, find_usernames
 from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
@@ -26,11 +26,11 @@ def explain_session(printer: Printer, session_id: str) -> None:
         if history is None:
             raise RequestRefused(Refused(Why.NOT_FOUND))
         explanation = explain(history, context.clock.now())
-        return explanation, await names_of(explanation.actor_ids, context.turns.decide)
+        return explanation, await find_usernames(explanation.actor_ids, context.turns.decide)
 
     explanation, names = run(work)
     if printer.for_scripts:
-        printer.document(msgspec.to_builtins(history_record_of(explanation, printer.language, names)))
+        printer.document(msgspec.to_builtins(encode_history(explanation, printer.language, names)))
         return
     for step in explanation.steps:
         when = time_text(step.at, printer.language)

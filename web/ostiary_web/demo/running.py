@@ -20,11 +20,11 @@ from ostiary_net.front_door import AddressError, Guard
 from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.serving import serve_on
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
-from ostiary_web.app.asgi_app import asgi_app, door_rules
+from ostiary_web.app.asgi_app import asgi_app, make_door_rules
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.sample import DEMO_CLIENT, PASSWORD, fill
 from ostiary_web.demo.third_party import third_party
-from ostiary_web.server.backing import Backing
+from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 
@@ -93,7 +93,7 @@ async def _serve_both(
     tell: Callable[[str, str, str], None],
 ) -> None:
     stop = trio.Event()
-    backings: list[Backing] = []
+    started: list[AppServices] = []
     is_served = trio.Event()
 
     async with trio.open_nursery() as nursery:
@@ -103,7 +103,7 @@ async def _serve_both(
                 serve_on,
                 server_listeners,
                 stop,
-                asgi_app(settings, backings.append),
+                asgi_app(settings, started.append),
                 graceful_seconds=_GRACEFUL_SECONDS,
                 on_listening=lambda _: is_served.set(),
             )
@@ -111,7 +111,7 @@ async def _serve_both(
         await is_served.wait()
         server = format_listener_url(server_listeners[0]) + settings.public_path
         shop = format_listener_url(shop_listeners[0])
-        sample = await fill(backings[0], f"{shop}/callback")
+        sample = await fill(started[0], f"{shop}/callback")
         async with httpx.AsyncClient(timeout=10.0) as http:
             oauth = OAuthClient(
                 http,
@@ -125,7 +125,7 @@ async def _serve_both(
                 stop,
                 Guard(
                     cast(Any, third_party(oauth, server, settings.languages)),
-                    door_rules(replace(settings, public_url=None)),
+                    make_door_rules(replace(settings, public_url=None)),
                 ),
                 graceful_seconds=_GRACEFUL_SECONDS,
                 on_listening=lambda _: tell(server, shop, PASSWORD),

@@ -13,7 +13,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.model.reply import SecretIssued, UserKnown
 from ostiary_core.model.secret import Secret
-from ostiary_web.server.backing import Backing
+from ostiary_web.server.app_services import AppServices
 
 DEMO_CLIENT = "demo-shop"
 
@@ -45,14 +45,14 @@ class Sample:
     secret: Secret = field(repr=False)
 
 
-async def fill(backing: Backing, callback: str) -> Sample:
+async def fill(services: AppServices, callback: str) -> Sample:
     """Register everything, by the same events as an administrator would."""
-    service, operator = backing.service, Operator()
+    service, operator = services.service, Operator()
     decide = service.turns.decide
     for code, name, permissions in _ROLES:
         fields = {"code": code, "name": name, "permissions": list(permissions)}
         await decide(RoleRegistered(caller=operator, fields=fields))
-    password_hash = await backing.passwords.hash(PASSWORD)
+    password_hash = await services.passwords.hash(PASSWORD)
     for username, name, locale, roles in _PEOPLE:
         decision = await decide(
             UserRegistered(
@@ -72,14 +72,14 @@ async def fill(backing: Backing, callback: str) -> Sample:
             await decide(UserDisabled(caller=operator, user_id=decision.reply.user.user_id))
     for client_id, name, redirect_uris, automatic in _CLIENTS:
         grants = ["authorization_code", "refresh_token"] if redirect_uris else ["client_credentials"]
-        await _register(backing, client_id, name, redirect_uris, grants, automatic)
+        await _register(services, client_id, name, redirect_uris, grants, automatic)
     await decide(ClientDisabled(caller=operator, client_id="payroll"))
     grants = ["authorization_code", "refresh_token", "client_credentials"]
-    return Sample(await _register(backing, DEMO_CLIENT, "Demo Shop", [callback], grants, []))
+    return Sample(await _register(services, DEMO_CLIENT, "Demo Shop", [callback], grants, []))
 
 
 async def _register(
-    backing: Backing,
+    services: AppServices,
     client_id: str,
     name: str,
     redirect_uris: list[str],
@@ -94,8 +94,8 @@ async def _register(
         "scopes": ["user.read"],
         "autoApproveScopes": automatic,
     }
-    decision = await backing.service.turns.decide(
-        ClientRegistered(caller=Operator(), fields=fields, entropy=backing.service.entropy())
+    decision = await services.service.turns.decide(
+        ClientRegistered(caller=Operator(), fields=fields, entropy=services.service.entropy())
     )
     assert isinstance(decision.reply, SecretIssued), decision.reply
     return decision.reply.secret

@@ -14,7 +14,7 @@ from quart_trio import QuartTrio
 from ostiary_core.texts import Language, Languages
 from ostiary_web.demo.protocol import Authorization, OAuthClient, Sent, shortened
 from ostiary_web.demo.sample import PASSWORD
-from ostiary_web.http.browser import comes_from_elsewhere
+from ostiary_web.http.browser import is_cross_site
 from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.texts import TextFamily
 
@@ -56,7 +56,7 @@ def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartT
     @app.before_request
     async def only_from_here() -> None:
         """Another site's form would start a sign-in that nobody asked for, and take the shopper's place."""
-        if request.method == "POST" and comes_from_elsewhere(f"{request.scheme}://{request.host}"):
+        if request.method == "POST" and is_cross_site(f"{request.scheme}://{request.host}"):
             abort(403)
 
     def shopper() -> _Shopper | None:

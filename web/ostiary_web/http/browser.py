@@ -1,4 +1,4 @@
-"""The browser's side of a login session: its cookies, and the proof that a change comes from our pages.
+"""Keep a browser's login session: its cookies, and the proof that a change comes from our pages.
 
 The tokens are in `HttpOnly; SameSite=Lax` cookies (READINGS 25), which over https are called `__Host-…`: no
 sister site and nobody on a plain connection can put one of theirs in the place. Under a path of a host that
@@ -22,75 +22,76 @@ from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestContext, RequestRefused
-from ostiary_web.server.backing import backing
+from ostiary_web.server.app_services import current_services
 
 FORM_FIELD: Final = "form_token"
 FORM_HEADER: Final = "X-Form-Token"
 
 _PORT: Final = re.compile(":([0-9]{1,5})\\Z", re.ASCII)
 _ORIGIN: Final = re.compile(r"[\x21-\x7e]{1,300}")
-"""What may be logged of what a stranger calls an origin."""
+"""Pattern of the part of a foreign origin that may be logged."""
 _ACCESS: Final = "ostiary_access"
 _REFRESH: Final = "ostiary_refresh"
 _FORM: Final = "ostiary_form"
 
 
 def own_origin() -> str:
-    """Scheme and host that users see: those of `PUBLIC_URL`, else what the request says."""
-    return backing().settings.public_origin or f"{request.scheme}://{request.host}"
+    """Return the scheme and host that users see: those of `PUBLIC_URL`, else of the request."""
+    return current_services().settings.public_origin or f"{request.scheme}://{request.host}"
 
 
 def own_address() -> str:
-    """The address that users see: `PUBLIC_URL`, else what the request says."""
-    return backing().settings.public_url or own_origin()
+    """Return the address that users see: `PUBLIC_URL`, else the request's origin."""
+    return current_services().settings.public_url or own_origin()
 
 
 def require_caller(context: RequestContext) -> SignedIn:
-    """Who calls the backend's own interface: by a Bearer token, else by the cookie and its proof; raises
-    `RequestRefused` for anybody else."""
+    """Return the caller by Bearer token, else by cookie and its proof; raise `RequestRefused` for others."""
     if "authorization" in request.headers:
         token = bearer_token(context.headers)
         return context.refuse(Why.NOT_SIGNED_IN) if token is None else SignedIn(access_token=token)
-    by_cookie = cookie_caller()
+    by_cookie = read_caller_cookie()
     if by_cookie is None:
         context.refuse(Why.NOT_SIGNED_IN)
-    if request.method not in ("GET", "HEAD") and not proves_origin(request.headers.get(FORM_HEADER, "")):
+    if request.method not in ("GET", "HEAD") and not has_proven_origin(request.headers.get(FORM_HEADER, "")):
         refuse_unproven_origin(context)
     return by_cookie
 
 
-def cookie_caller() -> SignedIn | None:
-    """Who the access cookie says is calling."""
-    token = request.cookies.get(_named(_ACCESS))
+def read_caller_cookie() -> SignedIn | None:
+    """Return the caller that the access cookie names."""
+    token = request.cookies.get(_full_name(_ACCESS))
     return SignedIn(access_token=Secret(token)) if token else None
 
 
-def refresh_cookie() -> Secret | None:
-    """The refresh token of the browser's login session."""
-    token = request.cookies.get(_named(_REFRESH))
+def read_refresh_cookie() -> Secret | None:
+    """Return the refresh token of the browser's login session."""
+    token = request.cookies.get(_full_name(_REFRESH))
     return Secret(token) if token else None
 
 
 def keep_login(response: Response, login: LoginIssued) -> Response:
-    """Put a login session's pair into the browser's cookies."""
+    """Put the pair of a login session into the browser's cookies."""
     tokens = login.tokens
-    _set(response, _named(_ACCESS), tokens.access_token.reveal(), tokens.expires_in_seconds)
+    _set_cookie(response, _full_name(_ACCESS), tokens.access_token.reveal(), tokens.expires_in_seconds)
     if tokens.refresh_token is not None:
-        _set(response, _named(_REFRESH), tokens.refresh_token.reveal(), REFRESH_TOKEN_SECONDS.default)
+        _set_cookie(
+            response, _full_name(_REFRESH), tokens.refresh_token.reveal(), REFRESH_TOKEN_SECONDS.default
+        )
     return response
 
 
 def forget_login(response: Response) -> Response:
-    """Take a login session's pair out of the browser's cookies, and with it what its forms were bound to:
-    what was shown to one person is not sent by the next."""
+    """Delete the cookies of a login session, and the one its forms were bound to."""
+    # With _FORM: what was shown to one user is not sent by the next.
     for name in (_ACCESS, _REFRESH, _FORM):
-        _drop(response, _named(name))
+        _delete_cookie(response, _full_name(name))
     return response
 
 
 def form_token(context: RequestContext) -> str:
-    """What a form of this browser must carry: bound to a cookie that other sites cannot read."""
-    cookie = request.cookies.get(_named(_FORM))
+    """Return the token that a form of this browser must carry, bound to a cookie of ours."""
+    cookie = request.cookies.get(_full_name(_FORM))
     if not cookie:
         if "form_cookie" not in g:
             renew_form_cookie(context)
@@ -99,35 +100,31 @@ def form_token(context: RequestContext) -> str:
 
 
 def renew_form_cookie(context: RequestContext) -> None:
-    """Have this answer set another, so that no form shown before is taken any more."""
+    """Have this answer set another form cookie, so that forms shown before are refused."""
     g.form_cookie = draw_token(context.entropy(), "form cookie").reveal()
 
 
 def hand_out_form_cookie(response: Response) -> Response:
-    """Set the cookie that a form token drawn for this answer is bound to."""
+    """Set the cookie that this answer's form token is bound to."""
     if "form_cookie" in g:
-        _set(response, _named(_FORM), g.form_cookie, None)
+        _set_cookie(response, _full_name(_FORM), g.form_cookie, None)
     return response
 
 
-def proves_origin(sent_token: str) -> bool:
-    """Whether a change comes from a page of ours.
-
-    The form token tells in any case, also where the browser does not say what asks.
-    """
-    if comes_from_elsewhere(own_origin()):
+def has_proven_origin(sent_token: str) -> bool:
+    """Whether a change comes from one of our pages: the form token must fit in any case."""
+    if is_cross_site(own_origin()):
         return False
-    cookie = request.cookies.get(_named(_FORM))
+    cookie = request.cookies.get(_full_name(_FORM))
     return bool(cookie) and hmac.compare_digest(
         _token_for(cookie or "").encode(), sent_token.encode("utf-8", "surrogatepass")
     )
 
 
-def comes_from_elsewhere(origin: str) -> bool:
-    """Whether the browser says that another site than `origin` makes it ask.
+def is_cross_site(origin: str) -> bool:
+    """Whether the browser says that another site than `origin` makes the request.
 
-    Our pages send no referrer, so browsers name their origin `null`; `Sec-Fetch-Site` then tells, where
-    the browser sends it.
+    Our pages send no referrer, so browsers name their origin `null`; then `Sec-Fetch-Site` decides, if sent.
     """
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         return True
@@ -135,13 +132,13 @@ def comes_from_elsewhere(origin: str) -> bool:
 
 
 def has_form_cookie() -> bool:
-    """Whether the browser sent what a form token is bound to."""
-    return bool(request.cookies.get(_named(_FORM)))
+    """Whether the browser sent the cookie of a form token."""
+    return bool(request.cookies.get(_full_name(_FORM)))
 
 
 def refuse_unproven_origin(context: RequestContext) -> NoReturn:
-    """Refuse a change that no page of ours asks for; raises `RequestRefused`. The log has both origins: where
-    they differ by no more than a proxy makes of them, `PUBLIC_URL` or `TRUST_PROXY` is what to mend."""
+    """Refuse a change that no page of ours asks for; raise `RequestRefused`."""
+    # Where the two differ only by what a proxy makes of them, `PUBLIC_URL` or `TRUST_PROXY` is to be corrected.
     origins = {"origin": request.headers.get("Origin", ""), "own_origin": own_origin()}
     context.log_refusal(
         Why.ORIGIN_UNPROVEN,
@@ -151,19 +148,19 @@ def refuse_unproven_origin(context: RequestContext) -> NoReturn:
 
 
 def read_preference(name: str) -> str | None:
-    """A choice that was made in this browser."""
-    return request.cookies.get(_of_port(name))
+    """Return a choice made in this browser."""
+    return request.cookies.get(_add_port(name))
 
 
 def keep_preference(response: Response, name: str, value: str) -> Response:
     """Remember a choice in this browser for a year; it is no secret and proves nothing."""
-    _set(response, _of_port(name), value, 365 * 24 * 60 * 60)
+    _set_cookie(response, _add_port(name), value, 365 * 24 * 60 * 60)
     return response
 
 
 def forget_preference(response: Response, name: str) -> Response:
     """Forget a choice in this browser."""
-    _drop(response, _of_port(name))
+    _delete_cookie(response, _add_port(name))
     return response
 
 
@@ -172,15 +169,15 @@ def _token_for(cookie: str) -> str:
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
-def _named(cookie: str) -> str:
-    """What a cookie is called here (RFC 6265bis §4.1.3)."""
-    cookie = _of_port(cookie)
+def _full_name(cookie: str) -> str:
+    """Return a cookie's name with its prefix (RFC 6265bis §4.1.3)."""
+    cookie = _add_port(cookie)
     if not _secure():
         return cookie
-    return f"__Secure-{cookie}" if backing().settings.public_path else f"__Host-{cookie}"
+    return f"__Secure-{cookie}" if current_services().settings.public_path else f"__Host-{cookie}"
 
 
-def _of_port(cookie: str) -> str:
+def _add_port(cookie: str) -> str:
     port = _PORT.search(own_origin())
     return cookie if port is None else f"{cookie}_{port[1]}"
 
@@ -190,14 +187,14 @@ def _secure() -> bool:
 
 
 def _path() -> str:
-    return backing().settings.public_path or "/"
+    return current_services().settings.public_path or "/"
 
 
-def _drop(response: Response, name: str) -> None:
+def _delete_cookie(response: Response, name: str) -> None:
     response.delete_cookie(name, path=_path(), httponly=True, samesite="Lax", secure=_secure())
 
 
-def _set(response: Response, name: str, value: str, max_age: int | None) -> None:
+def _set_cookie(response: Response, name: str, value: str, max_age: int | None) -> None:
     response.set_cookie(
         name, value, max_age=max_age, path=_path(), httponly=True, samesite="Lax", secure=_secure()
     )

@@ -1,4 +1,4 @@
-"""One request and its answer: who asks, in which language, under which trace id, and the way back out."""
+"""Hold what the handler of a request needs: caller, language, trace id, and the ways to answer."""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import ListQuery
 from ostiary_web.pictures.uploads import orphaned_files
-from ostiary_web.server.backing import Backing, backing
+from ostiary_web.server.app_services import AppServices, current_services
 from ostiary_web.server.telephones import phone_number
 
 T = TypeVar("T")
@@ -38,10 +38,10 @@ JSON_MEDIA_TYPE = "application/json"
 
 
 class RequestRefused(Exception):
-    """A request is refused; whoever raises it goes no further.
+    """A refusal, which ends the handling of the request.
 
-    Whoever answers says it in their own way: the interface in its envelope, a page on a page or beside the
-    form that was sent, the command line on standard error.
+    Each face answers it in its own way: the interface in its envelope, a page on a page or beside the form,
+    the command line on standard error.
     """
 
     def __init__(self, reply: Refused) -> None:
@@ -51,53 +51,53 @@ class RequestRefused(Exception):
 
 @dataclass(slots=True)
 class RequestContext:
-    """What every handler of one request needs; who calls is known once the route's gate has asked."""
+    """What every handler of a request needs; the caller is known once the route's gate has asked."""
 
-    backing: Backing
+    services: AppServices
     headers: Sequence[tuple[bytes, bytes]]
     language: Language
     origin: Origin
     signed_in: SignedIn | None = None
-    """The login session's token that came with the request."""
+    """Token of the login session that came with the request."""
     account_known: AccountKnown | None = None
-    """Whose it is."""
+    """Account of that login session."""
 
     @property
     def trace_id(self) -> str:
-        """Under which the log and the audit trail have this request."""
+        """The request's identifier in the log and the audit trail."""
         return self.origin.trace_id
 
     @property
     def source(self) -> str:
-        """The address the request came from."""
+        """The address that the request came from."""
         return self.origin.source
 
     @property
     def service(self) -> Service:
-        """One service for all doors."""
-        return self.backing.service
+        """The service that all doors share."""
+        return self.services.service
 
     @property
     def languages(self) -> Languages:
-        """Those that the server speaks."""
+        """The languages that the server speaks."""
         return self.service.endpoint.languages
 
     @property
     def passwords(self) -> Passwords:
-        """What hashes and verifies them."""
-        return self.backing.passwords
+        """The hasher and verifier of passwords."""
+        return self.services.passwords
 
     # --- who calls, behind a gate
 
     @property
     def caller(self) -> SignedIn:
-        """As whom events are asked for."""
+        """The caller in whose name events are decided."""
         assert self.signed_in is not None, "the gate of this route asks nobody who they are"
         return self.signed_in
 
     @property
     def account(self) -> AccountKnown:
-        """What the rules know of the caller."""
+        """The caller's account and permissions, from the core."""
         assert self.account_known is not None, "the gate of this route asks for no account"
         return self.account_known
 
@@ -109,43 +109,43 @@ class RequestContext:
 
     @property
     def is_super_administrator(self) -> bool:
-        """Who sees sessions that represent no user ("Session (grant)")."""
+        """Whether the caller sees sessions that represent no user ("Session (grant)")."""
         return self.account.is_super_administrator
 
     def phone_number(self, text: str) -> str:
-        """A telephone number in its one form, however it is written."""
-        return phone_number(text, self.backing.settings.phone_region)
+        """Return a telephone number in its canonical form."""
+        return phone_number(text, self.services.settings.phone_region)
 
     # --- what is asked of the rules
 
     def entropy(self) -> Entropy:
-        """32 bytes for one event."""
+        """Return 32 bytes for one event."""
         return self.service.entropy()
 
     async def submit(self, event: Event) -> Decision:
-        """The decision on `event`; raises `TurnFailed`, which the app answers as a 500.
+        """Return the decision on `event`; raise `TurnFailed`, which the app answers as a 500.
 
-        A picture that an account lets go of by it is removed, whoever decided so.
+        A picture that an account loses by it is removed, whoever caused the event.
         """
         decision = await self.service.decide(event, self.origin)
         with trio.CancelScope(shield=True):
             for name in orphaned_files(decision.changes):
-                await self.backing.files.remove(name)
+                await self.services.files.remove(name)
         return decision
 
     async def decide(self, event: Event) -> Reply:
-        """What the rules reply to `event`; raises `RequestRefused` where they refuse."""
+        """Return the reply to `event`; raise `RequestRefused` if it is a refusal."""
         reply = (await self.submit(event)).reply
         if isinstance(reply, Refused):
             raise RequestRefused(reply)
         return reply
 
     async def query(self, read: ListQuery[T]) -> T:
-        """What a question finds in the lists."""
+        """Return what `read` finds in the lists."""
         return await self.service.query(read, self.origin)
 
-    def limit(self, operation: Operation) -> None:
-        """Count the request as `operation`; raises `RequestRefused` past the limit ("Limits", rule 1)."""
+    def count_against_limit(self, operation: Operation) -> None:
+        """Count the request as `operation`; raise `RequestRefused` past its limit ("Limits", rule 1)."""
         wait = self.service.admit(operation, self.source)
         if wait:
             self.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=wait)
@@ -163,14 +163,14 @@ class RequestContext:
         )
 
     async def json_object(self) -> dict[str, object]:
-        """The request's JSON object; anything else is refused (READINGS 29)."""
+        """Return the request's JSON object; refuse anything else (READINGS 29)."""
         if request.mimetype != JSON_MEDIA_TYPE:
             self.refuse(Why.MEDIA_TYPE_UNSUPPORTED)
         text: bytes = await request.body
         try:
             content = msgspec.json.decode(text)
-            json.loads(text, object_pairs_hook=_each_once)
-        except _NamedTwice:
+            json.loads(text, object_pairs_hook=_refuse_duplicates)
+        except _DuplicateMember:
             self.refuse(Why.PARAMETER_REPEATED)
         except (msgspec.DecodeError, ValueError, RecursionError):
             self.refuse(Why.BODY_NOT_JSON)
@@ -179,24 +179,23 @@ class RequestContext:
     # --- the answer
 
     def success(self, data: object, status: int = 200) -> Response:
-        """Code 0; `data` is JSON, structs included."""
+        """Answer code 0; `data` is JSON, structs included."""
         return respond(success(msgspec.to_builtins(data), status=status))
 
     def refuse(
         self, why: Why, faults: Sequence[FieldFault] = (), *, wait_seconds: int | None = None
     ) -> NoReturn:
-        """Refuse what need not be decided, and say so in the log; raises `RequestRefused`."""
+        """Refuse, and log it, what no event need decide; raise `RequestRefused`."""
         self.log_refusal(why)
         raise RequestRefused(Refused(why, tuple(faults), wait_seconds=wait_seconds))
 
     def log_refusal(self, why: Why, **more: str) -> None:
-        """A fault of ours is no refusal: whoever met it has told the log."""
+        """Log a refusal; server faults are logged where they are raised."""
         if MEANINGS[why].status < 500:
             log_refusal(why, self.trace_id, self.source, **more)
 
     def failure(self, reply: Refused) -> Response:
-        """The envelope of a refusal; one that passes says when (RFC 9110 §10.2.3), a 401 says how to
-        authenticate (RFC 9110 §11.6.1)."""
+        """Answer a refusal in the envelope, with the header fields that its status asks for."""
         wait = () if reply.wait_seconds is None else (retry_after(reply.wait_seconds),)
         challenge = ((b"www-authenticate", b'Bearer realm="ostiary"'),)
         return respond(
@@ -211,15 +210,15 @@ class RequestContext:
 
 
 def request_context() -> RequestContext:
-    """The context of the request being handled; one a request."""
+    """Return the context of the current request, one a request."""
     if "request_context" not in g:
-        behind = backing()
+        behind = current_services()
         headers = tuple(request.scope["headers"])
         client = request.scope.get("client")
         source = str(request.scope.get("ostiary.source") or (client[0] if client else ""))
         trace_id = str(request.scope.get("ostiary.trace_id") or behind.service.trace_id())
         g.request_context = RequestContext(
-            backing=behind,
+            services=behind,
             headers=headers,
             language=language_of(headers, behind.service.endpoint.languages),
             origin=behind.service.origin(headers, source, trace_id),
@@ -229,7 +228,7 @@ def request_context() -> RequestContext:
 
 
 def respond(answer: Answer) -> Response:
-    """An answer of the core as Quart sends it: its header fields and no others."""
+    """Return the core's answer as Quart sends it: its header fields and no others."""
     response = Response(answer.body, answer.status)
     response.headers.clear()
     for name, value in answer.headers:
@@ -237,10 +236,10 @@ def respond(answer: Answer) -> Response:
     return response
 
 
-class _NamedTwice(Exception):
-    """An object of JSON has two members of one name (RFC 8259 §4): which of them counts, nobody knows."""
+class _DuplicateMember(Exception):
+    """A JSON object with two members of one name: which one counts is undefined (RFC 8259 §4)."""
 
 
-def _each_once(members: list[tuple[str, object]]) -> None:
+def _refuse_duplicates(members: list[tuple[str, object]]) -> None:
     if len({name for name, _ in members}) != len(members):
-        raise _NamedTwice
+        raise _DuplicateMember

@@ -1,4 +1,4 @@
-"""The gate: every route says who may use it, and nothing that anybody else sends is read.
+"""Guard every route by a gate that says who may use it, before anything of the request is read.
 
 A handler runs behind its route's gate. Whoever is not let in makes the server read no body, form or upload,
 hash no password and go through no list. The rules check a permission again with the change itself.
@@ -20,11 +20,11 @@ from ostiary_web.http.browser import require_caller
 from ostiary_web.http.context import RequestContext, request_context
 
 Handler = Callable[..., Awaitable[Response]]
-"""Answers a request, whose context it is given; the variable parts of the path come by name."""
+"""Answers a request; called with its context and, by name, the variable parts of the path."""
 
 
-class _Asks(IntEnum):
-    """What a gate asks for; each asks for all that stands before it."""
+class _Requirement(IntEnum):
+    """What a gate requires, each with all that stand before it."""
 
     NOTHING = 0
     LOGIN_TOKEN = 1
@@ -37,49 +37,49 @@ class _Asks(IntEnum):
 class Gate:
     """Who may use a route."""
 
-    asks: _Asks
+    requires: _Requirement
     permission: Permission | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody is asked who they are."""
-        return self.asks is _Asks.NOTHING
+        """Whether no caller is asked for."""
+        return self.requires is _Requirement.NOTHING
 
     @property
-    def asks_for_account(self) -> bool:
-        """Whether the rules are asked whose login session it is."""
-        return self.asks >= _Asks.ACCOUNT
+    def requires_account(self) -> bool:
+        """Whether the core is asked for the caller's account."""
+        return self.requires >= _Requirement.ACCOUNT
 
     @property
     def refusals(self) -> tuple[Why, ...]:
-        """Everything that it may turn a request away for; only a change has to prove its origin."""
+        """Every reason for which it may turn a request away; only changes must prove their origin."""
         if self.is_open:
             return ()
-        password = (Why.PASSWORD_MUST_CHANGE,) if self.asks >= _Asks.OWN_PASSWORD else ()
-        asks_for_more = self.permission is not None or self.asks is _Asks.EVERY_PERMISSION
+        password = (Why.PASSWORD_MUST_CHANGE,) if self.requires >= _Requirement.OWN_PASSWORD else ()
+        asks_for_more = self.permission is not None or self.requires is _Requirement.EVERY_PERMISSION
         permission = (Why.PERMISSION_MISSING,) if asks_for_more else ()
         return (Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN, *password, *permission)
 
     def refusal(self, account: AccountKnown | None) -> Why | None:
-        """Why somebody with this account, or without any, may not use the route; None where they may."""
-        if not self.asks_for_account:
+        """Return why a caller with this account, or none, may not use the route, or None."""
+        if not self.requires_account:
             return None
         if account is None or account.user is None:
             return Why.NOT_SIGNED_IN
-        if account.user.must_change_password and self.asks is not _Asks.ACCOUNT:
+        if account.user.must_change_password and self.requires is not _Requirement.ACCOUNT:
             return Why.PASSWORD_MUST_CHANGE
         if self.permission is not None and self.permission.value not in account.permissions:
             return Why.PERMISSION_MISSING
-        if self.asks is _Asks.EVERY_PERMISSION and not account.is_super_administrator:
+        if self.requires is _Requirement.EVERY_PERMISSION and not account.is_super_administrator:
             return Why.PERMISSION_MISSING
         return None
 
-    async def let_in(self, context: RequestContext) -> None:
-        """Find out who calls, as far as the gate asks; raises `RequestRefused`."""
+    async def authorize(self, context: RequestContext) -> None:
+        """Find the caller, as far as the gate requires one; raise `RequestRefused`."""
         if self.is_open:
             return
         context.signed_in = require_caller(context)
-        if not self.asks_for_account:
+        if not self.requires_account:
             return
         account = await context.decide(AccountRequested(caller=context.caller, permission=self.permission))
         assert isinstance(account, AccountKnown)
@@ -89,32 +89,31 @@ class Gate:
             context.refuse(why)
 
 
-OPEN_TO_ALL: Final = Gate(_Asks.NOTHING)
-"""Nobody is asked who they are; the route may have credentials of its own."""
-LOGIN_TOKEN: Final = Gate(_Asks.LOGIN_TOKEN)
-"""Whoever sends a login session's token: the event that the handler asks for judges it."""
-BEFORE_PASSWORD_CHANGE: Final = Gate(_Asks.ACCOUNT)
-"""Whoever is signed in, also one who has to change the password first (READINGS 23)."""
-SIGNED_IN: Final = Gate(_Asks.OWN_PASSWORD)
-"""Whoever is signed in."""
-SUPER_ADMINISTRATOR: Final = Gate(_Asks.EVERY_PERMISSION)
-"""Whoever is signed in and is a super administrator."""
+OPEN_TO_ALL: Final = Gate(_Requirement.NOTHING)
+"""Gate without a caller; the route may ask for credentials of its own."""
+LOGIN_TOKEN: Final = Gate(_Requirement.LOGIN_TOKEN)
+"""Gate for a login session's token, which the event of the handler judges."""
+BEFORE_PASSWORD_CHANGE: Final = Gate(_Requirement.ACCOUNT)
+"""Gate for signed-in users, also those who must change the password first (READINGS 23)."""
+SIGNED_IN: Final = Gate(_Requirement.OWN_PASSWORD)
+"""Gate for signed-in users."""
+SUPER_ADMINISTRATOR: Final = Gate(_Requirement.EVERY_PERMISSION)
+"""Gate for super administrators."""
 
 
 def require_permission(permission: Permission) -> Gate:
-    """Whoever is signed in and holds `permission`."""
-    return Gate(_Asks.OWN_PASSWORD, permission)
+    """Return the gate for signed-in users who hold `permission`."""
+    return Gate(_Requirement.OWN_PASSWORD, permission)
 
 
 class GatedRoutes(Blueprint):
     """Routes that each have a gate; one without does not start.
 
-    A handler is given the context of its request. `limit` has a route count as an operation: past its limit
-    a request is a 429 and no more ("Limits", rule 1).
+    `limit` counts a route as an operation: past its limit a request is a 429 ("Limits", rule 1).
     """
 
     own_options: ClassVar = frozenset({"limit"})
-    """The options of a route that are for its gate and not for Quart."""
+    """Options of a route that are its gate's, not Quart's."""
 
     def add_url_rule(
         self,
@@ -135,20 +134,20 @@ class GatedRoutes(Blueprint):
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
     def behind(self, gate: Gate, handler: Handler, *, limit: Operation | None = None, **own: Any) -> Handler:
-        """The view of a route: its gate, and the handler behind it."""
+        """Return the view of a route: its gate, and the handler behind it."""
 
         async def view(**parts: str) -> Response:
             context = request_context()
             if limit is not None:
-                context.limit(limit)
-            await gate.let_in(context)
+                context.count_against_limit(limit)
+            await gate.authorize(context)
             return await handler(context, **parts)
 
         return view
 
 
 def gate_of(view: Callable[..., Any] | None) -> Gate | None:
-    """The gate of the route of a view; None where it has none, as Quart's own for files."""
+    """Return the gate of a view; None if it has none, as Quart's own view of files."""
     found: Gate | None = getattr(view, "gate", None)
     return found
 
@@ -159,6 +158,6 @@ def is_limited(view: Callable[..., Any]) -> bool:
 
 
 def permission_of(view: Callable[..., Any] | None) -> Permission | None:
-    """Which permission opens the route of a view; None where it is opened some other way."""
+    """Return the permission that opens the route of a view, or None."""
     gate = gate_of(view)
     return None if gate is None else gate.permission

@@ -1,4 +1,4 @@
-"""Puts the path of `PUBLIC_URL` in front of every address of ours in an answer.
+"""Put the path of `PUBLIC_URL` in front of every address of ours in an answer.
 
 Routes, pages and scripts know nothing of it: the front door takes it off a request's path, and what leads a
 browser on (a redirect, an address in a page) is given it here, where answers leave. Only cookies are bound to
@@ -15,11 +15,11 @@ _ATTRIBUTES: Final = ("href", "src", "action", "formaction")
 _BEFORE_PATH: Final = re.compile(
     '="(?:' + "|".join(rf'(?<=\s{name}=")' for name in _ATTRIBUTES) + ")(?=/(?!/))"
 )
-"""Where an attribute begins with a path. What people wrote is no such thing: templates escape its quotes."""
+"""Pattern of the place before a path in an attribute; quotes in what users wrote are escaped by templates."""
 
 
 async def add_public_path(public_path: str, response: Response) -> Response:
-    """The answer with its addresses under `public_path`."""
+    """Return the answer with its addresses under `public_path`."""
     if response.headers.get("Location", "").startswith("/"):
         response.headers["Location"] = public_path + response.headers["Location"]
     if response.mimetype == "text/html":

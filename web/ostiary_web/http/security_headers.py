@@ -1,4 +1,4 @@
-"""What every answer tells a browser: guess no type of it, show it in nobody's frame, tell no site about it.
+"""Tell browsers in every answer: guess no type, show it in no frame, tell no site about it.
 
 Whoever answers may say something stricter of its own or, as pictures do, something wider. The four operations
 of third-party backends are left as the core means them, which says of every answer that its type is not to be
@@ -23,12 +23,12 @@ _SERVER_TO_SERVER: Final = frozenset({*token_service.PATHS, userinfo.PATH})
 
 
 def security_fields(path: str) -> Mapping[str, str]:
-    """What every answer to a request for `path` tells a browser."""
+    """Return the header fields of every answer to a request for `path`."""
     return {} if path in _SERVER_TO_SERVER else _FIELDS
 
 
 async def add_security_headers(response: Response) -> Response:
-    """The answer with the fields that it does not have yet."""
+    """Add the fields that the answer does not have."""
     for name, value in security_fields(request.path).items():
         response.headers.setdefault(name, value)
     return response

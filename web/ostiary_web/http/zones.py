@@ -1,4 +1,4 @@
-"""The zone in which the server writes a time for somebody to read ("Common conventions").
+"""Choose the time zone of texts for a reader ("Common conventions").
 
 The request's `X-Timezone`, else the user's own, else China's. A name that is no zone counts as not given.
 """
@@ -14,7 +14,7 @@ DEFAULT_ZONE: Final = "Asia/Shanghai"
 
 
 _NO_ZONES: Final = frozenset({"Factory", "localtime", "posixrules"})
-"""Files beside those of zones: what nobody has set, and what this machine is set to."""
+"""Files beside those of zones, for no zone and for this machine's."""
 
 
 @cache
@@ -24,7 +24,7 @@ def zones() -> frozenset[str]:
 
 
 def is_zone(name: str) -> bool:
-    """Whether there is a zone of that name.
+    """Whether there is a time zone of that name.
 
     >>> is_zone("Europe/Berlin"), is_zone("europe/berlin"), is_zone("localtime"), is_zone("../etc/passwd")
     (True, False, False, False)
@@ -33,7 +33,7 @@ def is_zone(name: str) -> bool:
 
 
 def zone_for(header: str | None, user: User | None) -> ZoneInfo:
-    """The zone for a user, who may not be known, asked for with this `X-Timezone`, which may not be there.
+    """Return the zone of an `X-Timezone` header, else of the user, else the default.
 
     >>> zone_for("America/Lima", None).key, zone_for("Mars/Base", None).key
     ('America/Lima', 'Asia/Shanghai')

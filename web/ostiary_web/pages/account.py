@@ -9,7 +9,7 @@ from ostiary_core.events import LocaleChosen, OwnSessionEnded, TimezoneChosen
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
-from ostiary_web.api.avatars import remove_picture, take_picture
+from ostiary_web.api.avatars import remove_picture, store_picture
 from ostiary_web.http.browser import forget_preference
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
@@ -50,7 +50,7 @@ async def set_zone(page: PageContext) -> Response:
 @account_pages.post("/account/picture", gate=SIGNED_IN, form_is_on=_ACCOUNT)
 async def set_picture(page: PageContext) -> Response:
     """Set the picture that clients show."""
-    return await _back_to_account(page, take_picture(page.request))
+    return await _back_to_account(page, store_picture(page.request))
 
 
 @account_pages.post("/account/picture/remove", gate=SIGNED_IN, form_is_on=_ACCOUNT)

@@ -8,7 +8,7 @@ from ostiary_core.events import ConsentWithdrawn
 from ostiary_core.http.authorization import scope_text
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.why import Why
-from ostiary_web.api.grants import Grant, grants_of
+from ostiary_web.api.grants import Grant, list_grants_of_user
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
@@ -22,7 +22,8 @@ _PLACE = "/account/applications"
 async def show_applications(page: PageContext) -> Response:
     """Show every client that may sign this user in without asking, or has a session now."""
     applications = [
-        describe_grant(page, grant) for grant in await grants_of(page.request, page.request.user.user_id)
+        describe_grant(page, grant)
+        for grant in await list_grants_of_user(page.request, page.request.user.user_id)
     ]
     return await render(page, "applications.html", place=_PLACE, applications=applications)
 
@@ -52,7 +53,7 @@ async def withdraw(page: PageContext, client_id: str) -> Response:
 
 async def find_grant(page: PageContext, user_id: str, client_id: str) -> Grant:
     """Return what a user lets one client do; raise `RequestRefused` where it is nothing."""
-    found = await grants_of(page.request, user_id, client_id)
+    found = await list_grants_of_user(page.request, user_id, client_id)
     return found[0] if found else page.request.refuse(Why.NOT_FOUND)
 
 

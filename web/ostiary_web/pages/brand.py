@@ -26,7 +26,7 @@ _HEADERS: Final = {
 @brand_files.get(f"{BRAND_PREFIX}<name>", gate=OPEN_TO_ALL)
 async def show_brand_file(context: RequestContext, name: str) -> Response:
     """Send the logo, or the stylesheet of the colour."""
-    file = context.backing.settings.brand.files.get(name)
+    file = context.services.settings.brand.files.get(name)
     if file is None:
         context.refuse(Why.NOT_FOUND)
     return Response(file.content, content_type=file.media_type, headers=_HEADERS)

@@ -25,16 +25,16 @@ from ostiary_core.texts import Language
 from ostiary_web.api.auth import renew_login
 from ostiary_web.http.browser import (
     FORM_FIELD,
-    comes_from_elsewhere,
-    cookie_caller,
     form_token,
     hand_out_form_cookie,
     has_form_cookie,
+    has_proven_origin,
+    is_cross_site,
     keep_login,
     own_origin,
-    proves_origin,
+    read_caller_cookie,
     read_preference,
-    refresh_cookie,
+    read_refresh_cookie,
     refuse_unproven_origin,
 )
 from ostiary_web.http.context import RequestContext, RequestRefused, request_context
@@ -112,7 +112,7 @@ class PageContext:
     @property
     def is_form_ours(self) -> bool:
         """Whether a page of this server made the form."""
-        return proves_origin(self.form.get(FORM_FIELD, ""))
+        return has_proven_origin(self.form.get(FORM_FIELD, ""))
 
     def require_own_form(self) -> None:
         """Raise `RequestRefused` where another page made the form."""
@@ -122,7 +122,7 @@ class PageContext:
     def refusal_text(self, why: Why) -> str:
         """Return why something was refused. A form of this site that does not fit its cookie has its own
         text: the visitor did nothing wrong."""
-        if why is not Why.ORIGIN_UNPROVEN or comes_from_elsewhere(own_origin()):
+        if why is not Why.ORIGIN_UNPROVEN or is_cross_site(own_origin()):
             return text_of(why, self.language)
         return self.text("page.form_of_another_tab" if has_form_cookie() else "page.form_without_cookie")
 
@@ -186,10 +186,10 @@ async def open_page() -> PageContext:
     page = PageContext(request_context(), choose_language(None))
     g.page = page
     context = page.request
-    context.signed_in = cookie_caller()
+    context.signed_in = read_caller_cookie()
     arrival = context.service.arrival()
     await _load_account(context)
-    refresh_token = refresh_cookie()
+    refresh_token = read_refresh_cookie()
     if page.user is None and refresh_token is not None:
         with suppress(RequestRefused):
             page.renewed = await renew_login(context, refresh_token, arrival)
@@ -244,7 +244,7 @@ async def render(
         language=page.language.tag,
         languages=page.request.languages,
         t=TextFamily(page.language, "page"),
-        brand=page.request.backing.settings.brand,
+        brand=page.request.services.settings.brand,
         user=page.user,
         places=page.places,
         place=place,

@@ -34,7 +34,7 @@ async def send_code(page: PageContext) -> Response:
     page.address = recovery_page(return_to)
     try:
         page.require_own_form()
-        page.request.limit(Operation.TEXT_CODE)
+        page.request.count_against_limit(Operation.TEXT_CODE)
         if not is_phone(phone):
             page.request.refuse(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),))
     except RequestRefused as refusal:
@@ -58,7 +58,7 @@ async def set_new_password(page: PageContext) -> Response:
     page.address = _with_code(return_to)
     try:
         page.require_own_form()
-        page.request.limit(Operation.RESET_PASSWORD)
+        page.request.count_against_limit(Operation.RESET_PASSWORD)
         faults = new_password_faults("newPassword", new)
         if faults:
             page.request.refuse(Why.FIELDS_INVALID, faults)

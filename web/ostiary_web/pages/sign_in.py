@@ -10,8 +10,8 @@ from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.user_fields import LONGEST_PASSWORD
 from ostiary_web.api.auth import LONGEST_USERNAME, change_password, sign_in
 from ostiary_web.http.browser import (
-    comes_from_elsewhere,
     forget_login,
+    is_cross_site,
     own_origin,
     renew_form_cookie,
 )
@@ -50,8 +50,8 @@ async def submit_sign_in(page: PageContext) -> Response:
     username, password = page.form.get("username", "").strip(), page.form.get("password", "")
     kept_username = ""
     try:
-        context.limit(Operation.SIGN_IN)
-        if not comes_from_elsewhere(own_origin()) and not page.is_form_ours:
+        context.count_against_limit(Operation.SIGN_IN)
+        if not is_cross_site(own_origin()) and not page.is_form_ours:
             kept_username = username if len(username) <= LONGEST_USERNAME else ""
         page.require_own_form()
         if not 0 < len(username) <= LONGEST_USERNAME or not 0 < len(password) <= LONGEST_PASSWORD:

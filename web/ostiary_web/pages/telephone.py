@@ -31,7 +31,7 @@ async def send_code(page: PageContext) -> Response:
     """Send a code to the new number."""
     phone = page.request.phone_number(page.form.get("phone", ""))
     try:
-        page.request.limit(Operation.TEXT_CODE)
+        page.request.count_against_limit(Operation.TEXT_CODE)
         if not is_phone(phone):
             page.request.refuse(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),))
         await send_code_to_new_number(page.request, phone)

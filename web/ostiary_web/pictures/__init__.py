@@ -1,1 +1,1 @@
-"""Pictures that people upload: which format one is, what of it is kept, which files are left over."""
+"""Pictures that users upload: their format, their metadata, and files without an account."""

@@ -1,4 +1,4 @@
-"""Which picture a file is, by its first bytes: what it is called and what a client says of it prove nothing.
+"""Recognize a picture by its first bytes: its name and declared type prove nothing.
 
 No more than the headers is read, so nothing has to be decoded: the type decides how it is served, and the
 size keeps out a small file that unpacks to gigabytes in a browser. Three formats, each by its own
@@ -13,11 +13,11 @@ from typing import Final
 
 MOST_PIXELS_A_SIDE: Final = 4096
 MOST_PARTS: Final = 10_000
-"""Segments or chunks of a picture, of which a camera writes some hundreds: each costs the server time."""
+"""Most segments or chunks of a picture: each costs time, and cameras write some hundreds."""
 
 
 class PictureType(StrEnum):
-    """The formats that every browser shows, by their file endings."""
+    """Formats that every browser shows, by file ending."""
 
     PNG = "png"
     JPEG = "jpg"
@@ -27,32 +27,34 @@ class PictureType(StrEnum):
 MEDIA_TYPES: Final[Mapping[str, str]] = MappingProxyType(
     {PictureType.PNG: "image/png", PictureType.JPEG: "image/jpeg", PictureType.WEBP: "image/webp"}
 )
-"""The media type for each file ending."""
+"""Media types by file ending."""
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """What the headers say."""
+class PictureHeader:
+    """Type and size from a picture's headers."""
 
     type: PictureType
     width: int
     height: int
 
 
-def picture_in(content: bytes) -> Picture | None:
-    """The picture whose headers `content` begins with; None where they are no picture's, broken, or of one
-    that is empty or too large."""
+def picture_in(content: bytes) -> PictureHeader | None:
+    """Return the header of the picture at the start of `content`.
+
+    None for anything else: broken, empty, too large, or no picture.
+    """
     found = _png(content) or _jpeg(content) or _webp(content)
     if found is None or not 1 <= found.width <= MOST_PIXELS_A_SIDE:
         return None
     return found if 1 <= found.height <= MOST_PIXELS_A_SIDE else None
 
 
-def _png(content: bytes) -> Picture | None:
-    """The signature, then a chunk IHDR of 13 bytes that begins with width and height."""
+def _png(content: bytes) -> PictureHeader | None:
+    """Read the size from the chunk IHDR, which follows the signature."""
     if not content.startswith(b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR") or len(content) < 33:
         return None
-    return Picture(PictureType.PNG, _big(content[16:20]), _big(content[20:24]))
+    return PictureHeader(PictureType.PNG, _big(content[16:20]), _big(content[20:24]))
 
 
 _FRAME_HEADERS: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
@@ -62,8 +64,8 @@ _ALONE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
 """Markers without a length: TEM, RST0 to RST7."""
 
 
-def _jpeg(content: bytes) -> Picture | None:
-    """Segment by segment to the frame header; what they hold is skipped unread."""
+def _jpeg(content: bytes) -> PictureHeader | None:
+    """Read the size from the frame header, skipping the segments before it."""
     if not content.startswith(b"\xff\xd8\xff"):
         return None
     at = 2
@@ -79,7 +81,7 @@ def _jpeg(content: bytes) -> Picture | None:
             if len(content) < at + 10:
                 return None
             height, width = _big(content[at + 5 : at + 7]), _big(content[at + 7 : at + 9])
-            return Picture(PictureType.JPEG, width, height)
+            return PictureHeader(PictureType.JPEG, width, height)
         elif marker in (0xD8, 0xD9, 0xDA):  # a scan, an end or a second beginning before any frame
             return None
         else:
@@ -90,8 +92,8 @@ def _jpeg(content: bytes) -> Picture | None:
     return None
 
 
-def _webp(content: bytes) -> Picture | None:
-    """A RIFF container whose first chunk is lossy, lossless or extended; each has its size elsewhere."""
+def _webp(content: bytes) -> PictureHeader | None:
+    """Read the size from the first chunk of the RIFF container: lossy, lossless or extended."""
     if content[:4] != b"RIFF" or content[8:12] != b"WEBP" or len(content) < 30:
         return None
     match content[12:16]:
@@ -104,7 +106,7 @@ def _webp(content: bytes) -> Picture | None:
             width, height = _little(content[24:27]) + 1, _little(content[27:30]) + 1
         case _:
             return None
-    return Picture(PictureType.WEBP, width, height)
+    return PictureHeader(PictureType.WEBP, width, height)
 
 
 def _big(raw: bytes) -> int:

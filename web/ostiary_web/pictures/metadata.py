@@ -1,4 +1,4 @@
-"""A picture without what its camera and programs wrote into it: where it was taken, by whom, with what.
+"""Remove from a picture what its camera and programs wrote into it: place, author, device.
 
 A picture is shown to everybody, so only those parts of its container are kept that draw it. They are listed
 by name; everything else is left out, known or not, with whatever lies behind the end: thumbnails, second
@@ -16,15 +16,15 @@ from zlib import crc32
 from ostiary_web.pictures.formats import MOST_PARTS, PictureType
 
 Parts = list[bytes | memoryview]
-"""Views of the upload, so that it is copied once, when they are joined."""
+"""Views of the upload, copied once when they are joined."""
 
 
 class _Malformed(Exception):
-    """The container is not what its format says."""
+    """The container does not follow its format."""
 
 
 def strip_metadata(content: bytes, picture_type: PictureType) -> bytes | None:
-    """The same picture and nothing else; None where the container is broken, cut off or in too many parts."""
+    """Return the picture alone; None for a container that is broken, cut off or in too many parts."""
     try:
         return _STRIP[picture_type](content)
     except _Malformed:
@@ -58,7 +58,7 @@ def _strip_png(content: bytes) -> bytes:
 
 
 def _png_chunks(content: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """The name of each chunk up to the last one, and where its data begin and end."""
+    """Yield the name of each chunk up to the last, and the bounds of its data."""
     at = len(_PNG_SIGNATURE)
     for _ in range(MOST_PARTS):
         start = at + 8
@@ -81,10 +81,10 @@ def _png_chunk(name: bytes, data: bytes) -> bytes:
 
 _START, _END, _SCAN = 0xD8, 0xD9, 0xDA
 _JPEG_KEPT: Final = frozenset({*range(0xC0, 0xD0), *range(0xDA, 0xE0)} - {0xC8})
-"""Frames, tables, scans and what belongs to them: neither applications' segments nor comments."""
+"""Markers of what draws the picture: frames, tables, scans; neither applications' segments nor comments."""
 _JFIF, _EXIF, _ICC, _ADOBE = b"JFIF\x00", b"Exif\x00\x00", b"ICC_PROFILE\x00", b"Adobe"
 _MARKER: Final = re.compile(rb"\xff(?=[\x01-\xcf\xd8-\xfe])")
-"""What ends the data of a scan: neither a stuffed zero, nor a restart, nor a fill byte (B.1.1.2)."""
+"""Pattern of the end of a scan's data: no stuffed zero, restart or fill byte (B.1.1.2)."""
 
 
 def _strip_jpeg(content: bytes) -> bytes:
@@ -111,8 +111,7 @@ def _strip_jpeg(content: bytes) -> bytes:
 
 
 def _jpeg_segments(content: bytes) -> Iterator[tuple[int, int, int]]:
-    """The marker of each segment up to the end of the picture, and where what it holds begins and ends: of a
-    scan its data, too."""
+    """Yield the marker of each segment, and the bounds of its content; of a scan with its data."""
     at = 2
     for _ in range(MOST_PARTS):
         if content[at : at + 1] != b"\xff" or at + 4 > len(content):
@@ -142,7 +141,7 @@ def _jpeg_segments(content: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _application_data(marker: int, data: bytes) -> bytes:
-    """What stays of a segment that an application wrote: what says how colours and pixels are meant."""
+    """Return the part of an application's segment that says how to read colours and pixels."""
     if marker == 0xE0 and data.startswith(_JFIF) and len(data) >= 14:
         return data[:12] + b"\x00\x00"  # without the thumbnail
     if marker == 0xE2 and data.startswith(_ICC):
@@ -201,7 +200,7 @@ def _strip_webp(content: bytes) -> bytes:
 
 
 def _strip_frame(data: memoryview) -> bytes:
-    """A frame of an animation, whose data are chunks again."""
+    """Strip a frame of an animation, whose data are chunks again."""
     inside = _webp_chunks(data, _FRAME_HEADER, len(data))
     return bytes(data[:_FRAME_HEADER]) + _webp_body(chunk for chunk in inside if chunk.name in _WEBP_DATA)
 
@@ -234,7 +233,7 @@ _MOST_TAGS: Final = 512
 
 
 def _orientation_alone(exif: bytes) -> bytes:
-    """EXIF that says which way up the picture is, and nothing else; none where it lies as it should."""
+    """Return EXIF with nothing but the orientation; empty if the picture is upright."""
     if exif[:4] not in (b"II*\x00", b"MM\x00*"):
         return b""
     order: Literal["little", "big"] = "little" if exif[:1] == b"I" else "big"
@@ -252,7 +251,7 @@ def _orientation_alone(exif: bytes) -> bytes:
 
 
 def _exif_of(orientation: int) -> bytes:
-    """A header, and a directory with one entry that nothing follows."""
+    """Return an EXIF header, and a directory with one entry."""
     entry = (_ORIENTATION, 2), (_SHORT, 2), (1, 4), (orientation, 2), (0, 2)
     fields = ((1, 2), *entry, (0, 4))
     return b"MM\x00*\x00\x00\x00\x08" + b"".join(value.to_bytes(length, "big") for value, length in fields)

@@ -1,4 +1,4 @@
-"""The addresses of uploaded files, and which of them a decision leaves without an account."""
+"""Name the addresses of uploaded files, and the files that a decision orphans."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,10 +10,10 @@ FILES_PREFIX: Final = "/files/"
 
 
 def orphaned_files(changes: Iterable[Change]) -> list[str]:
-    """The names of the files that accounts let go of: replaced, taken away, or deleted with the account.
+    """Return the files that accounts lose by a decision: replaced, removed, or deleted with the account.
 
-    Read from the decision itself, so that of two at once each removes what it replaced, and no file is
-    removed that an account still has.
+    Read from the decision itself, so that of two at once each removes what it replaced, and nothing that an
+    account still has.
     """
     return [
         change.before.avatar_url.removeprefix(FILES_PREFIX)

@@ -1,4 +1,4 @@
-"""What a running server is made of besides its routes: settings, database, the one wiring of all of it.
+"""Parts of a running server besides its routes: settings, database, and their wiring.
 
 Nothing here knows a request.
 """

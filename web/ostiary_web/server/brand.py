@@ -1,4 +1,4 @@
-"""Whose pages these are: the name, logo and colour on them, and where people read of privacy or find help.
+"""Brand the pages: name, logo, colour, and links to privacy and help.
 
 Names and addresses are text, and logo and colour are files of their own: no setting brings markup, a style or
 a script into a page.
@@ -26,7 +26,7 @@ BRAND_PREFIX: Final = "/brand/"
 
 @dataclass(frozen=True)
 class BrandFile:
-    """A file that pages refer to; another content has another name."""
+    """A file of the brand, named after its content."""
 
     name: str
     content: bytes
@@ -39,13 +39,13 @@ class BrandFile:
 
     @cached_property
     def is_for_dark_pages(self) -> bool:
-        """Whether it says itself how it looks there; any other logo is put on a light ground."""
+        """Whether it says itself how it looks there; other logos get a light ground."""
         return b"prefers-color-scheme" in self.content
 
 
 @dataclass(frozen=True, kw_only=True)
 class Brand:
-    """What pages say of who runs the server."""
+    """What pages say of the operator."""
 
     name: str
     privacy: str | None
@@ -62,12 +62,12 @@ class Brand:
 
     @cached_property
     def files(self) -> Mapping[str, BrandFile]:
-        """What is given to browsers, by name."""
+        """Files given to browsers, by name."""
         return {file.name: file for file in (self.logo, self.style) if file is not None}
 
 
 def load_logo(path: str) -> BrandFile:
-    """The logo in a file; raises `ValueError` with its fault."""
+    """Return the logo in a file; raise `ValueError` with its fault."""
     return _file("logo", *read_logo(path))
 
 
@@ -76,14 +76,14 @@ def _file(kind: str, content: bytes, ending: str, media_type: str) -> BrandFile:
 
 
 def read_name(text: str) -> str:
-    """A name that can be read aloud; raises `ValueError` with its fault."""
+    """Return a name that can be read aloud; raise `ValueError` with its fault."""
     if not text.isprintable() or not 1 <= len(text) <= _LONGEST_NAME:
         raise ValueError("is too long or cannot be printed")
     return text
 
 
 def read_links(text: str) -> dict[str, str]:
-    """Addresses by what they are of, from `privacy=https://…,help=https://…`.
+    """Return addresses by what they are for, from `privacy=https://…,help=https://…`.
 
     Raises `ValueError` with a fault.
 

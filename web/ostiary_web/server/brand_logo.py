@@ -1,4 +1,4 @@
-"""The operator's logo: a picture in a file, read and judged once at the start."""
+"""Read the operator's logo from a file, once at the start."""
 
 from pathlib import Path
 from typing import Final
@@ -16,9 +16,9 @@ _SVG: Final = "http://www.w3.org/2000/svg svg"
 
 
 def read_logo(path: str) -> tuple[bytes, str, str]:
-    """The picture without its metadata, its file ending and media type; raises `ValueError` with its fault.
+    """Return the picture without metadata, its file ending and media type; raise `ValueError` with its fault.
 
-    An SVG is kept as it is: nothing in it is run, as it is shown as a picture and answered in a sandbox.
+    An SVG is kept as it is: pages show it as a picture and it is served in a sandbox, so nothing in it runs.
     """
     content = read_whole_file(Path(path), _LONGEST_LOGO)
     picture = picture_in(content)
@@ -31,7 +31,7 @@ def read_logo(path: str) -> tuple[bytes, str, str]:
 
 
 def _is_svg(path: str, content: bytes) -> bool:
-    """Whether it is well-formed, and a drawing. Entities unfold without end, and no drawing needs them."""
+    """Whether it is a well-formed drawing without entities, which could unfold without end."""
     elements: list[str] = []
 
     def refuse(*declared: object) -> None:

@@ -1,4 +1,4 @@
-"""What an operator should know before users do: settings, files, database, clock and clients."""
+"""Find what an operator should correct before users meet it: settings, files, database, clock, clients."""
 
 import math
 import os
@@ -19,12 +19,12 @@ from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import find_user_name, read_owner
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_web.server.brand_color import DARK, LIGHT, shown_ratio
-from ostiary_web.server.cluster_findings import findings_around
+from ostiary_web.server.cluster_findings import check_cluster
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.findings import Finding, Level
-from ostiary_web.server.secret_files import everybody_may_read
+from ostiary_web.server.secret_files import is_world_readable
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import LoggingStore, ServerStore, unwritable
+from ostiary_web.server.storage import LoggingStore, ServerStore, find_unwritable
 from ostiary_web.server.temporary_files import can_be_used, temporary_folder
 
 _MOST_APART_MS: Final = 2_000
@@ -33,20 +33,20 @@ _LONG_LOG_BYTES: Final = 160 * 2**20
 """By itself SQLite's log is half as long at most."""
 
 
-def find_all(settings: Settings, store: ServerStore, clock: Clock) -> list[Finding]:
-    """Everything but what takes a request to the running server. It waits for disks and databases.
+def run_checks(settings: Settings, store: ServerStore, clock: Clock) -> list[Finding]:
+    """Return all findings that need no request to the running server; wait for disks and databases.
 
-    Nothing is changed, but for one write that proves that the database takes any.
+    Nothing is changed, except by one write that proves that the database takes any.
     """
-    findings = [*_of_settings(settings), *_of_files(settings), *_of_the_interpreter()]
-    findings += _of_the_store(store, clock)
+    findings = [*_check_settings(settings), *_check_files(settings), *_check_interpreter()]
+    findings += _check_store(store, clock)
     if isinstance(settings.database, PostgreSQLDatabase):
-        findings += findings_around(settings.database, settings.database_prepared_statements)
+        findings += check_cluster(settings.database, settings.database_prepared_statements)
     return findings
 
 
 class SelfCheck:
-    """What a running server finds of itself, looked at once a minute at most and only when asked."""
+    """Findings of a running server about itself, made when asked, at most once a minute."""
 
     def __init__(self, look: Callable[[], list[Finding]], run_sync: RunSync) -> None:
         self._look = look
@@ -56,7 +56,7 @@ class SelfCheck:
         self._looked_at = -math.inf
 
     async def findings(self) -> Sequence[Finding]:
-        """What is at fault or unwise. Raises what the look does."""
+        """Return faults and doubtful settings; raise what the check raises."""
 
         def look() -> list[Finding]:
             return [each for each in self._look() if each.level is not Level.FINE]
@@ -70,7 +70,7 @@ class SelfCheck:
 # --- settings
 
 
-def _of_settings(settings: Settings) -> Iterator[Finding]:
+def _check_settings(settings: Settings) -> Iterator[Finding]:
     yield Finding(Level.FINE, "settings", "check.settings.fine")
     if settings.public_url is None:
         yield Finding(Level.WARNING, "PUBLIC_URL", "check.settings.no_public_url")
@@ -109,20 +109,20 @@ def _is_local(url: str) -> bool:
 # --- files
 
 
-def _of_files(settings: Settings) -> Iterator[Finding]:
+def _check_files(settings: Settings) -> Iterator[Finding]:
     paths = [settings.sms_outbox, settings.data_dir / "files"]
     if isinstance(settings.database, SQLiteFile):
         path = settings.database.path
         paths += [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))]
-        yield from _of_owners(path, paths)
-    open_ones = [path for path in paths if path.is_file() and _others_may(path)]
+        yield from _check_owners(path, paths)
+    open_ones = [path for path in paths if path.is_file() and _is_open_to_others(path)]
     for path in open_ones:
         mode = stat.S_IMODE(path.stat().st_mode)
         yield Finding(Level.FAULT, "files", "check.files.open", {"path": path, "mode": f"{mode:o}"})
     for path in settings.secret_files:
-        if everybody_may_read(path):
+        if is_world_readable(path):
             yield Finding(Level.WARNING, "secrets", "check.files.secret_open", {"path": path})
-    for name, path in unwritable(settings):
+    for name, path in find_unwritable(settings):
         yield Finding(Level.FAULT, name, "check.files.unwritable", {"path": path, "owner": read_owner(path)})
     folder = temporary_folder(settings, os.environ)
     if not can_be_used(folder):
@@ -131,8 +131,8 @@ def _of_files(settings: Settings) -> Iterator[Finding]:
         yield Finding(Level.FINE, "files", "check.files.fine")
 
 
-def _of_owners(database: Path, paths: Iterable[Path]) -> Iterator[Finding]:
-    """Files that were made by root in a folder of the user that the server runs as."""
+def _check_owners(database: Path, paths: Iterable[Path]) -> Iterator[Finding]:
+    """Yield files that root made in a folder of the server's user."""
     whose = database.parent.stat().st_uid
     for path in paths:
         if whose != 0 and path.is_file() and path.stat().st_uid != whose:
@@ -140,17 +140,17 @@ def _of_owners(database: Path, paths: Iterable[Path]) -> Iterator[Finding]:
             yield Finding(Level.WARNING, "owner", "check.files.owner", values)
 
 
-def _others_may(path: Path) -> bool:
+def _is_open_to_others(path: Path) -> bool:
     return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 # --- what it runs on
 
 
-def _of_the_interpreter() -> Iterator[Finding]:
-    """A Python that was built by hand without its optimisations (docs/performance.md).
+def _check_interpreter() -> Iterator[Finding]:
+    """Yield a finding for a Python built by hand without optimisations (docs/performance.md).
 
-    Those of distributions need not say that they have them, as Debian's and conda's.
+    Distributions' builds, as Debian's and conda's, need not say that they have them.
     """
     options = sysconfig.get_config_var("CONFIG_ARGS")
     is_packaged = sys.base_prefix == "/usr" or os.path.exists(f"{sys.base_prefix}/conda-meta")
@@ -161,7 +161,7 @@ def _of_the_interpreter() -> Iterator[Finding]:
 # --- what is stored
 
 
-def _of_the_store(store: ServerStore, clock: Clock) -> list[Finding]:
+def _check_store(store: ServerStore, clock: Clock) -> list[Finding]:
     findings = []
     try:
         store.check_ready()
@@ -172,19 +172,19 @@ def _of_the_store(store: ServerStore, clock: Clock) -> list[Finding]:
     if isinstance(store, LoggingStore) and store.log_bytes() > _LONG_LOG_BYTES:
         size = {"size": f"{store.log_bytes() / 2**20:.0f}"}
         findings.append(Finding(Level.WARNING, "log", "check.database.log", size))
-    findings.append(_of_the_clock(store, clock))
+    findings.append(_check_clock(store, clock))
     for client in store.records(Table.CLIENT):
         # A disabled client can do nothing, whatever it is.
         if isinstance(client, Client) and client.enabled and not (client.deleted_at or client.built_in):
-            findings += _of_a_client(client)
+            findings += _check_client(client)
     return findings
 
 
-def _of_the_clock(store: ServerStore, clock: Clock) -> Finding:
-    """The machine's clock beside the latest change of a client, and beside the database's own clock."""
+def _check_clock(store: ServerStore, clock: Clock) -> Finding:
+    """Compare the machine's clock with the latest change of a client, and with the database's clock."""
     now = clock.now()
     apart_ms = now - store.present(now)
-    latest = max((_changed_at(record) for record in store.records(Table.CLIENT)), default=now)
+    latest = max((_find_last_change(record) for record in store.records(Table.CLIENT)), default=now)
     if abs(apart_ms) > _MOST_APART_MS:
         return Finding(Level.WARNING, "clock", "check.clock.apart", {"seconds": f"{apart_ms / 1000:.1f}"})
     if latest > now + _MOST_APART_MS:
@@ -192,12 +192,12 @@ def _of_the_clock(store: ServerStore, clock: Clock) -> Finding:
     return Finding(Level.FINE, "clock", "check.clock.fine")
 
 
-def _changed_at(record: object) -> Instant:
+def _find_last_change(record: object) -> Instant:
     return record.updated_at if isinstance(record, Client) else Instant(0)
 
 
-def _of_a_client(client: Client) -> Iterator[Finding]:
-    """What RFC 9700 would have otherwise, and what is more than is usual here."""
+def _check_client(client: Client) -> Iterator[Finding]:
+    """Yield what RFC 9700 advises against, and what is unusual here."""
     about = f"client {client.client_id}"
     if not client.scopes:
         yield Finding(Level.WARNING, about, "check.client.no_scope")

@@ -1,4 +1,4 @@
-"""What `ostiary check` says of a PostgreSQL cluster: replication, standbys, archive, pooler."""
+"""Check a PostgreSQL cluster for `ostiary check`: replication, standbys, archive, pooler."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,10 +11,10 @@ _MOST_BEHIND_BYTES: Final = 64 * 1024 * 1024
 _MOST_BEHIND_SECONDS: Final = 10.0
 
 
-def findings_around(database: PostgreSQLDatabase, prepares: bool | None) -> Iterator[Finding]:
-    """What an operator should know of the machines around the database.
+def check_cluster(database: PostgreSQLDatabase, prepares: bool | None) -> Iterator[Finding]:
+    """Return findings about the machines around the database.
 
-    `prepares` is what the settings say of prepared statements.
+    `prepares` is the setting for prepared statements.
     """
     from ostiary_net.postgres.cluster_status import read_cluster_status
 

@@ -1,4 +1,4 @@
-"""Where the records are, as `DATABASE_URL` names it: a SQLite file or a PostgreSQL database."""
+"""Read `DATABASE_URL`: a SQLite file or a PostgreSQL database."""
 
 import re
 from dataclasses import dataclass, field
@@ -27,18 +27,18 @@ class SQLiteFile:
 
 @dataclass(frozen=True, slots=True)
 class PostgreSQLDatabase:
-    """A database that several machines may share. Printed, it shows where it is and no password."""
+    """A database that machines may share; printed without its password."""
 
     url: Secret = field(repr=False)
     place: str
     """Host, port and name, for an operator."""
     path: Path | None = None
-    """The file that the address was read from."""
+    """File that the address was read from."""
 
     def read_password(self) -> str | None:
-        """Read the password in the file anew; None for the one that the address had.
+        """Read the password from the file anew; None for the one in the address.
 
-        Whoever changes it need not start the server anew: connections are made with what the file has then.
+        A changed password takes effect without a restart: connections are made with the file's current one.
         """
         if self.path is None:
             return None
@@ -59,7 +59,7 @@ Database = SQLiteFile | PostgreSQLDatabase
 
 
 def read_database(value: str) -> Database:
-    """The database that `value` names; raises `ValueError` with what is wrong, which quotes none of it.
+    """Return the database that `value` names; raise `ValueError` with its fault, never quoting it.
 
     >>> str(read_database("sqlite:////var/lib/ostiary/ostiary.db"))
     'sqlite:////var/lib/ostiary/ostiary.db'

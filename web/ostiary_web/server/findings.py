@@ -1,4 +1,4 @@
-"""What `ostiary check` finds: how bad it is, what it is about, and in what words."""
+"""Describe what `ostiary check` finds: severity, subject and text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     FINE = "fine"
     WARNING = "warning"
@@ -20,6 +20,6 @@ class Finding:
     level: Level
     about: str
     key: str
-    """Of its text."""
+    """Key of its text."""
     values: Mapping[str, object] = field(default_factory=dict)
-    """What stands in braces in the text."""
+    """Values for the braces in the text."""

@@ -1,4 +1,4 @@
-"""The first super administrator of an empty store, and the password drawn for it."""
+"""Make the first super administrator of an empty store, and draw their password."""
 
 import shlex
 from dataclasses import dataclass, field
@@ -18,20 +18,20 @@ from ostiary_web.server.settings import SettingError
 
 
 def reset_password_command(username: str) -> str:
-    """Return the command that draws another password for somebody."""
+    """Return the command that draws another password for a user."""
     return f"ostiary user reset-password {shlex.quote(username)} --draw-password"
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedAdministrator:
-    """The first administrator, who has never signed in with the password that was drawn for them."""
+    """The first administrator, who has never signed in with the drawn password."""
 
     username: str
 
 
 @dataclass(frozen=True, slots=True)
 class NewAdministrator:
-    """An administrator that was just made; `drawn_password` is to be shown once, if it was drawn."""
+    """A new administrator; a drawn password is shown once."""
 
     username: str
     drawn_password: Secret | None = field(repr=False)
@@ -45,7 +45,7 @@ async def ensure_administrator(
     username: str,
     password: str | None,
 ) -> NewAdministrator | UnusedAdministrator | None:
-    """Make a super administrator where there is none; None where there is one that has signed in.
+    """Make a super administrator if there is none; return None once one has signed in.
 
     A drawn password must be changed at the first sign-in, a given one need not (API, Settings).
     """
@@ -79,7 +79,7 @@ async def ensure_administrator(
 
 
 def _find_unused(store: ListingStore, now: Instant) -> UnusedAdministrator | None:
-    """The account that was made first, if it is that administrator's and nobody has used it."""
+    """Return the oldest account if it is the first administrator's and was never used."""
     users = store.page(Listing(resource=USERS, sort=(Sort("created_at"),), page_size=1), now).items
     if not users or SUPER_ADMINISTRATOR not in users[0].role_ids or not users[0].must_change_password:
         return None

@@ -1,4 +1,4 @@
-"""Imports that take longer than a request may: they go on after it, and tell how far they are.
+"""Run imports that take longer than a request, and report their progress.
 
 - Of a run all rows are one turn at its end, as of any import; what takes long is hashing passwords before.
 - How far it is stands in a file in `DATA_DIR/imports`, which all workers and machines share, so that
@@ -27,20 +27,20 @@ from ostiary_net.runtime.system import Clock, EntropySource, RunSync
 _log = structlog.get_logger("ostiary")
 
 _AT_A_TIME: Final = 2
-_TELLS_EVERY_SECONDS: Final = 1.0
+_REPORT_SECONDS: Final = 1.0
 _LOST_AFTER_MS: Final = 60 * SECOND_MS
-"""Clocks of machines may differ by some of it."""
+"""Milliseconds without a report after which a run is lost; machines' clocks may differ by some of it."""
 
 _KEPT_MS: Final = 60 * 60 * SECOND_MS
 _NAME: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
-class NoPlace(Exception):
-    """As many runs go on as may in one process."""
+class TooManyRuns(Exception):
+    """This process has as many runs as it may have."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended: what it counted, or why it was refused."""
+    """How a run ended: its counts, or the reason of its refusal."""
 
     counts: tuple[int, int, int, int] | None = None
     why: str | None = None
@@ -49,7 +49,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_refusal(cls, reply: Refused) -> "Ending":
-        """The ending of a run that was refused."""
+        """Return the ending of a refused run."""
         faults = [
             (fault.path, fault.rule.value, isinstance(fault.rule, Why), [*fault.choices])
             for fault in reply.faults
@@ -57,7 +57,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
         return cls(why=reply.why.value, faults=faults)
 
     def read_faults(self) -> tuple[FieldFault, ...]:
-        """What was wrong with the sheet."""
+        """Return what was wrong with the sheet."""
         return tuple(
             FieldFault(path, Why(rule) if is_reason else FieldRule(rule), tuple(choices))
             for path, rule, is_reason, choices in self.faults
@@ -65,11 +65,11 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a run is."""
+    """The progress of a run."""
 
     owner: str
     kind: str
-    """What is imported."""
+    """Name of the resource."""
     rows: int
     headings: dict[str, str]
     prepared: int = 0
@@ -78,11 +78,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Work = Callable[[Callable[[], None]], Awaitable[Ending]]
-"""Does what a run is for, and calls its argument for each row that is prepared."""
+"""Does the work of a run; calls its argument for each row that is prepared."""
 
 
 class ImportRuns:
-    """The runs of this process, and what those of all processes tell."""
+    """The runs of this process, and the reports of those of all processes."""
 
     def __init__(
         self,
@@ -102,48 +102,50 @@ class ImportRuns:
         self._running = 0
 
     async def start(self, run: Run, work: Work) -> str:
-        """Begin a run; return its name. Raises `NoPlace`, `OSError`."""
+        """Begin a run and return its name; raise `TooManyRuns`, `OSError`."""
         if self._running == _AT_A_TIME:
-            raise NoPlace
+            raise TooManyRuns
         self._running += 1
         try:
             name = self._entropy_source.draw()[:16].hex()
-            await self._touch(partial(_forget_old, self._folder, self._clock.now() - _KEPT_MS))
-            await self._tell(name, run)
+            await self._touch(partial(_delete_old, self._folder, self._clock.now() - _KEPT_MS))
+            await self._write_progress(name, run)
         except BaseException:
             self._running -= 1
             raise
-        self._nursery.start_soon(self._go_on, name, run, work)
+        self._nursery.start_soon(self._work, name, run, work)
         return name
 
     async def read(self, name: str) -> Run | None:
-        """What a run last told; None where there is none of that name."""
+        """Return a run's last report; None for an unknown name."""
         if _NAME.fullmatch(name) is None:
             return None
         return await self._touch(partial(_read, self._folder / f"{name}.json"))
 
     def is_lost(self, run: Run) -> bool:
-        """Whether nobody knows what became of a run."""
+        """Whether the outcome of a run is unknown."""
         return run.ending is None and self._clock.now() - run.told_at > _LOST_AFTER_MS
 
-    async def _go_on(self, name: str, run: Run, work: Work) -> None:
+    async def _work(self, name: str, run: Run, work: Work) -> None:
         prepared = 0
 
         def count() -> None:
             nonlocal prepared
             prepared += 1
 
-        async def tell() -> None:
+        async def report() -> None:
             while True:
-                await trio.sleep(_TELLS_EVERY_SECONDS)
-                await self._tell(name, msgspec.structs.replace(run, prepared=prepared))
+                await trio.sleep(_REPORT_SECONDS)
+                await self._write_progress(name, msgspec.structs.replace(run, prepared=prepared))
 
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(tell)
+                nursery.start_soon(report)
                 ending = await work(count)
                 with trio.CancelScope(shield=True):
-                    await self._tell(name, msgspec.structs.replace(run, prepared=prepared, ending=ending))
+                    await self._write_progress(
+                        name, msgspec.structs.replace(run, prepared=prepared, ending=ending)
+                    )
                 nursery.cancel_scope.cancel()
         except Exception as error:
             # What is said of it is what is known: that it is lost.
@@ -151,7 +153,7 @@ class ImportRuns:
         finally:
             self._running -= 1
 
-    async def _tell(self, name: str, run: Run) -> None:
+    async def _write_progress(self, name: str, run: Run) -> None:
         content = msgspec.json.encode(msgspec.structs.replace(run, told_at=self._clock.now()))
         await self._touch(partial(_write, self._folder, name, content))
 
@@ -173,7 +175,7 @@ def _read(path: Path) -> Run | None:
         return None
 
 
-def _forget_old(folder: Path, before: Instant | int) -> None:
+def _delete_old(folder: Path, before: Instant | int) -> None:
     for path in folder.glob("*.json"):
         run = _read(path)
         if run is None or run.told_at < before:

@@ -1,4 +1,4 @@
-"""How the server logs: one line an occurrence, as key and value, on standard error."""
+"""Log to standard error, one line an event, as key and value."""
 
 import io
 import json
@@ -28,14 +28,14 @@ EventDict = structlog.typing.EventDict
 Render = Callable[[EventDict], str]
 
 _PLAIN: Final = re.compile(r"[\w.:/@+-]+").fullmatch
-"""What needs no quotes, and does nothing to a terminal."""
+"""Pattern of values that need no quotes and do nothing to a terminal."""
 
 _encode: Final = msgspec.json.Encoder(enc_hook=repr).encode
 _encode_anything: Final = json.JSONEncoder(default=repr, separators=(",", ":")).encode
 
 
 def configure_logs(level: str, form: str) -> None:
-    """Set up structlog, and the standard library's logging for what Hypercorn and Quart say."""
+    """Set up structlog, and the standard library's logging for Hypercorn and Quart."""
     if form == "json" and isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # RFC 8259 §8.1
     line = _Line(_renderer(form))
@@ -53,17 +53,17 @@ def configure_logs(level: str, form: str) -> None:
 
 def _renderer(form: str) -> Render:
     if form == "json":
-        return _as_json
+        return _format_json
     if not sys.stderr.isatty():
-        return _as_text
+        return _format_text
     console = structlog.dev.ConsoleRenderer(pad_event_to=0)
     return lambda entry: str(console(None, "", entry))
 
 
 class _Line:
-    """Makes an entry a line: with its level and the time, as ISO 8601 in UTC, and without what is None.
+    """Turns an entry into a line: with level and time (ISO 8601, UTC), without values that are None.
 
-    One processor, as each more costs a line a tenth; a second is spelled once.
+    One processor, as each more costs a tenth of a line; a second's text is made once.
     """
 
     def __init__(self, render: Render) -> None:
@@ -87,7 +87,7 @@ class _Line:
 
 
 class _Handler(logging.Handler):
-    """Says what libraries log as we say ours, one line an occurrence."""
+    """Logs what libraries say in our own form."""
 
     def __init__(self, line: _Line) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            entry: EventDict = {"event": _told(record), "logger": record.name}
+            entry: EventDict = {"event": _format_message(record), "logger": record.name}
             if record.exc_info and record.exc_info[1] is not None:
                 # Its text may quote what a client sent.
                 error = record.exc_info[1]
@@ -105,8 +105,8 @@ class _Handler(logging.Handler):
             self.handleError(record)
 
 
-def _told(record: logging.LogRecord) -> str:
-    """Its message on one line, without the texts of exceptions put into it."""
+def _format_message(record: logging.LogRecord) -> str:
+    """Return a record's message on one line, without the texts of exceptions in it."""
     arguments = record.args
     if isinstance(arguments, tuple):
         record.args = tuple(
@@ -118,20 +118,20 @@ def _told(record: logging.LogRecord) -> str:
         record.args = arguments
 
 
-def _as_json(entry: EventDict) -> str:
-    """One line of JSON; also of what has no UTF-8, as half a surrogate pair."""
+def _format_json(entry: EventDict) -> str:
+    """Return one line of JSON, also of text without UTF-8, as half a surrogate pair."""
     try:
         return escape_json(_encode(entry).decode())
     except (TypeError, ValueError, OverflowError):
         return _encode_anything(entry)
 
 
-def _as_text(entry: EventDict) -> str:
-    """What structlog writes to a terminal, without its colours, in a quarter of the time."""
+def _format_text(entry: EventDict) -> str:
+    """Return what structlog writes to a terminal without colours, in a quarter of the time."""
     timestamp, level, event = entry.pop("timestamp"), entry.pop("level"), entry.pop("event")
-    fields = [f"{key}={_shown(entry[key])}" for key in sorted(entry)]
+    fields = [f"{key}={_quote(entry[key])}" for key in sorted(entry)]
     return " ".join([f"{timestamp} [{level:<9}] {event}", *fields])
 
 
-def _shown(value: object) -> str:
+def _quote(value: object) -> str:
     return value if isinstance(value, str) and _PLAIN(value) else repr(value)

@@ -1,4 +1,4 @@
-"""A secret in a file of its own, as systemd, containers and other keepers of secrets hand it in."""
+"""Read a secret from a file of its own, as systemd and containers provide it."""
 
 import os
 import stat
@@ -13,10 +13,9 @@ UNSEEN_MARK: Final = "holds a control character or a byte order mark, which nobo
 
 
 def read_secret_file(path: Path) -> str:
-    """The one line in the file, without the end of the line; raises `ValueError` with what is wrong, which
-    quotes none of it.
+    """Return the file's only line, without its end; raise `ValueError` with its fault, never quoting it.
 
-    Every process of a server reads it, so it is a file and no pipe, which could be read only once.
+    Every process of a server reads it, so it must not be a pipe, which can be read only once.
     """
     try:
         text = read_whole_file(path, LONGEST_SECRET_FILE).decode()
@@ -33,12 +32,12 @@ def read_secret_file(path: Path) -> str:
 
 
 def has_unseen_mark(text: str) -> bool:
-    """Whether a secret holds a character that nobody types, as an editor or a shell adds at its ends."""
+    """Whether a secret has a character that nobody types, as an editor or shell adds at its ends."""
     return any(mark == "\ufeff" or unicodedata.category(mark) == "Cc" for mark in text)
 
 
 def read_whole_file(path: Path, longest: int) -> bytes:
-    """A file of at most `longest` bytes; raises `ValueError` with what is wrong."""
+    """Return a file of at most `longest` bytes; raise `ValueError` with its fault."""
     try:
         # A pipe that nobody writes to would hold the start up, but for O_NONBLOCK.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -56,7 +55,7 @@ def read_whole_file(path: Path, longest: int) -> bytes:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file, or nobody can say and reading it tells why."""
+    """Whether the file exists, or reading it will tell why that is unknown."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -66,6 +65,6 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def everybody_may_read(path: Path) -> bool:
-    """Whether every user of the machine may; a group may be the one that the server runs as."""
+def is_world_readable(path: Path) -> bool:
+    """Whether every user of the machine may read it; a group may be the server's own."""
     return bool(path.stat().st_mode & stat.S_IROTH)

@@ -118,9 +118,9 @@ class Settings:
         data_dir = Path(text("DATA_DIR") or "data")
         links = read("BRAND_LINKS", "", _checked_by(read_links, LINKS_ALLOWED))
         gateway = text("SMS_GATEWAY_URL")
-        database = given_secret(environment, "DATABASE_URL")
-        password = given_secret(environment, "ADMIN_PASSWORD")
-        token = given_secret(environment, "SMS_GATEWAY_TOKEN")
+        database = find_secret(environment, "DATABASE_URL")
+        password = find_secret(environment, "ADMIN_PASSWORD")
+        token = find_secret(environment, "SMS_GATEWAY_TOKEN")
         workers = read("WORKERS", "1", _workers)
         if token.text.strip() and gateway is None:
             raise SettingError(
@@ -173,7 +173,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenSecret:
+class SecretSource:
     """A secret's text, empty where none was given, and the setting that gave it."""
 
     setting: str
@@ -181,7 +181,7 @@ class GivenSecret:
     path: Path | None = None
 
 
-def given_secret(environment: Mapping[str, str], name: str) -> GivenSecret:
+def find_secret(environment: Mapping[str, str], name: str) -> SecretSource:
     """The secret `name`: itself a variable, in the file that `NAME_FILE` names, or a credential of systemd.
 
     Raises `SettingError` where it is given more than once, as nobody could know which one holds.
@@ -199,13 +199,13 @@ def given_secret(environment: Mapping[str, str], name: str) -> GivenSecret:
         raise SettingError(" and ".join(settings), "are set together", "one of them")
     for setting, path in files.items():
         try:
-            return GivenSecret(setting, secret_files.read_secret_file(path), path)
+            return SecretSource(setting, secret_files.read_secret_file(path), path)
         except ValueError as fault:
             raise SettingError(setting, str(fault), secret_files.ALLOWED) from None
-    return GivenSecret(name, text)
+    return SecretSource(name, text)
 
 
-def _database(given: GivenSecret) -> Database:
+def _database(given: SecretSource) -> Database:
     """Of PostgreSQL it may hold a password, so a fault does not quote it."""
     try:
         database = read_database(given.text.strip() or "sqlite:///data/ostiary.db")

@@ -1,4 +1,4 @@
-"""The store that the settings name, opened; one that cannot be used ends the start with one line."""
+"""Open the store that the settings name; exit with one line if it cannot be used."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
@@ -30,20 +30,21 @@ from ostiary_web.server.stored_numbers import rewrite_numbers
 _log = structlog.get_logger("ostiary")
 
 DAY_SECONDS: Final = 24 * 60 * 60
+"""Seconds of a day."""
 
 _START_SECONDS: Final = 30.0
-"""How long a start waits for a database that is not there yet: machines come up in any order."""
+"""Longest wait in seconds for a database at the start: machines come up in any order."""
 
 
 class ServerStore(ReadingStore, PurgeableStore, GrowingTrail, Protocol):
-    """A store as the server and the command line need one."""
+    """A store as the server and the command line need it."""
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
-        """The records of `table` under `identifiers`, those that there are."""
+        """Return the records of `table` under `identifiers`, as far as they exist."""
         ...
 
     def records(self, table: Table) -> tuple[Record, ...]:
-        """Everything in one table."""
+        """Return everything in one table."""
         ...
 
     def write(self, changes: Sequence[Change]) -> None:
@@ -55,33 +56,33 @@ class ServerStore(ReadingStore, PurgeableStore, GrowingTrail, Protocol):
         ...
 
     def present(self, now: Instant) -> Instant:
-        """What time it is for its turns, where `now` is what this machine's clock says."""
+        """Return the instant of its turns, given this machine's."""
         ...
 
     def check_ready(self) -> None:
-        """Raise unless a change would be kept now, on the schema of this release."""
+        """Raise unless a change would be stored now, on the schema of this release."""
         ...
 
     def close(self) -> None:
-        """Let go of the file or the connections."""
+        """Release the file or the connections."""
         ...
 
 
 @runtime_checkable
 class LoggingStore(Protocol):
-    """A store whose file has a write-ahead log beside it."""
+    """A store with a write-ahead log file."""
 
     def log_bytes(self) -> int:
-        """How long the log is."""
+        """Return the length of the log."""
         ...
 
 
 _CLOCKS_APART_SECONDS: Final = 120
-"""How far the clocks of two instances may be apart before the sweeper of one could hurt the other."""
+"""Largest difference of two instances' clocks before the sweeper of one harms the other."""
 
 
-def policy_of(settings: Settings) -> Policy:
-    """The specification's rules with what the operator chose."""
+def make_policy(settings: Settings) -> Policy:
+    """Return the specification's policy with the operator's choices."""
     return replace(
         SPECIFICATION,
         revoke_on_code_replay=settings.revoke_on_code_replay,
@@ -91,8 +92,8 @@ def policy_of(settings: Settings) -> Policy:
     )
 
 
-def unwritable(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """The settings that name a place where nothing can be written, each with what is in the way."""
+def find_unwritable(settings: Settings) -> Iterator[tuple[str, Path]]:
+    """Yield the settings that name an unwritable place, each with what is in the way."""
     places = [("DATA_DIR", settings.data_dir / "files" / "x")]
     if settings.sms_gateway_url is None:
         places.append(("SMS_OUTBOX", settings.sms_outbox))
@@ -110,15 +111,16 @@ def unwritable(settings: Settings) -> Iterator[tuple[str, Path]]:
 async def open_store(
     settings: Settings, *, opening: Opening = Opening.MAKES, start_seconds: float | None = None
 ) -> AsyncIterator[ServerStore]:
-    """The store, with the schema of this release. Raises `SettingError` where it cannot be had.
+    """Return the store with the schema of this release; raise `SettingError` if it cannot be used.
 
-    Without `start_seconds` it is patient, and the log says so: somebody may look at a server that does not
-    start.
+    Without `start_seconds` it waits, and logs that it does.
     """
     if start_seconds is None:
-        open_here = partial(_opened, settings, opening, _START_SECONDS, partial(_log_waiting, settings))
+        open_here = partial(
+            _open_when_ready, settings, opening, _START_SECONDS, partial(_log_waiting, settings)
+        )
     else:
-        open_here = partial(_opened, settings, opening, start_seconds, lambda reason: None)
+        open_here = partial(_open_when_ready, settings, opening, start_seconds, lambda reason: None)
     # In a thread, as a database that is not there yet is waited for.
     store: ServerStore = await trio.to_thread.run_sync(open_here, abandon_on_cancel=True)
     try:
@@ -130,16 +132,16 @@ async def open_store(
         store.close()
 
 
-def _opened(
+def _open_when_ready(
     settings: Settings, opening: Opening, start_seconds: float, tell_waiting: Callable[[str], None]
 ) -> ServerStore:
-    policy = policy_of(settings)
+    policy = make_policy(settings)
     match settings.database:
         case SQLiteFile(path):
             try:
                 return SQLiteStore(path, policy=policy, opening=opening)
             except (OSError, apsw.Error, SchemaError) as error:
-                raise _unusable(settings, error) from error
+                raise _setting_error(settings, error) from error
         case PostgreSQLDatabase(url):
             # Here, as whoever keeps a file need not have the driver.
             import psycopg
@@ -157,7 +159,7 @@ def _opened(
                     tell_waiting=tell_waiting,
                 )
             except (OSError, psycopg.Error, SchemaError) as error:
-                raise _unusable(settings, error) from error
+                raise _setting_error(settings, error) from error
         case _:
             assert_never(settings.database)
 
@@ -167,6 +169,6 @@ def _log_waiting(settings: Settings, reason: str) -> None:
     _log.warning("waiting for the database", database=place, most_seconds=_START_SECONDS, reason=reason)
 
 
-def _unusable(settings: Settings, error: Exception) -> SettingError:
+def _setting_error(settings: Settings, error: Exception) -> SettingError:
     fault = f"{settings.database} cannot be used: {format_on_one_line(error)}"
     return SettingError("DATABASE_URL", fault, f"a database that can be written, as {ALLOWED}")

@@ -1,4 +1,4 @@
-"""Telephone numbers that were stored before each had one form (`telephones`) are given theirs, once.
+"""Convert telephone numbers that were stored before each had one form (`telephones`), once.
 
 No session ends by it, as nobody has another number than before. Where two accounts have one number, written
 in two ways, one keeps its own: the log names it, and recovery finds the other until somebody changes one.
@@ -23,7 +23,7 @@ _USERS_AT_A_TIME: Final = 500
 
 
 class NumberStore(Protocol):
-    """The part of a store that this takes."""
+    """The part of a store that this needs."""
 
     def records(self, table: Table) -> tuple[Record, ...]: ...
 
@@ -37,8 +37,7 @@ class NumberStore(Protocol):
 
 
 def rewrite_numbers(store: NumberStore, region: str, now: Instant) -> None:
-    """Give every stored number its one form, unless that was done before; numbers without a country code are
-    of `region`."""
+    """Convert every stored number, once; numbers without a country code are of `region`."""
     if Milestone.NUMBERS_REWRITTEN in store.state().milestones:
         return
     asked = _find_users_to_rewrite(store.records(Table.USER), region)
@@ -49,22 +48,24 @@ def rewrite_numbers(store: NumberStore, region: str, now: Instant) -> None:
         _log.info("telephone numbers were given one form", count=len(asked), region=region)
 
 
-def _form_of(user: User, region: str) -> str | None:
+def _canonical_number(user: User, region: str) -> str | None:
     return None if user.phone is None else phone_number(user.phone, region)
 
 
 def _find_users_to_rewrite(records: Iterable[Record], region: str) -> list[User]:
-    """Find the users whose numbers are not in their form."""
+    """Return the users whose numbers are not in canonical form."""
     return [
         user
         for user in records
-        if isinstance(user, User) and user.deleted_at is None and _form_of(user, region) != user.phone
+        if isinstance(user, User)
+        and user.deleted_at is None
+        and _canonical_number(user, region) != user.phone
     ]
 
 
 def _rewrite(store: NumberStore, users: Sequence[User], region: str, attempts: int = 3) -> None:
-    """Rewrite the numbers of some users together; again one by one where one of them changed meanwhile."""
-    forms = {user.user_id: _form_of(user, region) or "" for user in users}
+    """Convert the numbers of some users together; one by one if one of them changed meanwhile."""
+    forms = {user.user_id: _canonical_number(user, region) or "" for user in users}
     keys = [phone_key(form).id for form in forms.values()]
     taken = {record.key.id for record in store.fetch(Table.IDENTIFIER, keys)}
     changes: list[Change] = []

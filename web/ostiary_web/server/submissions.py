@@ -1,4 +1,4 @@
-"""Duplicate submissions: the same caller sending the same create request twice in a moment (READINGS 31)."""
+"""Detect duplicate submissions: a caller's same create request twice within a second (READINGS 31)."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,24 +19,24 @@ T = TypeVar("T")
 
 
 class Submitted(NamedTuple, Generic[T]):
-    """What became of a create request."""
+    """The outcome of a create request."""
 
     reply: T
     is_repeated: bool
-    """Whether the same caller sent the same just before: the reply is the one to that."""
+    """Whether the caller sent the same just before; then the reply is that one's."""
 
 
 @dataclass(slots=True)
 class _Submission:
     """One create request, and its reply once it succeeded."""
 
-    ended: trio.Event = field(default_factory=trio.Event)
+    done: trio.Event = field(default_factory=trio.Event)
     reply: Any = None
     succeeded_at: Monotonic | None = None
 
 
 class Submissions:
-    """The create requests of one process that are running, or succeeded within the last second."""
+    """Create requests of one process that are running, or succeeded within the last second."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -45,14 +45,14 @@ class Submissions:
     async def submit(
         self, caller: Digest, path: str, content: Mapping[str, object], make: Callable[[], Awaitable[T]]
     ) -> Submitted[T]:
-        """What `make` replies, which is done once for all such requests of a moment; raises what it raises.
+        """Return the reply of `make`, which runs once for equal requests within a second.
 
-        A browser that sends a form twice has stopped waiting for the first answer by then. So nothing that
-        was begun is cancelled, and the second is told what the first would have been: a secret is shown once.
+        A browser that sends a form twice has stopped waiting for the first answer. So `make` is not
+        cancelled, and the second request gets the first one's reply: a secret is shown once.
         """
         key = _key(caller, path, content)
         while (earlier := self._find(key)) is not None:
-            await earlier.ended.wait()
+            await earlier.done.wait()
             if earlier.reply is not None:
                 return Submitted(earlier.reply, is_repeated=True)
         submission = self._submissions[key] = _Submission()
@@ -63,7 +63,7 @@ class Submissions:
         finally:
             if submission.reply is None:
                 del self._submissions[key]
-            submission.ended.set()
+            submission.done.set()
         return Submitted(reply, is_repeated=False)
 
     def _find(self, key: bytes) -> _Submission | None:

@@ -1,4 +1,4 @@
-"""One form for each telephone number, however somebody writes it: E.164, as `+8613800138000`."""
+"""Convert telephone numbers to E.164, as `+8613800138000`, however they are written."""
 
 import re
 from contextlib import suppress
@@ -17,19 +17,19 @@ REGIONS_ALLOWED: Final = "two capital letters of ISO 3166, as CN or DE"
 
 _LONGEST: Final = 64
 _WRITTEN: Final = re.compile(r"[+\uff0b]?[\d\s().\u2010-\u2015/-]+")
-"""What numbers are written with; letters would be read as keys of a telephone."""
+"""Pattern of written numbers; letters would be read as keys of a telephone."""
 _BETWEEN_DIGITS: Final = re.compile(r"[\s().\u2010-\u2015/-]")
 
 
 def read_region(text: str) -> str:
-    """Return a region whose numbers are known; raises `ValueError` for any other."""
+    """Return a region whose numbers are known; raise `ValueError` for any other."""
     if text not in SUPPORTED_REGIONS:
         raise ValueError(f"{text!r} is no region whose telephone numbers are known")
     return text
 
 
 def phone_number(text: str, region: str) -> str:
-    """Return the E.164 form of a number; of what is no valid number its digits, of other text the text.
+    """Return a number in E.164; an invalid one as its digits, other text unchanged.
 
     One without a country code is of `region`, and one with its international prefix is meant with it.
 

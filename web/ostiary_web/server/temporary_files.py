@@ -1,4 +1,4 @@
-"""Where temporary files lie: beside what is kept, as nothing else need be writable.
+"""Keep temporary files beside the data, as no other folder need be writable.
 
 A large upload is written there as it comes, and SQLite sorts there what is large. No file has a name, so a
 process that was killed leaves nothing behind.
@@ -13,26 +13,26 @@ from typing import Final
 from ostiary_web.server.settings import Settings
 
 _VARIABLE: Final = "TMPDIR"
-"""As POSIX has it; whoever sets it has chosen a place."""
+"""Variable of POSIX for the folder; an operator who sets it has chosen."""
 
 
 def temporary_folder(settings: Settings, environment: Mapping[str, str]) -> Path:
-    """Return the folder of temporary files, whether it is there or not."""
+    """Return the folder of temporary files, which may not exist yet."""
     chosen = environment.get(_VARIABLE)
     return Path(chosen) if chosen else settings.data_dir.absolute() / "tmp"
 
 
 def can_be_used(folder: Path) -> bool:
-    """Whether files can be made in a folder, or in the place where a start makes it."""
+    """Whether files can be made in a folder, or where a start will make it."""
     there = next(each for each in (folder, *folder.parents) if each.exists())
     by_effective = os.access in os.supports_effective_ids
     return os.access(there, os.W_OK | os.X_OK, effective_ids=by_effective)
 
 
-def keep_in_data_dir(settings: Settings, environment: MutableMapping[str, str] = os.environ) -> None:
-    """Have this process and its children write temporary files in `DATA_DIR`, unless `TMPDIR` is set.
+def use_data_dir(settings: Settings, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Have this process and its children use `DATA_DIR` for temporary files, unless `TMPDIR` is set.
 
-    What cannot be made is left to `ostiary check`: a server without it does all but take large uploads.
+    If it cannot be made, `ostiary check` reports it: the server works, except for large uploads.
     """
     if environment.get(_VARIABLE):
         return

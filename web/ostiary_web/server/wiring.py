@@ -1,4 +1,4 @@
-"""One wiring of everything behind the application: for a server, and with other surroundings for tests."""
+"""Wire everything that the application works with: for a server, and with other dependencies for tests."""
 
 import math
 from collections.abc import AsyncIterator, Callable
@@ -35,12 +35,12 @@ from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Turns, open_turns
 from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge, sweep
-from ostiary_web.server.backing import Backing
-from ostiary_web.server.checks import SelfCheck, find_all
+from ostiary_web.server.app_services import AppServices
+from ostiary_web.server.checks import SelfCheck, run_checks
 from ostiary_web.server.first_administrator import ensure_administrator
 from ostiary_web.server.import_runs import ImportRuns
 from ostiary_web.server.readiness import Readiness
-from ostiary_web.server.restored import MarkedStore, keep_mark, refuse_restored
+from ostiary_web.server.rollback_check import WatermarkedStore, refuse_rolled_back, write_mark_forever
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, ServerStore, open_store
 from ostiary_web.server.submissions import Submissions
@@ -55,21 +55,19 @@ _log = structlog.get_logger("ostiary")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """How often what nobody waits for is done, in seconds; infinity for never."""
+    """Intervals of background work in seconds; infinity for never."""
 
     sweep_seconds: float = 30.0
     uses_seconds: float = 5.0
-    """How often it is written down which client secrets were used: a reset asks whether the present one was
-    (READINGS 49). Of each secret that is once a minute at most."""
+    """Interval of writing which client secrets were used; of each at most once a minute (READINGS 49)."""
     mark_seconds: float = 60.0
-    """How often it is written down how far the database is."""
+    """Interval of writing the database's watermark."""
     purge_seconds: float = 60.0
-    """How often what has expired is removed, and asked whether there are still password hashes of other
-    systems."""
+    """Interval of removing what has expired, and of checking for other systems' password hashes."""
     summary_seconds: float = 60.0
-    """How often refusals are written down, and the audit trail is counted."""
+    """Interval of writing refusals and counting the audit trail."""
     watches_pauses: bool = True
-    """Whether it is noticed that the server itself stood still."""
+    """Whether stalls of the server itself are noticed."""
 
 
 NO_UPKEEP: Final = Upkeep(
@@ -86,7 +84,7 @@ NO_UPKEEP: Final = Upkeep(
 async def open_delivery(
     settings: Settings, entropy_source: EntropySource, run_sync: RunSync = run_in_thread
 ) -> AsyncIterator[Delivery]:
-    """Where text messages go: to the gateway, or to the outbox while none is named (READINGS 28)."""
+    """Open the way of text messages: the gateway, or the outbox if none is named (READINGS 28)."""
     if settings.sms_gateway_url is None:
         yield Outbox(settings.sms_outbox, run_sync)
         return
@@ -95,54 +93,58 @@ async def open_delivery(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a server has around it: time, chance, a store, threads. By default those of a real machine."""
+class Dependencies:
+    """What a server needs besides settings: time, randomness, store, threads; by default the machine's."""
 
     clock: Clock = field(default_factory=SystemClock)
     entropy_source: EntropySource = field(default_factory=SystemEntropy)
     open_store: Callable[[Settings], AbstractAsyncContextManager[ServerStore]] = open_store
     hasher: PasswordHasher = OWASP
     run_sync: RunSync = run_in_thread
-    """Where files are touched and passwords hashed."""
+    """Runs file access and password hashing."""
     run_turns: RunSync | None = None
-    """Where the store works; None for what suits it."""
+    """Runs the store's work; None for its default."""
     open_delivery: Callable[[Settings, EntropySource, RunSync], AbstractAsyncContextManager[Delivery]] = (
         open_delivery
     )
     read_sheet: ReadSheet = field(default_factory=lambda: SheetReader().read)
     upkeep: Upkeep = Upkeep()
     has_administrator: bool = False
-    """Whether somebody else has seen to the first administrator."""
+    """Whether the caller has made the first administrator."""
     change_service: Callable[[Service], Service] = lambda service: service
-    """The service as the doors are to have it: a test may watch it."""
+    """Changes the service for the doors: a test may observe it."""
 
 
 @asynccontextmanager
-async def open_backing(settings: Settings, around: Surroundings | None = None) -> AsyncIterator[Backing]:
-    """The store, the queue of turns, what is done beside them, the way out for text messages; the first
-    administrator if there is none. Raises `SettingError` for what the settings name and cannot be had."""
-    around = around or Surroundings()
-    clock, entropy_source = around.clock, around.entropy_source
+async def open_services(
+    settings: Settings, dependencies: Dependencies | None = None
+) -> AsyncIterator[AppServices]:
+    """Open the store, the queue of turns and everything beside them; raise `SettingError` if one fails.
+
+    Makes the first administrator if there is none.
+    """
+    dependencies = dependencies or Dependencies()
+    clock, entropy_source = dependencies.clock, dependencies.entropy_source
     passwords = Passwords(
-        around.hasher,
+        dependencies.hasher,
         entropy_source=entropy_source,
-        run_sync=around.run_sync,
+        run_sync=dependencies.run_sync,
         at_a_time=settings.password_hashing_threads,
     )
     metrics = Metrics()
     async with (
-        around.open_store(settings) as store,
+        dependencies.open_store(settings) as store,
         _open_metrics(settings, metrics),
         _open_tracing(settings) as tracing,
-        open_turns(store, clock, around.run_turns, metrics, tracing) as turns,
-        around.open_delivery(settings, entropy_source, around.run_sync) as delivery,
+        open_turns(store, clock, dependencies.run_turns, metrics, tracing) as turns,
+        dependencies.open_delivery(settings, entropy_source, dependencies.run_sync) as delivery,
         open_text_messages(delivery) as text_messages,
         trio.open_nursery() as nursery,
     ):
-        if isinstance(store, MarkedStore):
-            await trio.to_thread.run_sync(refuse_restored, settings, store)
+        if isinstance(store, WatermarkedStore):
+            await trio.to_thread.run_sync(refuse_rolled_back, settings, store)
         first_administrator = None
-        if not around.has_administrator:
+        if not dependencies.has_administrator:
             first_administrator = await ensure_administrator(
                 turns,
                 passwords,
@@ -153,7 +155,7 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
         _add_gauges(metrics, turns, passwords, text_messages)
         if isinstance(store, LoggingStore):
             _add_log_gauge(metrics, store)
-        service = around.change_service(
+        service = dependencies.change_service(
             Service(
                 turns=turns,
                 clock=clock,
@@ -166,75 +168,79 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
                 stall_detector=StallDetector(clock),
             )
         )
-        _start_upkeep(nursery, settings, around, service, passwords, store)
+        _start_upkeep(nursery, settings, dependencies, service, passwords, store)
 
         async def check_ready() -> None:
             await trio.to_thread.run_sync(store.check_ready, abandon_on_cancel=True)
             turns.keeping.require()
 
-        yield Backing(
+        yield AppServices(
             settings=settings,
             service=service,
             passwords=passwords,
             text_messages=text_messages,
-            files=Files(settings.data_dir / "files", entropy_source=entropy_source, run_sync=around.run_sync),
-            read_sheet=around.read_sheet,
+            files=Files(
+                settings.data_dir / "files", entropy_source=entropy_source, run_sync=dependencies.run_sync
+            ),
+            read_sheet=dependencies.read_sheet,
             submissions=Submissions(clock),
             import_runs=ImportRuns(
                 settings.data_dir / "imports",
                 clock=clock,
                 entropy_source=entropy_source,
                 nursery=nursery,
-                run_sync=around.run_sync,
+                run_sync=dependencies.run_sync,
             ),
             readiness=Readiness(check_ready),
-            self_check=SelfCheck(partial(find_all, settings, store, clock), around.run_sync),
+            self_check=SelfCheck(partial(run_checks, settings, store, clock), dependencies.run_sync),
             started_at=clock.now(),
             first_administrator=first_administrator,
         )
         nursery.cancel_scope.cancel()
-        if around.upkeep.summary_seconds < math.inf:
+        if dependencies.upkeep.summary_seconds < math.inf:
             with trio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
-                await flush_refusals(service.refusals, store, clock, around.run_sync)
+                await flush_refusals(service.refusals, store, clock, dependencies.run_sync)
 
 
 _LAST_WORDS_SECONDS: Final = 5.0
-"""How long a stop waits for what was refused since it was last written down."""
+"""Longest time in seconds that a stop waits for writing the last refusals."""
 
 
 def _start_upkeep(
     nursery: trio.Nursery,
     settings: Settings,
-    around: Surroundings,
+    dependencies: Dependencies,
     service: Service,
     passwords: Passwords,
     store: ServerStore,
 ) -> None:
-    """Start what is done beside the turns, each as often as the surroundings say."""
-    upkeep, turns, clock = around.upkeep, service.turns, around.clock
+    """Start the background work, each at its interval."""
+    upkeep, turns, clock = dependencies.upkeep, service.turns, dependencies.clock
     if upkeep.watches_pauses and service.stall_detector is not None:
         nursery.start_soon(service.stall_detector.watch)
     if upkeep.uses_seconds < math.inf:
         nursery.start_soon(flush_uses_forever, service.authentications, turns, upkeep.uses_seconds)
     if upkeep.sweep_seconds < math.inf:
-        nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, around.run_sync)
-    if upkeep.mark_seconds < math.inf and isinstance(store, MarkedStore):
-        nursery.start_soon(keep_mark, settings, store, upkeep.mark_seconds)
+        nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, dependencies.run_sync)
+    if upkeep.mark_seconds < math.inf and isinstance(store, WatermarkedStore):
+        nursery.start_soon(write_mark_forever, settings, store, upkeep.mark_seconds)
     if min(upkeep.purge_seconds, upkeep.summary_seconds) == math.inf:
         return
-    holder = around.entropy_source.draw()[:16].hex()
+    holder = dependencies.entropy_source.draw()[:16].hex()
     if upkeep.purge_seconds < math.inf:
         audit_seconds = settings.retention_audit_days * DAY_SECONDS
         purge = Purge(turns, store, clock, audit_seconds=audit_seconds, metrics=service.metrics)
         nursery.start_soon(purge.run, holder, upkeep.purge_seconds)
-        nursery.start_soon(_forget_foreign_hashes, passwords, store, upkeep.purge_seconds)
+        nursery.start_soon(_purge_foreign_hashes, passwords, store, upkeep.purge_seconds)
     if upkeep.summary_seconds < math.inf:
         every = upkeep.summary_seconds
-        nursery.start_soon(flush_refusals_forever, service.refusals, store, clock, every, around.run_sync)
-        nursery.start_soon(Summarising(store, clock, run_sync=around.run_sync).run, holder, every)
+        nursery.start_soon(
+            flush_refusals_forever, service.refusals, store, clock, every, dependencies.run_sync
+        )
+        nursery.start_soon(Summarising(store, clock, run_sync=dependencies.run_sync).run, holder, every)
 
 
-async def _forget_foreign_hashes(passwords: Passwords, store: ServerStore, every_seconds: float) -> None:
+async def _purge_foreign_hashes(passwords: Passwords, store: ServerStore, every_seconds: float) -> None:
     while True:
         await trio.sleep(every_seconds)
         try:
@@ -245,8 +251,7 @@ async def _forget_foreign_hashes(passwords: Passwords, store: ServerStore, every
 
 @asynccontextmanager
 async def _open_tracing(settings: Settings) -> AsyncIterator["Spans | None"]:
-    """What requests are traced with; None where no collector is named, and then OpenTelemetry is not
-    imported."""
+    """Return the tracing of requests; None, without importing OpenTelemetry, if no collector is named."""
     if settings.otel_exporter_otlp_endpoint is None:
         yield None
         return
@@ -258,7 +263,7 @@ async def _open_tracing(settings: Settings) -> AsyncIterator["Spans | None"]:
 
 @asynccontextmanager
 async def _open_metrics(settings: Settings, metrics: Metrics) -> AsyncIterator[None]:
-    """`/metrics` on its own address, where the settings name one."""
+    """Serve `/metrics` on its own address, if the settings name one."""
     with ExitStack() as stack:
         try:
             listeners = stack.enter_context(open_metrics_listeners(settings.metrics_bind))
@@ -275,7 +280,7 @@ async def _open_metrics(settings: Settings, metrics: Metrics) -> AsyncIterator[N
 
 
 def _add_gauges(metrics: Metrics, turns: Turns, passwords: Passwords, text_messages: TextMessages) -> None:
-    """What is looked at whenever the metrics are asked for."""
+    """Add the gauges that are read when the metrics are asked for."""
     metrics.add_gauge(
         "ostiary_turns_waiting",
         "Events that wait for their turn.",

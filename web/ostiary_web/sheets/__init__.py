@@ -1,1 +1,1 @@
-"""Reads a sheet that somebody uploaded in a process of its own: a hostile one costs its own import only."""
+"""Read an uploaded sheet in a process of its own: a hostile one costs only its own import."""

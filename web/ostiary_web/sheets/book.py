@@ -1,4 +1,4 @@
-"""A workbook (ECMA-376, `.xlsx`) written as a stream: its beginning is sent before the rest is known.
+"""Write a workbook (ECMA-376, `.xlsx`) as a stream: its beginning is sent before the rest is known.
 
 Rules, all in this file:
 
@@ -23,30 +23,30 @@ _TYPES: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 _LONGEST_SHEET: Final = 2**30
-"""Bytes of one sheet's XML: half of what a ZIP file holds without an extension that some programs lack."""
+"""Most bytes of a sheet's XML: half of what a ZIP file holds without an extension that some programs lack."""
 _LEVEL: Final = 4
-"""Of compression: a third less work than the usual one, for a file that is a twentieth longer."""
+"""Compression level: a third less work than the default, for a file a twentieth longer."""
 
 _UNHOLDABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 
 class Style(IntEnum):
-    """The formats of cells, by their places in the list of styles."""
+    """Formats of cells, by their places in the list of styles."""
 
     GENERAL = 0
     HEADING = 1
     TEXT = 2
-    """What is typed into such a cell is text."""
+    """Keeps as text whatever is typed into the cell."""
     LINES = 3
     """Text of several lines."""
     QUOTED = 4
-    """Text that stays text when somebody edits it, though it begins as a formula does."""
+    """Keeps as text, when edited, what begins like a formula."""
     TIME = 5
     WRAPPED = 6
 
 
 _TEXT_FORMAT: Final = 49
-"""The number of the built-in format "@"."""
+"""Number of the built-in format "@"."""
 _TIME_FORMAT: Final = 164
 _TOP: Final = '<alignment vertical="top" wrapText="1"/>'
 _FORMATS: Final = (
@@ -58,11 +58,11 @@ _FORMATS: Final = (
     (_TIME_FORMAT, 0, "", ""),
     (0, 0, "", _TOP),
 )
-"""Of each style: the format of its numbers, its font, its other attributes and its alignment."""
+"""Number format, font, other attributes and alignment of each style."""
 
 
 class SheetColumn(NamedTuple):
-    """A column of a sheet: how wide it is, and the style of its empty cells."""
+    """A column's width, and the style of its empty cells."""
 
     width: int
     style: Style = Style.GENERAL
@@ -85,7 +85,7 @@ def number_cell(number: float, style: Style = Style.GENERAL) -> str:
 
 
 def boolean_cell(truth: bool) -> str:
-    """Make a cell that holds a yes or a no."""
+    """Make a cell that holds true or false."""
     return f' t="b"><v>{truth:d}</v></c>'
 
 
@@ -94,7 +94,7 @@ def _escape_sign(found: re.Match[str]) -> str:
 
 
 class Book:
-    """Writes sheets row by row; `take` gives what is ready to be sent."""
+    """Writes sheets row by row; `take_bytes` returns what is ready to send."""
 
     def __init__(self, created: datetime) -> None:
         self._sink = _Sink()
@@ -111,7 +111,7 @@ class Book:
 
     @property
     def is_sheet_full(self) -> bool:
-        """Whether the sheet is so long in bytes that the next row belongs on another."""
+        """Whether the sheet has so many bytes that the next row belongs on another."""
         return self._written >= _LONGEST_SHEET
 
     def begin_sheet(self, title: str, columns: Sequence[SheetColumn], *, is_frozen: bool = False) -> None:
@@ -178,14 +178,14 @@ class Book:
 
 
 class _UnfinishedZip(ZipFile):
-    """A ZIP file that nobody completes where its client has left."""
+    """A ZIP file that may never be completed, as its client may leave."""
 
     def __del__(self) -> None:
-        """Close nothing: what is not complete has been sent as far as it goes, and is to lack its end."""
+        """Leave the file without its end."""
 
 
 class _Sink:
-    """Where the ZIP file goes: it cannot be gone back in, and keeps what nobody has taken yet."""
+    """Target of the ZIP file: not seekable, keeps bytes until they are taken."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

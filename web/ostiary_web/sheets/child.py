@@ -1,8 +1,7 @@
-"""The process that reads one sheet: `python -m ostiary_web.sheets.child`.
+"""Read one sheet in a process with limits: `python -m ostiary_web.sheets.child`.
 
-The file comes on standard input, and what is read of it goes to standard output as JSON. The process may have
-so much memory and work for so long; a sheet that costs more ends it, and the server goes on
-(`sheets/reader.py`).
+The file comes on standard input; its rows go to standard output as JSON. A sheet that needs more memory or
+time ends this process, and the server goes on (`sheets/reader.py`).
 """
 
 import contextlib
@@ -18,14 +17,14 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets.reading import read_sheet
 
 MOST_MEMORY_BYTES: Final = 384 * 1024 * 1024
-"""Of addresses, which are more than what is used of them."""
+"""Most bytes of address space, of which less is used."""
 
 _MOST_CPU_SECONDS: Final = 6
 _FIRST_TO_DIE: Final = "1000"
 
 
 def answer_to(content: bytes) -> bytes:
-    """What is in the sheet, as it is told to the server."""
+    """Return the content of a sheet as JSON for the server."""
     return msgspec.json.encode(read_sheet(content))
 
 

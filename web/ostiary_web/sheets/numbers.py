@@ -1,4 +1,4 @@
-"""Numbers in cells: all the digits that the file has, and those that a person sees."""
+"""Read numbers in cells: all digits that the file has, and those that a person sees."""
 
 import re
 from decimal import Context, Decimal
@@ -12,20 +12,19 @@ _NUMBER: Final = re.compile(
     r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:E[+-]?[0-9]{1,3})?", re.IGNORECASE
 )
 _AS_SHOWN: Final = Context(prec=15)
-"""Spreadsheets keep and show 15 digits."""
+"""Arithmetic with the 15 digits that spreadsheets keep and show."""
 
 _INVISIBLE: Final = re.compile(r"_.|\*.|\[[^\]]*\]")
-"""Of a format: a space as wide as something, a filling, a colour or condition or language."""
+"""Pattern of parts of a format that show no digit: spaces, fillings, colours, conditions, languages."""
 
 _WHOLE: Final = re.compile(r"(?:#,##)?#*(0*)", re.ASCII)
 GENERAL: Final = "General"
 _BUILT_IN: Final = {"0": GENERAL, "1": "0", "3": "#,##0", "37": "0", "38": "0", "49": GENERAL}
-"""Formats that show nothing but digits, by their numbers (ECMA-376 part 1, §18.8.30); the others show dates,
-fractions, or what a language has there."""
+"""Built-in formats that show only digits, by number (ECMA-376 part 1, §18.8.30)."""
 
 
 def read_number(text: str, code: str | None) -> Number:
-    """The number that a cell holds, shown by the format `code`; raises `UnreadableSheet` for what is none.
+    """Return the number in a cell, displayed by the format `code`; raise `UnreadableSheet` for anything else.
 
     >>> read_number("1.1010519900307888E+17", "General").value
     '110105199003078880'
@@ -40,7 +39,7 @@ def read_number(text: str, code: str | None) -> Number:
 
 
 def format_code(number_format: str, own: dict[str, str]) -> str | None:
-    """The code of a format by its number, where it is one of the book's `own` or shows nothing but digits."""
+    """Return the code of a format by its number: one of the book's `own`, or one that shows only digits."""
     return own.get(number_format) or _BUILT_IN.get(number_format)
 
 
@@ -51,7 +50,7 @@ def _plain(number: Decimal) -> str:
 
 
 def _shown(value: str, code: str) -> str | None:
-    """What the first section of a format makes of a number, for formats that only add zeros."""
+    """Return a number as the first section of a format shows it, if the format only adds zeros."""
     section = _INVISIBLE.sub("", code.partition(";")[0]).strip()
     if section.lower() in ("general", "@", "g/通用格式"):
         return value

@@ -1,4 +1,4 @@
-"""The XML of a book (ECMA-376 part 1, §18), read piece by piece: what it would cost is refused on the way.
+"""Parse the XML of a book (ECMA-376 part 1, §18) piece by piece, refusing what would cost too much.
 
 - A document type is refused: entities are declared there.
 - Elements may not lie deep within one another, as the parser remembers all that are open.
@@ -18,10 +18,10 @@ from ostiary_web.sheets.numbers import GENERAL, format_code, read_number
 from ostiary_web.sheets.refusing import UnreadableSheet
 
 LONGEST_TEXT: Final = 32_767
-"""Characters of one cell, as in Excel."""
+"""Most characters of one cell, as in Excel."""
 
 MOST_CHARACTERS: Final = 4 * 1024 * 1024
-"""Of all cells together, each with the text that it refers to."""
+"""Most characters of all cells together, each with its shared text."""
 
 _MOST_SHARED_CHARACTERS: Final = 16 * 1024 * 1024
 _MOST_SHARED_TEXTS: Final = 1_000_000
@@ -31,7 +31,7 @@ _LAST_ROW: Final = 1_048_576
 _DEEPEST: Final = 100
 _BUFFER: Final = 64 * 1024
 _LONGEST_TOKEN: Final = 1024 * 1024
-"""Bytes of a tag or a comment: the parser keeps one whole, and begins it anew with every piece."""
+"""Most bytes of a tag or comment: the parser keeps it whole, and starts it anew with every piece."""
 
 _REFERENCE: Final = re.compile(r"([A-Z]{1,3})([0-9]{1,7})", re.ASCII | re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -41,20 +41,20 @@ Attributes = dict[str, str]
 
 
 class Elements:
-    """What is told of the elements of one member, by their names without the prefix of a namespace."""
+    """Receives the elements of one member, by names without namespace."""
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """An element begins."""
+        """Begin an element."""
 
     def end(self, name: str) -> None:
-        """An element ends."""
+        """End an element."""
 
     def add_text(self, text: str) -> None:
-        """Characters within whatever is open."""
+        """Add characters of the open element."""
 
 
 def parse(pieces: Iterable[bytes], elements: Elements) -> None:
-    """Go through one member. Raises `UnreadableSheet` where it is no XML, or as soon as there is too much."""
+    """Parse one member; raise `UnreadableSheet` if it is no XML, or once there is too much."""
     depth = 0
 
     def start(name: str, attributes: Attributes) -> None:
@@ -89,12 +89,12 @@ def parse(pieces: Iterable[bytes], elements: Elements) -> None:
 
 
 def refuse(*_: object, rule: FieldRule = FieldRule.SHEET) -> None:
-    """Raise `UnreadableSheet`, from wherever the parser is."""
+    """Raise `UnreadableSheet` from inside the parser."""
     raise UnreadableSheet(rule)
 
 
 class Relations(Elements):
-    """Which members another one names: by their identifiers, and by the last part of their kinds."""
+    """The members that another one names, by identifier, and by the last part of their kinds."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, str] = {}
@@ -111,7 +111,7 @@ class Relations(Elements):
 
 
 class SheetList(Elements):
-    """Which relation of the book is its first sheet."""
+    """The relation of the book's first sheet."""
 
     def __init__(self) -> None:
         self.first_sheet: str | None = None
@@ -122,8 +122,7 @@ class SheetList(Elements):
 
 
 class Styles(Elements):
-    """By which format the cells of each style show a number; None where it shows something else than
-    digits."""
+    """The number format of each style; None for one that shows anything but digits."""
 
     def __init__(self) -> None:
         self.codes: list[str | None] = []
@@ -145,7 +144,7 @@ class Styles(Elements):
 
 
 class _Texts(Elements):
-    """Texts that stand in elements `t`, without the readings beside them in East Asian sheets (`rPh`)."""
+    """Texts of elements `t`, without the readings beside them in East Asian sheets (`rPh`)."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -169,7 +168,7 @@ class _Texts(Elements):
 
 
 class SharedTexts(_Texts):
-    """The texts that cells refer to by their numbers."""
+    """Texts that cells refer to by number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -204,7 +203,7 @@ class SharedTexts(_Texts):
 
 
 class Rows(_Texts):
-    """The rows of one sheet that are not empty."""
+    """Rows of one sheet that are not empty."""
 
     def __init__(self, shared: list[str], codes: list[str | None]) -> None:
         super().__init__()
@@ -222,7 +221,7 @@ class Rows(_Texts):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """All of them, each as long as the longest."""
+        """Return all rows, each as long as the longest."""
         width = max((len(row.cells) for row in self._rows), default=0)
         return tuple(Row(row.number, [*row.cells, *[""] * (width - len(row.cells))]) for row in self._rows)
 
@@ -280,7 +279,7 @@ class Rows(_Texts):
         self._begin()
 
     def _refer(self, reference: str) -> int:
-        """The column of a cell `B7`, which lies in the row that is open."""
+        """Return the column of a cell `B7`, which must be in the open row."""
         found = _REFERENCE.fullmatch(reference)
         if found is None:
             raise UnreadableSheet(FieldRule.SHEET)
@@ -346,7 +345,7 @@ class Rows(_Texts):
 
 
 def _unescape(found: re.Match[str]) -> str:
-    """The character of an escape (§22.4.2.4); half of a pair stays as it stands."""
+    """Return the character of an escape (§22.4.2.4); half of a surrogate pair stays as written."""
     number = int(found[1], 16)
     return found[0] if 0xD800 <= number <= 0xDFFF else chr(number)
 

@@ -1,4 +1,4 @@
-"""Who reads sheets for the server: a process for each, so that a hostile one costs its own import only.
+"""Have sheets read by a process for each, so that a hostile one costs only its own import.
 
 The process is started anew, not forked: it has none of the server's connections, files or threads, and of its
 environment no more than leads to the same code. It gets the file on its standard input and answers in JSON,
@@ -23,22 +23,22 @@ from ostiary_web.sheets.cells import Row, Sheet
 _log = structlog.get_logger("ostiary")
 
 ReadSheet = Callable[[bytes], Awaitable[Sheet]]
-"""Reads the file that somebody uploaded."""
+"""Reads an uploaded file."""
 
 _AT_A_TIME: Final = 2
 _MOST_SECONDS_FOR_A_PLACE: Final = 3
 MOST_READING_SECONDS: Final = 6
-"""For one sheet. Both together within the 10 s in which everything is answered (READINGS 47)."""
+"""Longest reading of one sheet; with the wait for a place it is within 10 s (READINGS 47)."""
 
 _LONGEST_ANSWER: Final = 32 * 1024 * 1024
 _ENVIRONMENT: Final = ("LD_LIBRARY_PATH", "PYTHONHOME")
-"""What Python itself may need to start."""
+"""Variables that Python itself may need to start."""
 
 _ANSWER: Final = tuple[Row, ...] | FieldRule
 
 
 class SheetReader:
-    """Reads each sheet in a process of its own, a few at a time. `read` is a `ReadSheet`."""
+    """Reads each sheet in a process of its own, a few at a time; `read` is a `ReadSheet`."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class SheetReader:
         self._places = trio.CapacityLimiter(_AT_A_TIME)
 
     async def read(self, content: bytes) -> Sheet:
-        """What is in the sheet; `SHEET_TOO_LARGE` where it costs more than one may.
+        """Return the content of a sheet; `SHEET_TOO_LARGE` if it costs too much.
 
-        Raises `trio.TooSlowError` where others keep all places, `OSError` where no process can be started.
+        Raises `trio.TooSlowError` if others keep all places, `OSError` if no process can be started.
         """
         with trio.fail_after(self._most_seconds_for_a_place):
             await self._places.acquire()
@@ -91,14 +91,14 @@ async def _start() -> trio.Process:
 
 
 def _import_folders() -> list[str]:
-    """Where this process imports from, without the folder that `python -m` was started in (CWE-427)."""
+    """Return the folders this process imports from, without the one `python -m` was started in (CWE-427)."""
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     first = sys.path[:1] if sys.flags.safe_path or sys.path[0] in given else []
     return [folder for folder in (*first, *sys.path[1:]) if folder]
 
 
 async def _exchange(process: trio.Process, content: bytes) -> bytes:
-    """Hand the file in, and take the answer; an empty one where it is longer than one may be."""
+    """Send the file and return the answer, an empty one if it is too long."""
     assert process.stdin is not None
     assert process.stdout is not None
     answer = bytearray()
@@ -133,6 +133,6 @@ def _decode(answer: bytes) -> Sheet:
 
 
 async def read_sheet_in_place(content: bytes) -> Sheet:
-    """The same in this process, for a virtual clock, which does not see others at work."""
+    """Read a sheet in this process, for a virtual clock, which does not see other processes work."""
     await trio.lowlevel.checkpoint()
     return _decode(child.answer_to(content))

@@ -1,4 +1,4 @@
-"""Sheets as they are read: whatever a file holds, either its rows come out or it is refused.
+"""Read a sheet: whatever a file holds, its rows come out or it is refused.
 
 A sheet is a ZIP file of XML. Both can be made to cost far more than their size, so each member is unpacked
 and read piece by piece (`parsing.py`), and only those members are that the rows come from. What a bound does
@@ -27,8 +27,10 @@ _ENCRYPTED: Final = 0x1
 
 
 def read_sheet(content: bytes) -> Sheet:
-    """The rows of the first sheet of an .xlsx file that are not empty, the headings among them; else what is
-    wrong with it. Raises `MemoryError` where the process may have no more memory."""
+    """Return the rows of an .xlsx file's first sheet that are not empty, or what is wrong with the file.
+
+    Raises `MemoryError` at the limit of the process.
+    """
     try:
         with ZipFile(BytesIO(content)) as packed:
             rows = _rows(_Members(packed))
@@ -48,7 +50,7 @@ def read_sheet(content: bytes) -> Sheet:
 
 
 class _Members:
-    """The members of a book, by their names in small letters."""
+    """Members of a book, by lower-case name."""
 
     def __init__(self, packed: ZipFile) -> None:
         self._packed = packed
@@ -61,15 +63,15 @@ class _Members:
             raise UnreadableSheet(FieldRule.SHEET)
 
     def read(self, name: str, elements: Elements) -> None:
-        """Go through a member; one that is not there holds nothing."""
+        """Parse a member; an absent one holds nothing."""
         member = self._members.get(_key(name))
         if member is not None:
             parse(self._pieces(member), elements)
 
     def _pieces(self, member: ZipInfo) -> Iterator[bytes]:
-        """A member, unpacked no further than its header says, which may not be more than is left.
+        """Yield a member in pieces, no further than its header says.
 
-        The header may lie: only what is read piece by piece is not unpacked whole before it is cut off.
+        The header may lie: a member is cut off only because it is unpacked piece by piece.
         """
         if member.flag_bits & _ENCRYPTED or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise UnreadableSheet(FieldRule.SHEET)
@@ -100,10 +102,10 @@ def _rows(members: _Members) -> tuple[Row, ...]:
 
 
 def _at(folder: str, target: str) -> str:
-    """Where a relation leads, from the folder of the member that names it (ECMA-376 part 2, §9.3)."""
+    """Resolve a relation's target from the folder of the member that names it (ECMA-376 part 2, §9.3)."""
     return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
 
 
 def _key(name: str) -> str:
-    """Names of members are the same in small and capital letters (ECMA-376 part 2, §9.1.1)."""
+    """Return a member's name in lower case, as names ignore case (ECMA-376 part 2, §9.1.1)."""
     return name.replace("\\", "/").lstrip("/").lower()

@@ -1,10 +1,10 @@
-"""How a sheet is refused, from wherever in it that is seen."""
+"""Refuse a sheet from anywhere in its reading."""
 
 from ostiary_core.model.fields import FieldRule
 
 
 class UnreadableSheet(Exception):
-    """Not a sheet, or one that nobody needs to read."""
+    """A file that is no sheet, or one that costs too much."""
 
     def __init__(self, rule: FieldRule) -> None:
         super().__init__(rule.value)

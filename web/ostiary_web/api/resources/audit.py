@@ -14,7 +14,7 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
-from ostiary_web.api.history_record import history_record_of, names_of
+from ostiary_web.api.history_record import encode_history, find_usernames
 from ostiary_web.api.resources.exports import answer_export
 from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
 from ostiary_web.api.resources.lists import answer_list, query_arguments
@@ -82,5 +82,5 @@ async def explain_session(context: RequestContext, session_id: str) -> Response:
     ):
         context.refuse(Why.NOT_FOUND)
     explanation = explain(history, now)
-    names = await names_of(explanation.actor_ids, context.submit)
-    return context.success(history_record_of(explanation, context.language, names))
+    names = await find_usernames(explanation.actor_ids, context.submit)
+    return context.success(encode_history(explanation, context.language, names))

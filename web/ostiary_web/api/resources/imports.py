@@ -28,7 +28,7 @@ from ostiary_web.api.resources.records import combine_refusals
 from ostiary_web.api.resources.resource import ImportContext, Resource
 from ostiary_web.api.resources.sheet_rows import SheetRows, read_rows
 from ostiary_web.http.context import RequestContext, RequestRefused
-from ostiary_web.server.import_runs import Ending, NoPlace, Run
+from ostiary_web.server.import_runs import Ending, Run, TooManyRuns
 from ostiary_web.sheets.reader import MOST_READING_SECONDS
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ async def read_upload(context: RequestContext, resource: Resource[T, V]) -> Uplo
     if content is None or faults:
         context.refuse(Why.FIELDS_INVALID, faults)
     try:
-        sheet = await context.backing.read_sheet(content)
+        sheet = await context.services.read_sheet(content)
     except trio.TooSlowError:
         context.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=MOST_READING_SECONDS)
     rows = read_rows(resource.list_view, sheet, context.languages)
@@ -138,12 +138,12 @@ async def import_sheet(
 
 async def read_run(context: RequestContext, resource: Resource[T, V], run_id: str) -> ImportRun:
     """Return the progress of the caller's import; raise `RequestRefused` with the faults that ended it."""
-    run = await context.backing.import_runs.read(run_id)
+    run = await context.services.import_runs.read(run_id)
     if run is None or (run.owner, run.kind) != (context.user.user_id, resource.name):
         context.refuse(Why.NOT_FOUND)
     if run.ending is not None and run.ending.why is not None:
         raise SheetRefused(Refused(Why(run.ending.why), run.ending.read_faults()), run.headings)
-    return _describe_run(run_id, run, context.backing.import_runs.is_lost(run))
+    return _describe_run(run_id, run, context.services.import_runs.is_lost(run))
 
 
 def answer_import(context: RequestContext, resource: Resource[T, V], made: Imported | ImportRun) -> Response:
@@ -174,8 +174,8 @@ async def _start_run(
         headings=dict(rows.headings),
     )
     try:
-        run_id = await context.backing.import_runs.start(run, work)
-    except NoPlace:
+        run_id = await context.services.import_runs.start(run, work)
+    except TooManyRuns:
         context.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=_RETRY_SECONDS)
     return _describe_run(run_id, run, is_lost=False)
 

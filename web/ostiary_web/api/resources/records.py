@@ -33,7 +33,7 @@ async def create_record(
         return await context.decide(await resource.register(context, fields))
 
     caller = context.caller.access_token.digest
-    return await context.backing.submissions.submit(caller, resource.path, fields, make)
+    return await context.services.submissions.submit(caller, resource.path, fields, make)
 
 
 async def answer_record(context: RequestContext, resource: Resource[T, V], reply: Reply) -> Response:

@@ -28,7 +28,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.user_fields import new_password_faults
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
-from ostiary_web.api.grants import grants_of
+from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
 from ostiary_web.api.resources.records import refuse_body
 from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource, Switch
@@ -247,7 +247,7 @@ async def force_out(context: RequestContext, user_id: str) -> Response:
 async def list_grants(context: RequestContext, user_id: str) -> Response:
     """List the clients that the user has approved, each with its active sessions."""
     await context.decide(UserRequested(caller=context.caller, user_id=user_id))
-    return context.success(await grants_of(context, user_id))
+    return context.success(await list_grants_of_user(context, user_id))
 
 
 @users.delete(f"{_PATH}/<user_id>/grants/<client_id>", gate=require_permission(Permission.USER_UPDATE))

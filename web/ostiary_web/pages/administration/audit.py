@@ -18,7 +18,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_core.texts import Language
-from ostiary_web.api.history_record import names_of
+from ostiary_web.api.history_record import find_usernames
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.http.context import RequestContext
@@ -75,7 +75,7 @@ def _list_page(context: RequestContext) -> ListPage[AuditEntry, AuditEntry]:
 async def _names(context: RequestContext, entries: Sequence[AuditEntry]) -> dict[str, str]:
     """Return the user names of the entries' users and actors."""
     ids = {id for entry in entries for id in (entry.user_id, entry.actor_id) if id is not None}
-    return await names_of(ids, context.submit)
+    return await find_usernames(ids, context.submit)
 
 
 @audit_pages.get(_PLACE, gate=require_permission(Permission.AUDIT_READ))
@@ -117,7 +117,7 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
     ):
         context.refuse(Why.NOT_FOUND)
     explanation = explain(history, now)
-    names = await names_of(explanation.actor_ids, context.submit)
+    names = await find_usernames(explanation.actor_ids, context.submit)
     return await render(
         page,
         "administration/session_history.html",

@@ -77,7 +77,7 @@ async def _import_once(
     browser that sent it twice no longer waits for the first answer."""
     taken = await read_upload(context, resource)
     content = {"mode": taken.mode, "file": taken.digest}
-    return await context.backing.submissions.submit(
+    return await context.services.submissions.submit(
         context.caller.access_token.digest,
         f"{resource.path}/import",
         content,

@@ -19,7 +19,13 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.summaries import HOUR_MS, RETRY_SECONDS, Metric, Milestone
 from ostiary_web.api.overview import findings_for
-from ostiary_web.api.overview_counts import LATE_SECONDS, Overview, Span, overview_of, visible_to
+from ostiary_web.api.overview_counts import (
+    LATE_SECONDS,
+    Overview,
+    Span,
+    list_visible_metrics,
+    make_overview_query,
+)
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.charts import Chart, Series, draw, split_by_colour
@@ -136,8 +142,8 @@ async def show_overview(page: PageContext) -> Response:
     chosen = asked if asked in _RANGES else "day"
     now = page.request.service.clock.now()
     span = Span.between(Instant(now - _RANGES[chosen]), now, page.zone)
-    counted, kinds = visible_to(page.request)
-    found = await page.request.query(overview_of(span, counted, kinds))
+    counted, kinds = list_visible_metrics(page.request)
+    found = await page.request.query(make_overview_query(span, counted, kinds))
     view = _View(page, found)
     findings = await findings_for(page.request)
     return await render(
@@ -175,14 +181,14 @@ def _tiles(view: _View) -> Iterator[Tile]:
         sign_ins = started.get(SessionKind.LOGIN.value, 0)
         for name, number, href in (
             ("sign_ins", sign_ins, view.entries(FactKind.SESSION_STARTED, clientId=CONSOLE_CLIENT)),
-            ("failed", totals.of(Metric.SIGN_IN_FAILED).number, view.entries(FactKind.SIGN_IN_FAILED)),
+            ("failed", totals.total(Metric.SIGN_IN_FAILED).number, view.entries(FactKind.SIGN_IN_FAILED)),
             ("started", sum(started.values()) - sign_ins, view.entries(FactKind.SESSION_STARTED)),
-            ("ended", totals.of(Metric.ENDED).number, view.entries(FactKind.SESSION_ENDED)),
-            ("refreshed", totals.of(Metric.REFRESHED).number, view.entries(FactKind.PAIR_ROTATED)),
-            ("retried", totals.of(Metric.RETRIED).number, view.entries(FactKind.PAIR_REPEATED)),
+            ("ended", totals.total(Metric.ENDED).number, view.entries(FactKind.SESSION_ENDED)),
+            ("refreshed", totals.total(Metric.REFRESHED).number, view.entries(FactKind.PAIR_ROTATED)),
+            ("retried", totals.total(Metric.RETRIED).number, view.entries(FactKind.PAIR_REPEATED)),
         ):
             yield Tile(label=page.text(f"overview.{name}"), number=number, href=href)
-    refusals = totals.of(Metric.REFUSED).number
+    refusals = totals.total(Metric.REFUSED).number
     yield Tile(label=page.text("overview.refused"), number=refusals, href="#by-client" if refusals else None)
 
 
@@ -222,7 +228,7 @@ def _trail_charts(view: _View, kinds: Mapping[SessionKind, str]) -> Iterator[Cha
     ]
     yield draw("started", of_clients, view.periods(started))
     ended = view.by_reason(Metric.ENDED, lambda why: entries(FactKind.SESSION_ENDED, why=why))
-    together = view.found.totals.of(Metric.ENDED_TOGETHER).number
+    together = view.found.totals.total(Metric.ENDED_TOGETHER).number
     note = page.text("page.overview_ended_together", count=together) if together else ""
     yield draw("ended", ended, view.periods(FactKind.SESSION_ENDED), note)
     refreshed = page.text("overview.refreshed")
@@ -235,7 +241,7 @@ def _trail_charts(view: _View, kinds: Mapping[SessionKind, str]) -> Iterator[Cha
         )
         for least, most in zip((0, *RETRY_SECONDS), RETRY_SECONDS, strict=False)
     ]
-    retries = view.found.totals.of(Metric.RETRIED)
+    retries = view.found.totals.total(Metric.RETRIED)
     note = ""
     if retries.number:
         mean, most = (f"{ms / SECOND_MS:.1f}" for ms in (retries.total_ms / retries.number, retries.most_ms))
@@ -247,7 +253,7 @@ def _clients(view: _View) -> list[dict[str, object]]:
     """Return the clients with the most refusals and late retries."""
     rows: list[tuple[tuple[int, int, int], dict[str, object]]] = []
     for client_id, counts in view.found.clients.items():
-        refusals, retries = counts.of(Metric.REFUSED).number, counts.of(Metric.RETRIED)
+        refusals, retries = counts.total(Metric.REFUSED).number, counts.total(Metric.RETRIED)
         reasons = counts.by_detail(Metric.REFUSED)
         row: dict[str, object] = {
             "client_id": client_id,
@@ -288,7 +294,7 @@ def _client_findings(view: _View) -> Iterator[Attention]:
 
 def _store_findings(view: _View) -> Iterator[Attention]:
     page, state, now = view.page, view.found.state, view.found.now
-    swept_at = state.milestones.get(Milestone.SWEPT, page.request.backing.started_at)
+    swept_at = state.milestones.get(Milestone.SWEPT, page.request.services.started_at)
     if now - swept_at > _SWEEP_AGE_MS:
         yield Attention(text=page.text("page.attention_sweep"), href="#state")
     if state.uncounted > _UNCOUNTED:
@@ -306,7 +312,7 @@ def _store_findings(view: _View) -> Iterator[Attention]:
 
 def _makes_backups(page: PageContext) -> bool:
     """Whether `ostiary backup` makes the backups: PostgreSQL has its own."""
-    return isinstance(page.request.backing.settings.database, SQLiteFile)
+    return isinstance(page.request.services.settings.database, SQLiteFile)
 
 
 def _server_findings(view: _View, findings: Sequence[Finding]) -> Iterator[Attention]:

@@ -11,7 +11,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore
-from ostiary_web.api.grants import grants_of
+from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.api.resources.users import RESOURCE, make_password_reset
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -57,7 +57,7 @@ def _values_of(user: User) -> dict[str, Any]:
 
 async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]:
     roles = await page.request.query(_all_roles)
-    grants = [] if user is None else await grants_of(page.request, user.user_id)
+    grants = [] if user is None else await list_grants_of_user(page.request, user.user_id)
     return {
         "may_read_trail": page.may(Permission.AUDIT_READ),
         "applications": [describe_grant(page, grant) for grant in grants],

@@ -1,4 +1,4 @@
-"""Refuses a database that was put back to an earlier moment, by a mark that is kept outside of it.
+"""Refuse a database that was restored to an earlier moment, by a watermark kept outside of it.
 
 A restored PostgreSQL knows nothing of what ended since, and neither its identifier nor its timeline tells it
 from one after a failover (docs/decisions/0036-a-restored-database-is-refused.md). But entries of the audit
@@ -24,18 +24,18 @@ _NAME: Final = "database-mark.json"
 
 
 @runtime_checkable
-class MarkedStore(Protocol):
-    """A store that others can put back to an earlier moment."""
+class WatermarkedStore(Protocol):
+    """A store that can be restored to an earlier moment behind the server's back."""
 
     def mark(self) -> tuple[int, int]:
-        """When the database was made, in ms since 1970, and the number of the last entry of its trail."""
+        """Return the database's creation in ms since 1970, and the number of its trail's last entry."""
         ...
 
 
-def refuse_restored(settings: Settings, store: MarkedStore) -> None:
-    """Raise `SettingError` where more entries of this database were seen than it has.
+def refuse_rolled_back(settings: Settings, store: WatermarkedStore) -> None:
+    """Raise `SettingError` if the database has fewer entries than were seen.
 
-    A database in which nothing is left of the trail, or another one, is not refused.
+    A database without a trail, or another one, is not refused.
     """
     path = settings.data_dir / _NAME
     try:
@@ -53,13 +53,13 @@ def refuse_restored(settings: Settings, store: MarkedStore) -> None:
 
 
 def forget_mark(settings: Settings) -> None:
-    """Say that the database may be served as it is."""
+    """Accept the database as it is."""
     with suppress(FileNotFoundError):
         (settings.data_dir / _NAME).unlink()
 
 
-async def keep_mark(settings: Settings, store: MarkedStore, every_seconds: float) -> Never:
-    """Write down for ever, at once and then every so many seconds, how far the database is."""
+async def write_mark_forever(settings: Settings, store: WatermarkedStore, every_seconds: float) -> Never:
+    """Write the watermark at once, then every so many seconds, for ever."""
     while True:
         try:
             await trio.to_thread.run_sync(_write_mark, settings.data_dir, store, abandon_on_cancel=True)
@@ -68,7 +68,7 @@ async def keep_mark(settings: Settings, store: MarkedStore, every_seconds: float
         await trio.sleep(every_seconds)
 
 
-def _write_mark(folder: Path, store: MarkedStore) -> None:
+def _write_mark(folder: Path, store: WatermarkedStore) -> None:
     mark = store.mark()
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f"{_NAME}.{os.getpid()}"

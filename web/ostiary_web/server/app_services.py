@@ -1,4 +1,4 @@
-"""What stands behind the application while it runs, and how a request gets at it."""
+"""Hold what the application works with while it runs."""
 
 from dataclasses import dataclass
 
@@ -21,8 +21,8 @@ _KEY = "ostiary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backing:
-    """What stands behind the application while it runs; `wiring` puts it together."""
+class AppServices:
+    """What the application works with while it runs; `wiring` makes it."""
 
     settings: Settings
     service: Service
@@ -35,17 +35,17 @@ class Backing:
     readiness: Readiness
     self_check: SelfCheck
     started_at: Instant
-    """When it began to stand there."""
+    """Instant since which they are open."""
     first_administrator: NewAdministrator | UnusedAdministrator | None
-    """The first administrator, where this start made one, or where they have never signed in."""
+    """The first administrator, if this start made one or they never signed in."""
 
 
-def put_behind(application: Quart, backing: Backing) -> None:
-    """Have an application work with `backing` from now on."""
-    application.extensions[_KEY] = backing
+def attach_services(application: Quart, services: AppServices) -> None:
+    """Have an application work with `services` from now on."""
+    application.extensions[_KEY] = services
 
 
-def backing() -> Backing:
-    """What stands behind the application that the present request is for."""
-    found: Backing = current_app.extensions[_KEY]
+def current_services() -> AppServices:
+    """Return the services of the current request's application."""
+    found: AppServices = current_app.extensions[_KEY]
     return found
