@@ -1,18 +1,16 @@
-"""Forgets what has served its use, salts and whole records, so that a store does not grow for ever.
+"""Decide which salts and records may be deleted, and when.
 
 Rules, all in this file (READINGS 1, 3 and 10):
 
 - A code that was not redeemed goes when it has expired by every clock; a used one too, unless the setting
   wants its second use to end the session it made: then it stays for as long as such a session can last.
-- A session goes when it has been dead for the retention time: by its end or by its maximum. Until then each
-  of its tokens is recognised, and a replay is told from a stranger's guess.
-- A refresh token goes when its session has gone; the access token goes with it. An unknown token and a dead
-  one are answered alike.
+- A session goes when it has been dead for the retention time, by its end or by its maximum. Until then each
+  of its tokens is recognised, and a replay is told from a guess.
+- A refresh token goes after its session. An unknown token and a dead one are answered alike.
 - A code in a text message goes when the day is over that it counts for.
 - The salt of a rotation goes when no safe retry can ask for its pair again (`session.erase_salt`).
 
-A reader might miss: what died by an ending from above (user, client, consent) carries no date of its own and
-goes by its maximum. Nothing that is alive ever expires, and nothing that expired comes back.
+A session that ended with its user, client or consent has no date of its own and goes by its maximum.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -45,7 +43,7 @@ class Expirable(StrEnum):
 
     @property
     def table(self) -> Table:
-        """The table of these records."""
+        """Table of these records."""
         match self:
             case Expirable.CODES | Expirable.USED_CODES:
                 return Table.CODE
@@ -59,17 +57,14 @@ class Expirable(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExpiredBatch:
-    """Identifiers that a store found, and where to look on; None where it has been through.
-
-    `next_after` is the store's own: whatever tells it the place where it stopped.
-    """
+    """Identifiers that a store found, and the store's mark of where it stopped; None at the end."""
 
     identifiers: tuple[Any, ...]
     next_after: bytes | None = None
 
 
 def kept_seconds(kind: Expirable, policy: Policy) -> int:
-    """The seconds after its issue, its end or its first message for which a record of a kind is kept."""
+    """Return for how many seconds after its issue, end or first message a record is kept."""
     code_seconds = policy.code_seconds + policy.clock_margin_seconds
     match kind:
         case Expirable.CODES:
@@ -108,10 +103,9 @@ def find_expired(
     policy: Policy,
     limit: int,
 ) -> ExpiredBatch:
-    """Find up to `limit` of the `records` of one kind that the rules may let go of at `now`.
+    """Find up to `limit` expired records of one kind, for a store that can only list its `records`.
 
-    For a store that can do no more than list its records; `sessions` are the identifiers of all sessions that
-    there are. Each identifier is for a `RecordExpired`, which looks at the record again.
+    `sessions` are the identifiers of all stored sessions. Ask for a `RecordExpired` of each identifier found.
     """
     found = [
         record.key.id
@@ -124,7 +118,7 @@ def find_expired(
 def _expired_kind(
     record: Record, has_session: Callable[[str], bool], now: Instant, policy: Policy
 ) -> Expirable | None:
-    """The kind of a record that has expired; None where it has not, or never does."""
+    """Return the kind of a record that has expired; None where it has not, or never does."""
     match record:
         case AuthorizationCode(session_id=None):
             kind, since = Expirable.CODES, record.issued_at

@@ -15,7 +15,7 @@ from fuzz.shared.invariants import NO_SECRETS, RETOLD, Violation
 from ostiary_core.history.backtest import Verdict, backtest
 from ostiary_core.history.backtest_run import Rules
 from ostiary_core.history.explain import Explanation, explain
-from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text, time_text
+from ostiary_core.history.history_texts import ENDINGS, safe_retries_text, step_text, time_text
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES
@@ -104,7 +104,7 @@ def _faults_of_explanations(
 
 def _sentences(explanation: Explanation, names: Mapping[str, str]) -> Iterator[str]:
     for language in (ENGLISH, CHINESE):
-        yield near_misses_text(explanation, language)
+        yield safe_retries_text(explanation, language)
         for step in explanation.steps:
             yield time_text(step.at, language)
             yield step_text(step, explanation, language, names)

@@ -12,7 +12,7 @@ import pytest
 from ostiary_core import Policy, Secret, Why
 from ostiary_core import events as e
 from ostiary_core.history.explain import Explanation, explain
-from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
+from ostiary_core.history.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.fact import FactKind
@@ -251,7 +251,7 @@ def lived(name: str) -> Tale:
 def told(tale: Tale) -> list[str]:
     """All that is said of its session, part by part."""
     explanation = tale.explained()
-    misses = [near_misses_text(explanation, language) for language in LANGUAGES]
+    misses = [safe_retries_text(explanation, language) for language in LANGUAGES]
     parts = [f"{explanation.state.value}, {explanation.why and explanation.why.value}", "\n".join(misses)]
     for step in explanation.steps:
         since = None if step.at is None else (step.at - tale.session.started_at) / 1_000
@@ -291,7 +291,7 @@ def test_a_life_is_told_as_it_is_written_down(name: str) -> None:
         assert secret.reveal() not in shown
         assert secret.digest.hex() not in shown
     made_up = [step_text(step, explanation, MADE_UP, tale.names) for step in explanation.steps]
-    for text in (*made_up, near_misses_text(explanation, MADE_UP)):
+    for text in (*made_up, safe_retries_text(explanation, MADE_UP)):
         assert re.fullmatch("«.*»", text), "a text that is in no catalogue"
         assert not re.search("[\u4e00-\u9fff]", text)
 

@@ -1,8 +1,7 @@
-"""Browsers and programs by the names that people know: `Chrome on Linux`, `Safari on iPhone`, `curl 8.5`.
+"""Names of browsers and programs from a User-Agent: `Chrome on Linux`, `Safari on iPhone`, `curl 8.5`.
 
-A User-Agent is whatever its sender writes, so a name is a claim and nothing to decide by: whoever shows one
-has the whole text at hand. Browsers name one another for the sake of old sites, so the first line of a table
-counts.
+A User-Agent is what its sender claims, so no rule decides by it. Browsers name one another for the sake of
+old sites, so the first matching row of a table counts.
 """
 
 import re
@@ -52,7 +51,7 @@ _PROGRAM: Final = re.compile(
 
 
 def agent_name(user_agent: str, language: Language) -> str | None:
-    """The name of what a User-Agent says it is, None for what is not known.
+    """Return the name of a browser or program, None for an unknown one.
 
     >>> from ostiary_core.texts import ENGLISH
     >>> agent_name("Mozilla/5.0 (X11; Linux x86_64) Chrome/131.0.0.0 Safari/537.36", ENGLISH)
@@ -65,7 +64,7 @@ def agent_name(user_agent: str, language: Language) -> str | None:
 
 
 def browser_name(user_agent: str, language: Language) -> str | None:
-    """The same of browsers alone: all that a program's User-Agent says is its name."""
+    """Return a browser's name, None for any other program."""
     text = user_agent[:_LONGEST_READ]
     browser = next((name for mark, name in _BROWSERS if mark in text), None)
     system = next((name for mark, name in _SYSTEMS if mark in text), None)

@@ -1,12 +1,12 @@
-"""Runs an audit trail through the rules again, under its own policy and under another, and compares.
+"""Run an audit trail through the rules again, under its own policy and an alternative, and compare.
 
 Rules, all in this file:
 
-- The trail is gone through twice (`backtest_run`), under the policy it came from and under the other.
-- Under the policy it came from, a session must go as the trail says. One that does not, because the trail
-  begins in the middle of it or because its policy was another, is named and counts for nothing.
-- Of the others, the first use of a spent token that goes differently decides: the session is saved, or lost.
-- Only what came is replayed. What a client would have asked next, nobody knows.
+- The trail is run twice (`backtest_run`), under the recorded policy and under the alternative.
+- Under the recorded policy a session must go as the trail says. One that does not, as the trail begins in the
+  middle of it or its policy was another, is listed as unexplained and not counted.
+- The first use of a spent token with another outcome decides that a session is saved or lost.
+- Only recorded requests are run: what a client would have asked next is unknown.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from ostiary_core.model.why import Why
 
 
 class Verdict(StrEnum):
-    """The result for a session under the other policy: saved or lost."""
+    """The result for a session under the alternative: saved or lost."""
 
     SAVED = "saved"
     LOST = "lost"
@@ -37,10 +37,10 @@ class Difference:
     at: Instant
     verdict: Verdict
     recorded: Why | None
-    """Why it was refused; None where tokens were issued."""
+    """Reason of the refusal; None where tokens were issued."""
     alternative: Why | None
     delay_ms: int | None
-    """How long after its first use a spent token came again."""
+    """Delay of the spent token after its first use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +55,13 @@ class Backtest:
     ended_by_alternative: int
     differences: tuple[Difference, ...]
     early_refreshes: int
-    """Rotations while the access token was still good: what longer lifetimes make of them."""
+    """Rotations while the access token was still good."""
     early_refreshes_by_alternative: int
     unexplained_session_ids: tuple[str, ...]
     """Sessions that the recorded rules do not explain."""
 
     def of(self, verdict: Verdict) -> tuple[Difference, ...]:
-        """The differences with one verdict."""
+        """Return the differences with one verdict."""
         return tuple(difference for difference in self.differences if difference.verdict is verdict)
 
 

@@ -1,7 +1,7 @@
-"""Runs an audit trail through one set of rules, on a store of its own.
+"""Run an audit trail through one set of rules, on a store of its own.
 
-A trail holds no token, so each session is started afresh with tokens of its own, and what the trail tells of
-it is done to it at the same instants, with the same User-Agents: rotations, retries, endings.
+A trail holds no token, so each session starts afresh with new tokens. Then its rotations, retries and endings
+happen at the recorded instants, with the recorded User-Agents.
 """
 
 from dataclasses import dataclass, field, replace
@@ -48,14 +48,13 @@ _REPLAYS: Final = MappingProxyType(
         Why.REPLAYED_TWO_GENERATIONS_LATE: 2,
     }
 )
-"""How many generations back the token was that ended a session; of an older one, at least so many."""
+"""Generations between the token that ended a session and the present one, at least."""
 
 _LONGEST_WAIT_MS: Final = 10 * SECOND_MS
-"""How long a request waits for its turn at most (READINGS 47)."""
+"""Longest wait of a request for its turn (READINGS 47)."""
 
 _MADE_IN_A_SESSION: Final = frozenset({Why.PASSWORD_CHANGED, Why.PHONE_CHANGED})
-"""Endings of everything a user has open but for the session in which they were made
-(`end_other_sessions`)."""
+"""Endings of all sessions of a user but the one that asked for it (`end_other_sessions`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +64,11 @@ class Rules:
     policy: Policy = SPECIFICATION
     access_token_seconds: int = 1_800
     refresh_token_seconds: int = REFRESH_TOKEN_SECONDS.most
-    """The maximum of a session. A trail does not say what it was: the longest there is ends none of them."""
+    """Maximum of a session; the trail does not have it, and the longest ends none of them."""
 
 
 RECORDED: Final = Rules()
-"""What the specification says, which a trail comes from unless its server was told otherwise."""
+"""Rules of the specification, those of a trail unless its server was configured differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class Outcome:
 
 @dataclass
 class _TrailSession:
-    """A session of the trail in this run: its identifier here, and its refresh tokens, oldest first."""
+    """A session of the trail in this run, and its refresh tokens, the oldest first."""
 
     session_id: str
     tokens: list[Secret]
@@ -98,7 +97,7 @@ class BacktestRun:
 
     rules: Rules
     retry_seconds: int
-    """How long after its first use a spent token came at most, if the trail says that it was answered."""
+    """Longest delay of a spent token that the trail says was answered."""
     sessions: dict[str, _TrailSession] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     early_refreshes: int = 0
@@ -108,12 +107,12 @@ class BacktestRun:
         self._store = MemoryStore(self.rules.policy)
 
     def run(self, entry: AuditEntry) -> Outcome | None:
-        """Do what an entry tells of; return the outcome if it presented a refresh token."""
+        """Run an entry; return the outcome if it presented a refresh token."""
         match entry.kind:
             case FactKind.SESSION_STARTED:
                 self._start(entry)
             case FactKind.PAIR_ROTATED:
-                self._start(entry)  # where the trail begins in the middle of it
+                self._start(entry)  # for a trail that begins in the middle of the session
                 return self._present(entry, 0)
             case FactKind.PAIR_REPEATED:
                 return self._present(entry, 1)
@@ -139,7 +138,7 @@ class BacktestRun:
             return
         client, user, consent = self._client(entry.client_id), None, None
         if entry.kind is FactKind.PAIR_ROTATED:
-            # Nobody knows how old its access token was: as old as can be, so that none was refreshed early.
+            # The age of its access token is unknown; as old as can be, it was not refreshed early.
             client = replace(client, access_token_seconds=0)
         kind = SessionKind.CLIENT_CREDENTIALS
         if entry.user_id is not None:
@@ -162,7 +161,7 @@ class BacktestRun:
         self.sessions[entry.session_id] = _TrailSession(made.session_id, tokens)
 
     def _present(self, entry: AuditEntry, generations_back: int) -> Outcome:
-        """Present a refresh token: the present one, or one so many generations back."""
+        """Present the refresh token of so many generations back."""
         self._move_to_new_epoch(entry)
         known, session = self._find(entry)
         if known is None or session is None or len(known.tokens) <= generations_back:
@@ -171,7 +170,7 @@ class BacktestRun:
         entropy = _entropy(f"refresh {entry.number} {entry.session_id}")
         arrived_at = entry.at
         if entry.kind is FactKind.PAIR_REPEATED and entry.earlier_at is not None:
-            # The entry has the time of its turn. It was answered, so it came in time, and has waited since.
+            # The entry has the time of its turn; as it was answered, it arrived in time and waited since.
             in_time = later(entry.earlier_at, self.retry_seconds)
             arrived_at = in_time if in_time < entry.at <= in_time + _LONGEST_WAIT_MS else entry.at
         arrival = arrival_at(arrived_at)
@@ -192,14 +191,16 @@ class BacktestRun:
                 arrival=arrival,
             )
         [decision] = self._store.turn([event], entry.at)
-        return self._note(decision, entry, known, session)
+        return self._record_outcome(decision, entry, known, session)
 
-    def _note(self, decision: Decision, entry: AuditEntry, known: _TrailSession, before: Session) -> Outcome:
+    def _record_outcome(
+        self, decision: Decision, entry: AuditEntry, known: _TrailSession, before: Session
+    ) -> Outcome:
         kinds = [fact.kind for fact in decision.facts]
         if isinstance(decision.reply, Refused):
             if FactKind.SESSION_ENDED in kinds and entry.session_id is not None:
                 self.ended.add(entry.session_id)
-            # A login session's refusal says no more than that nobody is signed in; the fact says why.
+            # A login session's refusal is only NOT_SIGNED_IN; its fact has the reason.
             whys = [fact.why for fact in decision.facts if fact.why is not None]
             return Outcome(None, whys[0] if whys else decision.reply.why)
         if FactKind.PAIR_ROTATED in kinds:
@@ -222,7 +223,7 @@ class BacktestRun:
     def _move_to_new_epoch(self, entry: AuditEntry) -> None:
         """Move to the new epoch a login session that survived the ending of its user's other sessions.
 
-        The change was made in it. The trail names it only by what was done with one of its tokens afterwards.
+        The trail shows that only by the later use of one of its tokens.
         """
         _, session = self._find(entry)
         if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
@@ -233,7 +234,7 @@ class BacktestRun:
             self._store.write([Update(session, brought)])
 
     def _end_epoch(self, key: Key, why: Why | None = None) -> None:
-        """End a user, client or consent by its next epoch; nothing happens to one without sessions here."""
+        """End the sessions of a user, client or consent, if this run has any, by its next epoch."""
         for record in self._store.fetch(key.table, [key.id]):
             if isinstance(record, User | Client):
                 self._store.write([Update(record, revise(record, epoch=record.epoch + 1, epoch_why=why))])
@@ -243,7 +244,7 @@ class BacktestRun:
     # --- records, made when they are first seen
 
     def _find(self, entry: AuditEntry) -> tuple[_TrailSession, Session] | tuple[None, None]:
-        """Find the session of an entry in this run, if the trail has told of it."""
+        """Find the session of an entry in this run, if the trail had it before."""
         known = self.sessions.get(entry.session_id or "")
         if known is None:
             return None, None
@@ -280,5 +281,5 @@ class BacktestRun:
 
 
 def _entropy(seed: str) -> Entropy:
-    """Make entropy from a seed; tokens made of it are valid nowhere but in this run."""
+    """Derive entropy from a seed, for tokens that are valid in this run alone."""
     return Entropy(sha256(seed.encode("utf-8", "surrogatepass")).digest())

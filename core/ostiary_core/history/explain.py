@@ -1,12 +1,11 @@
-"""Explains why a session ended: its history as steps in order, and the safe retries that saved it.
+"""Explain why a session ended: its history as steps in order, and the safe retries that saved it.
 
 Rules, all in this file:
 
 - The first step is how the session was issued; the last is how it ended, that it reached its maximum, or
-  that it is running. What the audit trail has of it stands between, as it happened.
-- Of an ending of its user, client or consent, the first one while the session ran is the one that ended it.
-- A near miss is a safe retry: a client that lost an answer and got the same pair again.
-- No step holds a token, as neither the record nor the audit trail does.
+  that it is running. The entries of the audit trail stand between.
+- The first ending of its user, client or consent while the session ran is the one that ended it.
+- A safe retry is a client that lost an answer and got the same pair again.
 
 `history_texts` puts the steps into words.
 """
@@ -33,9 +32,9 @@ class StepKind(StrEnum):
     ISSUED = "issued"
     ROTATED = "rotated"
     RETRIED = "retried"
-    """A safe retry: the same pair again for a refresh token that was just spent."""
+    """Safe retry: the same pair again for a refresh token that was just spent."""
     NOTED = "noted"
-    """Whatever else the audit trail has of the session."""
+    """Any other entry of the audit trail."""
     ENDED = "ended"
     MAXIMUM_REACHED = "maximum-reached"
     RUNNING = "running"
@@ -43,27 +42,27 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step in the history of a session; None stands for what the audit trail does not say."""
+    """One step in the history of a session, None where the audit trail has no value."""
 
     kind: StepKind
     at: Instant | None
-    """None for an ending whose time is not on record."""
+    """Instant of the step; None for an ending whose time is not on record."""
     fact: FactKind | None = None
     why: Why | None = None
     actor_id: str | None = None
-    """The administrator who did it."""
+    """Administrator who did it."""
     trace_id: str | None = None
     source: str | None = None
     user_agent: str | None = None
     earlier_at: Instant | None = None
-    """Of a retry or replay: when the token was first used (or, of an older one, the pair last rotated)."""
+    """First use of the token of a retry or replay; the last rotation, for a still older token."""
     earlier_user_agent: str | None = None
     changes: tuple[FieldChange, ...] = ()
-    """Of an ending that changed the client's record: what it changed."""
+    """Changes of the client's record, for an ending by such a change."""
 
     @property
     def delay_ms(self) -> int | None:
-        """How long after its first use the token came again."""
+        """Delay of the token after its first use."""
         return None if self.at is None or self.earlier_at is None else self.at - self.earlier_at
 
 
@@ -76,23 +75,23 @@ class Explanation:
     user: User | None
     state: SessionState
     why: Why | None
-    """Why it ended; None while it runs, and where its maximum was reached."""
+    """Reason of the end; None while it runs, and at its maximum."""
     steps: tuple[Step, ...]
 
     @property
     def last(self) -> Step:
-        """The last step: how the session ended, or that it is running."""
+        """Last step: how the session ended, or that it is running."""
         return self.steps[-1]
 
     @property
     def safe_retry_delays_ms(self) -> tuple[int, ...]:
-        """How late each safe retry came that saved the client from losing its session, in their order."""
+        """Delays of the safe retries that saved the session, in order."""
         delays = (step.delay_ms for step in self.steps if step.kind is StepKind.RETRIED)
         return tuple(delay for delay in delays if delay is not None)
 
     @property
     def actor_ids(self) -> frozenset[str]:
-        """The identifiers of the administrators in the steps, for a caller who knows their names."""
+        """Identifiers of the administrators in the steps."""
         return frozenset(step.actor_id for step in self.steps if step.actor_id is not None)
 
 
@@ -134,8 +133,9 @@ def _first_step(history: SessionHistory) -> Step:
 
 
 def _middle_steps(history: SessionHistory) -> Iterator[Step]:
-    """Make the steps between the first and the last. A code is redeemed as its session begins."""
+    """Make the steps between the first and the last."""
     for entry in history.entries:
+        # A code is used as its session starts: one step.
         if entry.kind not in (FactKind.SESSION_STARTED, FactKind.CODE_USED, FactKind.SESSION_ENDED):
             yield _step_of(entry, _KINDS.get(entry.kind, StepKind.NOTED))
 
@@ -148,8 +148,7 @@ _REPLAYS = frozenset(
 
 
 def is_of_a_spent_token(entry: AuditEntry) -> bool:
-    """Whether an entry is about a token that was used before. In other entries the earlier use is only
-    that of the pair itself."""
+    """Whether an entry is about a spent token; in other entries the earlier use is that of the pair."""
     return entry.kind is FactKind.PAIR_REPEATED or entry.why in _REPLAYS
 
 

@@ -1,7 +1,7 @@
 """The history of a session in words: a sentence for each step and for the retries.
 
-Times are ISO-8601 in UTC. A User-Agent is whatever a client sent, so it is quoted, cut to a line's length,
-and shown without the characters that would command a terminal.
+Times are ISO-8601 in UTC. A User-Agent is what a client sent, so it is quoted, cut to a line's length, and
+without characters that would control a terminal.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ from ostiary_core.texts.language import Language
 _LONGEST_SHOWN: Final = 200
 
 Names = Mapping[str, str]
-"""User names by identifier, as far as they are known."""
+"""Known user names by identifier."""
 
 AgentText = Callable[[str | None, Language], str]
-"""Says a User-Agent, or that there was none."""
+"""Function that writes a User-Agent, or that there was none."""
 
 ENDINGS: Final = (
     Why.REVOKED_BY_CLIENT,
@@ -45,7 +45,7 @@ ENDINGS: Final = (
     Why.CLIENT_FORCED_OUT,
     Why.EVERYBODY_FORCED_OUT,
 )
-"""How a session can end; a test says that there is no other way."""
+"""Reasons of all endings of sessions; a test compares them with the rules."""
 
 
 def step_text(
@@ -56,7 +56,7 @@ def step_text(
     policy: Policy = SPECIFICATION,
     agent_text: AgentText | None = None,
 ) -> str:
-    """Write one step as a sentence; `agent_text` says User-Agents otherwise than by name and whole text."""
+    """Write one step as a sentence; `agent_text` replaces a User-Agent's name and text by another."""
     say = agent_text or whole_agent_text
     match step.kind:
         case StepKind.ISSUED:
@@ -83,8 +83,8 @@ def step_text(
     return language.text("history.sentence", text=text)
 
 
-def near_misses_text(of: Explanation, language: Language) -> str:
-    """Write how often, and how late, a safe retry saved the client."""
+def safe_retries_text(of: Explanation, language: Language) -> str:
+    """Write how often and how late safe retries saved the session."""
     delays = of.safe_retry_delays_ms
     if not delays:
         return language.text("history.no_near_misses")
@@ -117,11 +117,11 @@ def time_text(at: Instant | None, language: Language) -> str:
     return language.text("history.time_unknown") if at is None else iso_time(at)
 
 
-def shown(text: str) -> str:
-    """Quote a text from a client so that it can be shown on one line.
+def quote(text: str) -> str:
+    r"""Quote a text from a client on one line, without control characters.
 
-    >>> shown("curl\\x1b[31m")
-    '"curl\\\\x1b[31m"'
+    >>> quote("curl\x1b[31m")
+    '"curl\\x1b[31m"'
     """
     cut = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
@@ -129,10 +129,10 @@ def shown(text: str) -> str:
 
 
 def whole_agent_text(user_agent: str | None, language: Language) -> str:
-    """Say what was sent, and of a browser its name before that."""
+    """Write a User-Agent in full, after a browser's name."""
     if user_agent is None:
         return language.text("history.no_user_agent")
-    text = language.text("history.user_agent", user_agent=shown(user_agent))
+    text = language.text("history.user_agent", user_agent=quote(user_agent))
     name = browser_name(user_agent, language)
     return text if name is None else language.text("history.named_agent", name=name, agent=text)
 
@@ -189,14 +189,14 @@ def _ended_text(step: Step, language: Language, names: Names, policy: Policy, sa
 
 
 def _actor_text(step: Step, language: Language, names: Names) -> str:
-    """Name who did a step: an administrator, or the operator; the trail has no identifier of the latter."""
+    """Write who did a step: an administrator, or the operator, who has no identifier in the trail."""
     if step.actor_id is not None:
         return language.text("history.by_administrator", name=names.get(step.actor_id, step.actor_id))
     return language.text("history.by_operator" if _is_by_operator(step) else "history.by_an_administrator")
 
 
 def _is_by_operator(step: Step) -> bool:
-    """Whether a step is in the trail and no request asked for it."""
+    """Whether the operator did it: an entry of the trail without request."""
     return step.actor_id is None and step.trace_id is None and step.at is not None
 
 

@@ -1,4 +1,4 @@
-"""What the rules mean in HTTP, without any I/O: requests to events, decisions to answers.
+"""The rules in HTTP, without any I/O: from requests to events, and from decisions to answers.
 
 What is named here is for embedders (docs/embedding.md); every other module of this package may move.
 """

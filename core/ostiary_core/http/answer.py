@@ -10,20 +10,20 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON: Final = b"application/json; charset=utf-8"
 _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
-"""On every answer (READINGS 45)."""
+"""Header field of every answer (READINGS 45)."""
 NO_STORE: Final[Headers] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 
 to_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""Writes a value as JSON. Made once: `json.dumps` makes an encoder a call, and takes three times as long."""
+"""Encoder of values as JSON, made once: `json.dumps` makes one a call, and takes three times as long."""
 
 
 @immutable()
 class Answer:
-    """What to send. The body may hold tokens, so it does not show in the printed form."""
+    """An answer to send. The body may hold tokens, so its printed form leaves it out."""
 
     status: int
     headers: Headers
-    """Names in lower case, `content-length` among them."""
+    """Header fields with lower-case names, `content-length` among them."""
     body: bytes
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ def json_answer(status: int, content: object, headers: Headers = NO_STORE) -> An
 
 
 def answer_from_json(status: int, text: str, headers: Headers = NO_STORE) -> Answer:
-    """Make an answer whose body is JSON already; half a surrogate pair, which has no UTF-8, becomes `?`."""
+    """Make an answer from JSON text; a lone surrogate, which has no UTF-8, becomes `?`."""
     return answer_from_bytes(status, JSON, text.encode("utf-8", "replace"), headers)
 
 

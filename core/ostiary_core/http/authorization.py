@@ -1,4 +1,4 @@
-"""Reads authorization requests from HTTP and answers them in the envelope."""
+"""Read authorization requests from HTTP and answer them in the envelope."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -59,7 +59,7 @@ def read_body(content: Mapping[str, object]) -> ConsentBody | list[FieldFault]:
 
 
 def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
-    """Answer the consent page; a code is only in the address to send the browser to."""
+    """Answer the consent page; a code appears only in the address to redirect to."""
     match decision.reply:
         case AuthorizationOffered() as offered:
             return success(_offer(offered, language))
@@ -91,5 +91,5 @@ def _offer(offered: AuthorizationOffered, language: Language) -> dict[str, objec
 
 
 def scope_text(scope: str, language: Language) -> str:
-    """Describe a scope in words; give its bare name where there are none."""
+    """Return the description of a scope, or its bare name."""
     return language.text(f"scope.{scope}") if scope in SCOPES else scope

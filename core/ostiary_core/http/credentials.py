@@ -1,4 +1,4 @@
-"""Reads a client's credentials: from HTTP Basic or form fields, never both (READINGS 15-17)."""
+"""Read a client's credentials: from HTTP Basic or form fields, never both (READINGS 15-17)."""
 
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from ostiary_core.model.why import Why
 
 
 def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Why | None:
-    """Read the credentials in the Authorization field, or say what is wrong; None where there is none."""
+    """Read the credentials in the Authorization field, None without one; else return the reason."""
     match header_values(headers, b"authorization"):
         case []:
             return None
@@ -25,15 +25,12 @@ def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Wh
 def read_credentials(
     basic: ClientCredentials | Why | None, form: Mapping[str, str]
 ) -> ClientCredentials | tuple[Why, AuthenticationMethod]:
-    """Read the client's credentials; else say what is wrong and by which method they came.
-
-    No credentials at all count as the form method (READINGS 16).
-    """
+    """Read the client's credentials; else return the reason and the method (READINGS 16)."""
     if basic is None:
         return _from_form(form)
     is_other_scheme = basic is Why.AUTHENTICATION_SCHEME_UNKNOWN
     if "client_secret" in form:
-        # Some programs send the access token that they have with every request.
+        # A Bearer token that some programs send with every request is told apart from a second method.
         why = Why.AUTHENTICATION_SCHEME_UNKNOWN if is_other_scheme else Why.TWO_AUTHENTICATIONS
         return why, AuthenticationMethod.BASIC
     if is_other_scheme:
@@ -53,10 +50,9 @@ def _from_form(form: Mapping[str, str]) -> ClientCredentials | tuple[Why, Authen
 
 
 def _from_basic(value: bytes) -> ClientCredentials | None:
-    """Read Basic credentials (RFC 7617 §2): split at the first colon, not form-decoded
-    ("POST /api/oauth2/token")."""
+    """Read Basic credentials (RFC 7617 §2), not form-decoded ("POST /api/oauth2/token")."""
     encoded = value.partition(b" ")[2].strip()
-    # A padding too many is overlooked by the decoder (RFC 4648 §4).
+    # The decoder overlooks a surplus padding (RFC 4648 §4).
     if len(encoded) % 4:
         return None
     try:

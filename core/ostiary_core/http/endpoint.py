@@ -6,9 +6,8 @@
     [decision] = store.turn([pending.event], now, [pending.origin])  # once more where it raises LostRace
     return pending.answer(decision)
 
-Every door, ours and other people's, goes this way. `TokenEndpoint.answer` is all of it in one call, for a
-store that answers where it is called. What else a store raises is the runtime's to log, under the trace id;
-`PendingRequest.failure` is what to send then, and nothing was kept.
+Every front door goes this way. `TokenEndpoint.answer` is all of it in one call, for a synchronous store. What
+else a store raises the runtime logs under the trace id, and sends `PendingRequest.failure`.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,19 +34,19 @@ from ostiary_core.throttling.rate_windows import Operation, RateWindows
 
 @immutable()
 class Request:
-    """A request, whole. It may hold secrets, so its fields and body do not show in the printed form."""
+    """A whole request. It may hold secrets, so its printed form leaves out header fields and body."""
 
     method: str
     path: str
-    """Without the query, which no operation of the token service has."""
+    """Path without the query, which no operation of the token service has."""
     headers: Fields
-    """Names in lower case, as `Request.of` makes them; any other is not found."""
+    """Header fields with lower-case names, as `Request.of` makes them."""
     source: str
-    """The address it came from."""
+    """Address of the sender."""
     body: bytes = b""
-    """A runtime need not read more than `form.LONGEST_FORM` and one byte; longer is refused."""
+    """Body, of which a runtime need not read more than `form.LONGEST_FORM` and one byte."""
     sender: Sender | None = None
-    """What its fields say of who sent it, where a runtime knows that already."""
+    """Sender read from the header fields, where a runtime knows it already."""
 
     def __repr__(self) -> str:
         return f"Request(method={self.method!r}, path={self.path!r}, source={self.source!r})"
@@ -62,7 +61,7 @@ class Request:
         *,
         source: str,
     ) -> "Request":
-        """A request with header fields as a framework has them: text or bytes, in any case.
+        """Make a request from header fields as a framework has them: text or bytes, in any case.
 
         Text stands for bytes as Latin-1 has them (PEP 3333), so a User-Agent stays what it was.
 
@@ -79,9 +78,9 @@ def _raw(text: str | bytes) -> bytes:
 
 @immutable()
 class PendingRequest:
-    """A request that has to be decided: its event, where and when it came from, and how it is answered.
+    """A request to decide: its event, origin and arrival, and how it is answered.
 
-    Only `TokenEndpoint.receive` makes one. Where its turn loses a race, take the turn again.
+    Made by `TokenEndpoint.receive`. If its turn loses a race, take the turn again.
     """
 
     event: TokenServiceEvent | ProfileRequested
@@ -91,11 +90,11 @@ class PendingRequest:
 
     @property
     def may_be_stale(self) -> bool:
-        """Whether it may have lain in a socket while the server stood still."""
+        """Whether it may have waited in a socket while the server stalled."""
         return self.arrival.earliest < self.arrival.latest
 
     def answer(self, decision: Decision) -> Answer:
-        """What to send once the decision is kept."""
+        """Return the answer to send once the decision is kept."""
         if is_failure(decision):
             return self.failure()
         if isinstance(self.event, ProfileRequested):
@@ -103,13 +102,13 @@ class PendingRequest:
         return token_service.answer(self.event, decision)
 
     def failure(self) -> Answer:
-        """What to send when the store failed: the 500 in the envelope, without any detail."""
+        """Return the answer for a failed store: a 500 in the envelope, without detail."""
         is_enveloped = isinstance(self.event, ProfileRequested)
         return _failure(self.language, self.origin.trace_id, is_enveloped=is_enveloped)
 
 
 def is_failure(decision: Decision) -> bool:
-    """Whether a reply is of an event that could not be decided: its answer is the 500 of a failed store."""
+    """Whether the event could not be decided, which is answered as a failed store is."""
     return isinstance(decision.reply, Refused) and decision.reply.why is Why.ARRIVAL_UNKNOWN
 
 
@@ -121,10 +120,9 @@ def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer
 
 
 class TokenEndpoint:
-    """The token service of one process, which counts who asks how often (READINGS 30).
+    """The token service of one process, with its rate limits (READINGS 30).
 
-    Give `rate_windows` where the limits are not to be those of the specification, and `languages` where
-    failures are to be told in others.
+    `rate_windows` replaces the specification's limits, `languages` the languages of failures.
     """
 
     def __init__(self, rate_windows: RateWindows | None = None, languages: Languages = LANGUAGES) -> None:
@@ -141,11 +139,11 @@ class TokenEndpoint:
         trace_id: str,
         arrival: Arrival | None = None,
     ) -> PendingRequest | Answer:
-        """What has to be decided for a request, or the answer to one for which there is nothing to decide.
+        """Return what to decide for a request, or the answer where there is nothing to decide.
 
         `entropy` are 32 fresh random bytes, used at `token_service.PATHS_USING_ENTROPY`; `trace_id` names the
         request in log, audit trail and failures; `arrival` is None for one that arrived `now`. Each call
-        counts as a request: who takes a lost turn again does not call it again.
+        counts as a request, so do not call it again for a lost race.
         """
         operation = token_service.PATHS.get(request.path)
         if operation is None and request.path != userinfo.PATH:
@@ -180,10 +178,10 @@ class TokenEndpoint:
         trace_id: str,
         report: Callable[[Exception, str], None],
     ) -> Answer:
-        """The answer to a request, its decision kept by `store` before this returns.
+        """Decide a request in `store` and return its answer.
 
-        What the store raises goes to `report`, with the trace id, for the log; the answer is a 500 then. Of
-        the exception no more than its type should be logged: the text may quote a token.
+        What the store raises goes to `report`, with the trace id, and the answer is a 500. Log no more than
+        the type of the exception: its text may quote a token.
         """
         try:
             pending = self.receive(request, now=now, monotonic=monotonic, entropy=entropy, trace_id=trace_id)
@@ -197,7 +195,7 @@ class TokenEndpoint:
             return self.failure(request, trace_id)
 
     def failure(self, request: Request, trace_id: str) -> Answer:
-        """What to send when a request could not be answered: the 500 in the envelope, without any detail."""
+        """Return the answer to a request that failed: a 500 in the envelope, without detail."""
         is_enveloped = request.path not in token_service.PATHS
         return _failure(self._language_of(request), trace_id, is_enveloped=is_enveloped)
 

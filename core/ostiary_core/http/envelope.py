@@ -15,7 +15,7 @@ def success(data: object, *, status: int = 200, headers: Headers = NO_STORE) -> 
 
 
 def text_of(why: Why, language: Language) -> str:
-    """The message of a refusal; of one that only the token service gives, its description in English."""
+    """Return the message of a refusal, or the English `error_description` of the token service's own."""
     return MEANINGS[why].description or language.text(f"refusal.{why}")
 
 
@@ -49,7 +49,7 @@ def _failure(
 
 
 def field_text(fault: FieldFault, language: Language) -> str:
-    """The message of a bad field, or of a record that was refused."""
+    """Return the message of a bad field, or of a refused record."""
     if isinstance(fault.rule, Why):
         return text_of(fault.rule, language)
     choices = language.text("list.or").join(fault.choices)

@@ -1,4 +1,4 @@
-"""Reads bodies in `application/x-www-form-urlencoded`, strictly (READINGS 14)."""
+"""Read bodies in `application/x-www-form-urlencoded`, strictly (READINGS 14)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 from ostiary_core.model.why import Why
 
 LONGEST_FORM: Final = 64 * 1024
-"""Bytes; more is refused (READINGS 37)."""
+"""Most bytes of a form (READINGS 37)."""
 
 _KNOWN: Final = frozenset(
     {
@@ -17,7 +17,7 @@ _KNOWN: Final = frozenset(
         *("token", "token_type_hint"),
     }
 )
-"""Fields of the token service; any other is ignored, however often it comes (RFC 6749 §3.2)."""
+"""Fields of the token service; any other is ignored, even if repeated (RFC 6749 §3.2)."""
 
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _FORM: Final = b"application/x-www-form-urlencoded"
@@ -27,18 +27,17 @@ _QUOTED: Final = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _PARAMETER: Final = re.compile(
     rb";[ \t]*(?:(" + _TOKEN + rb")[ \t]*=[ \t]*(" + _TOKEN + rb"|" + _QUOTED + rb")[ \t]*)?"
 )
-"""RFC 9110 §5.6.6, where it may be empty; white space around the sign is overlooked."""
+"""Parameter of a media type (RFC 9110 §5.6.6), which may be empty, with white space around the sign."""
 _PARAMETERS: Final = re.compile(rb"(?:" + _PARAMETER.pattern + rb")*")
 
 
 def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
-    """The values of a header field, in order; `name` in lower case."""
+    """Return the values of a header field, in order; `name` in lower case."""
     return [value for key, value in headers if key == name]
 
 
 def has_form_content_type(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether a request has one Content-Type and it is a form, with any parameters but a charset other than
-    UTF-8 (READINGS 44)."""
+    """Whether the one Content-Type is a form, without a charset other than UTF-8 (READINGS 44)."""
     match header_values(headers, b"content-type"):
         case [content_type]:
             return _is_form(content_type)
@@ -64,10 +63,9 @@ def _unquote(value: bytes) -> bytes:
 
 
 def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
-    """Read the known fields of a form body that are not empty (RFC 6749 §3.2); else say what is wrong.
+    """Read the known fields of a form body that are not empty (RFC 6749 §3.2); else return the reason.
 
-    It is UTF-8 as it comes, and so is what its escapes stand for: no character is half of each. No known
-    field may come twice, and none may look like an array or object; NUL is in no value.
+    Body and decoded escapes are UTF-8 each. No field is repeated, nested or holds NUL.
     """
     if len(body) > LONGEST_FORM:
         return Why.BODY_TOO_LARGE
@@ -76,7 +74,7 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
     try:
         text = body.decode()
         pieces = [piece.partition("=") for piece in text.split("&")]
-        # Most bodies escape nothing: tokens, codes and secrets are made of characters that need it not.
+        # Most bodies escape nothing: tokens, codes and secrets have no character that needs it.
         if "%" in text or "+" in text:
             if _BROKEN_ESCAPE.search(text) is not None:
                 return Why.FORM_UNDECODABLE
@@ -97,7 +95,7 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
 
 
 def _decode(raw: str) -> str:
-    # Of a code exchange only the redirect URI has anything to decode.
+    # In a code exchange only the redirect URI has anything to decode.
     if "%" not in raw and "+" not in raw:
         return raw
     return unquote_to_bytes(raw.replace("+", " ")).decode()

@@ -1,7 +1,7 @@
 """The HTTP meaning of every reason: one table of status, envelope code, `error` and its description.
 
-The descriptions say nothing that tells an unknown token from another client's, or an unknown client from a
-wrong secret. All of them fit the characters of RFC 6749 §5.2. Every other text is in `ostiary_core.texts`.
+No description tells an unknown token from another client's, or an unknown client from a wrong secret. All fit
+the characters of RFC 6749 §5.2. Every other text is in `ostiary_core.texts`.
 """
 
 from collections.abc import Mapping
@@ -14,18 +14,14 @@ from ostiary_core.model.why import Why
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The answer to a refusal: status, envelope code, `error` and `error_description`.
-
-    `error` is the RFC 6749 code for token-service answers, None where that form does not apply. `status`
-    is the HTTP status; `invalid_client` by form fields at `/token` alone differs from it.
-    """
+    """The answer to a refusal: status, envelope code, `error` and `error_description`."""
 
     status: int
+    """HTTP status; `invalid_client` by form fields at `/token` alone has another."""
     code: str
     error: str | None = None
     description: str | None = None
-    """The `error_description`, in English only, where only the token service gives this reason (RFC 6749
-    §5.2); None for a reason that has a text in each language."""
+    """English `error_description` of the token service's own reasons (RFC 6749 §5.2); None for others."""
 
 
 def _oauth(error: str, status: int, description: str) -> Meaning:
@@ -53,7 +49,7 @@ _REPLAYED: Final = _grant(
 )
 _FAILED: Final = Meaning(500, "A0500")
 _ENDED: Final = Meaning(401, "A1001", "invalid_grant")
-"""Of a reason that ends sessions: whoever used one is not signed in any more."""
+"""Meaning of every reason that ends sessions: 401, sign in again."""
 
 MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
     {
@@ -166,4 +162,4 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.NOT_READY: Meaning(503, "A0503"),
     }
 )
-"""Every reason has a row; a test says so."""
+"""Meanings by reason; a test requires a row for each."""

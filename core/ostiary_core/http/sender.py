@@ -1,6 +1,6 @@
-"""Reads from the header fields of a token-service request who sent it.
+"""Read from the header fields of a token-service request who sent it.
 
-A backend sends the same fields with every request, so whoever reads requests may keep what they meant.
+A backend sends the same fields with every request, so a front door may cache the result.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ from ostiary_core.texts import LANGUAGES
 from ostiary_core.texts.language import Language, Languages
 
 LONGEST_USER_AGENT: Final = 512
-"""Bytes of a User-Agent that are kept; those of browsers have 100 to 300."""
+"""Most bytes of a User-Agent that are kept whole; those of browsers have 100 to 300."""
 
 Fields = Sequence[tuple[bytes, bytes]]
-"""Header fields of a request: names in lower case, in order."""
+"""Header fields of a request, in order, with lower-case names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,21 +27,21 @@ class Sender:
     """The sender of a request: credentials, User-Agent, language, and whether the body is a form."""
 
     is_form: bool
-    """Whether its body is said to be a form."""
+    """Whether the Content-Type is a form."""
     basic: ClientCredentials | Why | None
-    """By the Authorization field; what is wrong with it, or None where there is none."""
+    """Credentials of the Authorization field, or the reason; None without the field."""
     user_agent: str | None
     language: Language
 
     def without_secrets(self) -> "Sender":
-        """Return a copy with only the digest of the client's secret, fit to be kept in memory."""
+        """Return a copy with only the digest of the client's secret, to cache."""
         if not isinstance(self.basic, ClientCredentials):
             return self
         return replace(self, basic=replace(self.basic, secret=self.basic.secret.without_text()))
 
 
 def sender_of(headers: Fields, languages: Languages = LANGUAGES) -> Sender:
-    """Read the sender from header fields; fields that the token service does not use are ignored."""
+    """Read the sender from header fields; others than the token service's are ignored."""
     return Sender(
         is_form=has_form_content_type(headers),
         basic=read_basic(headers),
@@ -51,21 +51,18 @@ def sender_of(headers: Fields, languages: Languages = LANGUAGES) -> Sender:
 
 
 def user_agent_of(headers: Fields) -> str | None:
-    """Read the User-Agent as text that tells every byte from another; None where there is none (READINGS 2).
-
-    A long one is cut, and followed by the digest of all of it: whoever sends it, of its text no more is kept.
-    """
+    """Read the User-Agent as Latin-1; a long one is cut and has the digest of all of it (READINGS 2)."""
     values = header_values(headers, b"user-agent")
     if not values:
         return None
     whole = b", ".join(values)
     if len(whole) <= LONGEST_USER_AGENT:
         return whole.decode("latin-1")
-    # Longer than any that is kept whole, so nobody can send the text that another's was cut to.
+    # The result is longer than any kept whole, so no client can send what another's was cut to.
     beginning = whole[:LONGEST_USER_AGENT].decode("latin-1")
     return f"{beginning}... (sha256 {hashlib.sha256(whole).hexdigest()})"
 
 
 def language_of(headers: Fields, languages: Languages) -> Language:
-    """Read from Accept-Language which of `languages` is preferred."""
+    """Choose one of `languages` by Accept-Language."""
     return languages.preferred(b",".join(header_values(headers, b"accept-language")).decode("latin-1"))

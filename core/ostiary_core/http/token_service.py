@@ -1,4 +1,4 @@
-"""Turns HTTP requests to `/token`, `/introspect` and `/revoke` into events, and decisions into answers.
+"""Turn HTTP requests to `/token`, `/introspect` and `/revoke` into events, and decisions into answers.
 
 Errors have the raw form of RFC 6749 §5.2; only a full rate window and an internal error answer in the
 envelope ("Errors").
@@ -49,10 +49,10 @@ PATHS: Final[Mapping[str, Operation]] = MappingProxyType(
         "/api/oauth2/revoke": Operation.REVOKE,
     }
 )
-"""Where each operation is reached, by POST."""
+"""Operations by path; the method is POST."""
 
 PATHS_USING_ENTROPY: Final = frozenset({"/api/oauth2/token"})
-"""Where something is made of the entropy that comes with a request."""
+"""Paths whose events use the entropy that comes with a request."""
 
 TokenServiceEvent = (
     CodeRedeemed
@@ -66,8 +66,10 @@ TokenServiceEvent = (
 
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="oauth2", charset="UTF-8"')
 _REVOKED: Final = answer_from_bytes(200, b"Application/JSON", b"")
-"""Empty, yet with a JSON content type: a client in wide use fails without (READINGS 21). Case does not count
-in it (RFC 9110 §8.3.1), and one that compares it in lower case would parse the empty body (decision 0045)."""
+"""Empty answer with a JSON content type, without which a client in wide use fails (READINGS 21).
+
+Its case does not count (RFC 9110 §8.3.1); a client that compares in lower case would parse the empty body.
+"""
 
 _INACTIVE: Final = json_answer(200, {"active": False})
 
@@ -81,7 +83,7 @@ def read(
     entropy: Entropy,
     arrival: Arrival | None = None,
 ) -> TokenServiceEvent | Answer:
-    """Read the event of a request; else answer what is wrong with it (READINGS 13).
+    """Read the event of a request; else answer with the error (READINGS 13).
 
     `source` is the sending address; `entropy` is used at `PATHS_USING_ENTROPY`; `arrival` is None
     where the event is decided at once.
@@ -138,7 +140,7 @@ def _scopes(form: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def answer(event: TokenServiceEvent, decision: Decision) -> Answer:
-    """Answer the third party by the reply of a decision."""
+    """Answer the client by the reply of a decision."""
     match decision.reply:
         case TokensIssued() as issued:
             return answer_from_json(200, _token_response(issued))
@@ -165,10 +167,8 @@ def _operation(event: TokenServiceEvent) -> Operation:
 
 
 def _token_response(issued: TokensIssued) -> str:
-    """Answer with tokens (RFC 6749 §5.1), which hold no character that JSON escapes.
-
-    This answer and the next are one format each: ten times as fast as to encode a dict.
-    """
+    """Write the response with tokens (RFC 6749 §5.1)."""
+    # No token holds a character that JSON escapes; one format is ten times as fast as to encode a dict.
     refresh_token = issued.refresh_token
     refresh = "" if refresh_token is None else f'"refresh_token":"{refresh_token.reveal()}",'
     return (
@@ -178,7 +178,7 @@ def _token_response(issued: TokensIssued) -> str:
 
 
 def _introspection(active: TokenActive) -> str:
-    """Answer an introspection (RFC 7662 §2.2) with the members that the specification lists."""
+    """Write the response to an introspection (RFC 7662 §2.2) with the specification's members."""
     kind = '"token_type":"Bearer",' if active.is_access_token else ""
     user = ""
     if active.user_id is not None:
@@ -192,7 +192,7 @@ def _introspection(active: TokenActive) -> str:
 def refusal(
     operation: Operation, why: Why, method: AuthenticationMethod = AuthenticationMethod.FORM
 ) -> Answer:
-    """Answer an error (RFC 6749 §5.2); `invalid_client` by form fields at `/token` is a 400, else a 401."""
+    """Answer with an error (RFC 6749 §5.2): a 400 or, for `invalid_client` but by form at `/token`, a 401."""
     meaning = MEANINGS[why]
     status = meaning.status
     headers: Headers = NO_STORE

@@ -1,4 +1,4 @@
-"""Reads user-info requests with a Bearer token and answers with the profile in the envelope."""
+"""Read user-info requests with a Bearer token and answer with the profile in the envelope."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from ostiary_core.texts.language import Language
 PATH: Final = "/api/oauth2/userinfo"
 
 _BEARER: Final = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *")
-"""RFC 6750 §2.1; the scheme's name in any case (RFC 9110 §11.1)."""
+"""Bearer credentials (RFC 6750 §2.1), the scheme in any case (RFC 9110 §11.1)."""
 
 
 def _challenge(value: bytes) -> Headers:
@@ -36,8 +36,8 @@ _CHALLENGES: Final = MappingProxyType(
 )
 
 
-def bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> Secret | None:
-    """Read the Bearer token, if there is exactly one Authorization header and it has one."""
+def read_bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> Secret | None:
+    """Read the Bearer token, if the one Authorization field has one."""
     match header_values(headers, b"authorization"):
         case [value] if found := _BEARER.fullmatch(value):
             return Secret(found[1].decode("ascii"))
@@ -49,7 +49,7 @@ def read(
     headers: Sequence[tuple[bytes, bytes]], *, language: Language, trace_id: str
 ) -> ProfileRequested | Answer:
     """Read the event of a request; without a Bearer token, answer 401 (RFC 6750 §3)."""
-    token = bearer_token(headers)
+    token = read_bearer_token(headers)
     if token is None:
         challenge = _challenge(b'Bearer realm="oauth2"')
         return failure(Why.NOT_SIGNED_IN, language, trace_id, headers=challenge)
@@ -57,7 +57,7 @@ def read(
 
 
 def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
-    """Answer with the profile in the envelope, or with the reason why there is none."""
+    """Answer with the profile in the envelope, or with the refusal."""
     match decision.reply:
         case Profile() as profile:
             return success(

@@ -1,1 +1,1 @@
-"""The port that stores implement, and the reference store in memory. A store that does I/O is not here."""
+"""The port that stores implement, and the reference store in memory; no store that does I/O."""

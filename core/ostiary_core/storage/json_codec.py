@@ -1,7 +1,6 @@
-"""Converts records and audit entries to JSON text and back, for a store that keeps each in one column.
+"""Convert records and audit entries to JSON text and back, for a store with one column for each.
 
-A store that wants a column for each field has the classes themselves to work from. Text is JSON in ASCII,
-so whatever a record holds comes back as it was.
+The text is ASCII, so that lone surrogates, too, come back as they were.
 """
 
 import json
@@ -32,7 +31,7 @@ def to_text(item: Record | AuditEntry) -> str:
 
 
 def record_from_text(table: Table, text: str) -> Record:
-    """The record of `table` that `to_text` made this of.
+    """Return the record of `table` from text of `to_text`.
 
     Any other text raises: `ValueError` where it is no JSON, `KeyError` or `TypeError` where fields differ.
     """
@@ -42,7 +41,7 @@ def record_from_text(table: Table, text: str) -> Record:
 
 
 def entry_from_text(text: str) -> AuditEntry:
-    """The audit entry that `to_text` made this of; any other raises as `record_from_text` says."""
+    """Return the audit entry from text of `to_text`; any other raises as in `record_from_text`."""
     made: AuditEntry = _construct(AuditEntry, _ENTRY_HINTS, text)
     return made
 

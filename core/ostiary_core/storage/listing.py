@@ -1,13 +1,11 @@
-"""Paged lists: which resources can be listed, their filters and sorts, and the port that lists them.
+"""Paged lists: what can be listed, with its filters and sorts, and the port that lists it.
 
-A resource declares its fields here once: which sort, which take a range, which filter and how. A store
-builds its statements from these declarations and from nothing that a client sent; the interface checks a
-client's words against the same ones.
+Each declares its fields here once: which sort, which take a range, which filter and how. Stores build their
+statements from these declarations alone, and the interface checks query parameters against them.
 
 - Equal values of a sort are ordered by the item's key, so that pages never overlap.
-- Text is found by containing what was asked for, ASCII letters without regard to case, and sorts by code
-  point: rules that every database can follow. A telephone number is looked for without what people write
-  between its digits.
+- A text filter finds a part of a text, ASCII letters without regard to case; texts sort by code point: rules
+  that every database can follow. A telephone number is found without what people write between its digits.
 - Deleted clients and users are not listed, nor is any session that is not running at the given instant.
 """
 
@@ -33,7 +31,7 @@ T = TypeVar("T")
 
 @immutable(kw_only=True)
 class OnlineSession:
-    """A running session as the online-users monitor shows it; no user for client credentials."""
+    """A running session in the online-users monitor; without user for client credentials."""
 
     session_id: str
     kind: SessionKind
@@ -46,13 +44,13 @@ class OnlineSession:
     user_agent: str | None
     signed_in_at: Instant
     last_seen_at: Instant
-    """The last rotation of its pair, or its start."""
+    """Instant of the last rotation, or of the start."""
     expires_at: Instant
 
 
 @immutable(kw_only=True)
 class GrantedAccess:
-    """What a user lets one client do: a remembered consent, running sessions, or both (READINGS 26)."""
+    """A client's access for a user: a remembered consent, running sessions, or both (READINGS 26)."""
 
     user_id: str
     client_id: str
@@ -60,13 +58,13 @@ class GrantedAccess:
     scopes: tuple[str, ...]
     """Scopes of the remembered consent; empty where none is remembered."""
     granted_at: Instant | None
-    """When the consent was given; None where none is remembered."""
+    """Instant of the consent; None where none is remembered."""
     session_count: int
-    """Running sessions of the client for the user."""
+    """Number of running sessions of the client for the user."""
 
 
 USES: Final = (FactKind.SESSION_STARTED, FactKind.CODE_USED, FactKind.PAIR_ROTATED, FactKind.PAIR_REPEATED)
-"""What an audit entry tells of a client that was used."""
+"""Kinds of audit entries that mean that a client was used."""
 
 
 # --- declarations
@@ -76,9 +74,9 @@ class Match(Enum):
     """The ways in which a filter compares."""
 
     EQUALS = "equals"
-    """The text given, or any of several."""
+    """Equal to the text given, or to any of several."""
     CONTAINS = "contains"
-    """A text that contains the one given."""
+    """Contains the text given."""
     IS = "is"
     """Yes or no."""
 
@@ -102,18 +100,18 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listable(Generic[T]):
-    """Something that can be listed; fields are named as the attributes of its items."""
+    """A declaration of items that can be listed; fields are attributes of an item."""
 
     name: str
     item: type[T]
     key: str
-    """The field that tells two items apart."""
+    """Field that is unique among the items."""
     sorts: tuple[str, ...]
     default_sort: Sort
     ranges: tuple[str, ...] = ()
     filters: Mapping[str, Match]
     searched: tuple[str, ...] = ()
-    """The fields that a free search looks into."""
+    """Fields that a free search covers."""
 
     def __repr__(self) -> str:
         return f"Listable({self.name})"
@@ -184,10 +182,10 @@ def _online(name: str) -> Listable[OnlineSession]:
 
 
 ONLINE_USERS: Final = _online("online users")
-"""Running sessions that represent a user: what every administrator of the monitor may see."""
+"""Running sessions that represent a user, for every administrator of the monitor."""
 
 ONLINE_SESSIONS: Final = _online("online sessions")
-"""Running sessions of client credentials as well: for a super administrator ("Session (grant)")."""
+"""All running sessions, for a super administrator ("Session (grant)")."""
 
 AUDIT: Final = Listable(
     name="audit",
@@ -214,7 +212,7 @@ GRANTS: Final = Listable(
     default_sort=Sort("client_id"),
     filters=_filters(user_id=Match.EQUALS, client_id=Match.EQUALS),
 )
-"""The clients that one user lets do something, each once: always filtered by `user_id`."""
+"""Clients that one user lets do something; always filtered by `user_id`."""
 
 
 # --- the question and the answer
@@ -230,7 +228,7 @@ def fold_ascii(text: str) -> str:
 
 
 def contained_text(field: str, asked: str) -> str:
-    """What a field has to contain for somebody who asks for this.
+    """Return the text that a CONTAINS filter looks for, given what was typed.
 
     >>> contained_text("phone", "+86 (138) 0013-8000"), contained_text("name", "Jean-Luc")
     ('+8613800138000', 'jean-luc')
@@ -243,21 +241,21 @@ _BETWEEN_DIGITS: Final = re.compile("[ \u00a0()./-]")
 _LOWER: Final = MappingProxyType({capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)})
 
 FilterValue = str | bool | tuple[str, ...]
-"""What a field is to be, as its `Match` has it."""
+"""Value that a filter compares with, by its `Match`."""
 
 _VALUES_OF: Final = MappingProxyType({Match.EQUALS: (str, tuple), Match.CONTAINS: (str,), Match.IS: (bool,)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing(Generic[T]):
-    """A request for one page. To name a field that its resource does not declare is a `ValueError`."""
+    """A request for one page. A field that `resource` does not declare raises `ValueError`."""
 
     resource: Listable[T]
     filters: Mapping[str, FilterValue] = field(default_factory=dict)
     ranges: tuple[Range, ...] = ()
     search: str | None = None
     sort: tuple[Sort, ...] = ()
-    """The resource's own where empty."""
+    """Fields to sort by; the default of `resource` where empty."""
     page: int = 1
     page_size: int = 20
 
@@ -284,7 +282,7 @@ class Listing(Generic[T]):
 
     @property
     def order(self) -> tuple[Sort, ...]:
-        """The fields to sort by, followed by the key in the direction of the last of them."""
+        """Fields to sort by, followed by the key in the direction of the last of them."""
         sort = self.sort or (self.resource.default_sort,)
         if any(each.field == self.resource.key for each in sort):
             return sort
@@ -292,7 +290,7 @@ class Listing(Generic[T]):
 
     @property
     def offset(self) -> int:
-        """How many items come before the page."""
+        """Number of items before the page."""
         return (self.page - 1) * self.page_size
 
 
@@ -308,21 +306,21 @@ class ListingStore(Protocol):
     """The port of a store that can list its records page by page."""
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
-        """The items of one page; none past the last. `now` decides which sessions are running."""
+        """Return the items of one page; none past the last. `now` decides which sessions are running."""
         ...
 
     def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
-        """The `page_size` items behind `last`, whether or not it is still there; the first ones for None.
+        """Return the `page_size` items after `last`, even if that has gone; the first ones for None.
 
-        For whoever reads a whole list: what comes or goes meanwhile moves nothing else out of sight, as it
-        does between numbered pages. The page that `listing` names is not looked at.
+        A whole list read so misses nothing when items come or go meanwhile, as numbered pages would. The page
+        that `listing` names is ignored.
         """
         ...
 
     def session_history(self, session_id: str) -> SessionHistory | None:
-        """One session with everything that happened to it; None where there is no such session."""
+        """Return a session with all that happened to it; None where there is no such session."""
         ...
 
     def last_used(self, client_ids: Collection[str]) -> Mapping[str, Instant]:
-        """When each of these clients was last given tokens (`USES`); without those that never were."""
+        """Return when each of these clients was last given tokens (`USES`); without those that never were."""
         ...

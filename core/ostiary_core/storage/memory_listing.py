@@ -1,8 +1,4 @@
-"""Lists records in memory for the reference store, by the rules of `listing`.
-
-It looks at everything each time, which is right for embedders, tests and fuzzers; other stores are held to
-give the same pages.
-"""
+"""List records in memory for the reference store, whose pages every other store must return."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -36,7 +32,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Plain(Protocol):
-    """The records and audit entries that lists are made from."""
+    """Records and audit entries to make lists from."""
 
     def records(self, table: Table) -> tuple[Record, ...]: ...
 
@@ -44,7 +40,7 @@ class Plain(Protocol):
 
 
 def page_in_memory(store: Plain, listing: Listing[T], now: Instant) -> Page[T]:
-    """Make the page that `listing` asks for."""
+    """Return the page that `listing` asks for."""
     kept = _in_order(store, listing, now)
     return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
 

@@ -1,4 +1,4 @@
-"""Keeps summaries in memory for the reference store, by the rules of `summaries`."""
+"""Keep summaries in memory for the reference store, by the rules of `summaries`."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ class MemorySummaries:
         self._counted = 0
 
     def count(self, trail: Sequence[AuditEntry], limit: int) -> int:
-        """Count up to `limit` entries of the trail behind those that were counted."""
+        """Count up to `limit` entries of the trail after those counted already."""
         entries = [entry for entry in trail if entry.number > self._counted][:limit]
         if entries:
             add_to(self._kept, tally_entries(entries))
@@ -44,20 +44,20 @@ class MemorySummaries:
             self._refusals[refusal.client_id] = latest
 
     def between(self, start: Instant, end: Instant, *, of_clients: bool) -> dict[SummaryKey, Tally]:
-        """The summaries of these hours, of all clients hour by hour, or of each in all of them."""
+        """Return these hours' summaries: of all clients by hour, or of each client for all of them."""
         found = {
             key: tally
             for key, tally in self._kept.items()
             if start <= key.hour < end and (key.client_id != ALL_CLIENTS) == of_clients
         }
-        return all_hours_together(found) if of_clients else found
+        return merge_hours(found) if of_clients else found
 
     def last_refusals(self, client_id: str) -> list[Refusal]:
-        """The last refusals of a client, the latest first."""
+        """Return the last refusals of a client, the latest first."""
         return list(self._refusals.get(client_id, ()))
 
     def forget(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase the oldest ones."""
+        """Erase up to `limit` of the summaries and refusals that are older; return how many."""
         before = now - older_than_seconds * SECOND_MS
         due = sorted((key for key in self._kept if key.hour < before), key=lambda key: key.hour)[:limit]
         for key in due:
@@ -70,16 +70,16 @@ class MemorySummaries:
         return gone
 
     def record_milestone(self, milestone: Milestone, now: Instant) -> None:
-        """Remember when something was last done."""
+        """Record when something was last done."""
         self._milestones[milestone] = now
 
     def state(self, last_number: int) -> StoreState:
-        """How the store is; a store in memory has no schema."""
+        """Return the state of the store; in memory there is no schema."""
         return StoreState(0, 0, dict(self._milestones), max(0, last_number - self._counted))
 
 
-def all_hours_together(tallies: Tallies) -> dict[SummaryKey, Tally]:
-    """Tallies without their hours, each under its first."""
+def merge_hours(tallies: Tallies) -> dict[SummaryKey, Tally]:
+    """Merge the tallies of all hours, each under its first hour."""
     firsts: dict[SummaryKey, SummaryKey] = {}
     for key in sorted(tallies):
         firsts.setdefault(key._replace(hour=Instant(0)), key)

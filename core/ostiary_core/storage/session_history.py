@@ -1,9 +1,8 @@
 """The history of one session: its record and its audit entries, to say why it ended.
 
-Most endings are the session's own and stand in its record. One of its user, client or consent leaves the
-session untouched (`inherited_endings`), so its entry in the audit trail has to be found: every such ending
-moved one epoch on and left one entry, so it is as many entries back as the epoch has moved on since the one
-after the session's.
+Most endings are in the session's record. An ending of its user, client or consent leaves the session
+untouched (`inherited_endings`), so its audit entry has to be found: each such ending incremented one epoch
+and left one entry. Counted from the newest, it is entry `epoch_now - epoch_of_session`.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,30 +21,30 @@ class SessionHistory:
 
     session: Session
     snapshot: Snapshot
-    """The session with its user, client and consent, for `session.state_of` and `inherited_ending`."""
+    """Snapshot of the session, its user, client and consent, for `state_of` and `inherited_ending`."""
     entries: tuple[AuditEntry, ...]
-    """The session's own, the oldest first."""
+    """Entries of the session, the oldest first."""
     inherited_ending: AuditEntry | None
-    """The entry of the user-, client- or consent-wide ending that took the session with it."""
+    """Entry of the ending of a user, client or consent that ended the session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndingQuery:
-    """A query for one audit entry: the one that `newer` entries of the same kinds follow."""
+    """A query for one audit entry: the one followed by `newer` entries of the same kinds."""
 
     kinds: tuple[FactKind, ...]
     user_id: str | None = None
     client_id: str | None = None
-    """None in either means whichever."""
+    """Client of the entry; None, as for the user, for any."""
     newer: int
     since: Instant
-    """No entry before this one needs to be looked at."""
+    """Earliest instant of the entry."""
 
 
 def find_inherited_ending(
     session: Session, snapshot: Snapshot, find: Callable[[EndingQuery], AuditEntry | None]
 ) -> AuditEntry | None:
-    """Find the first ending of the session's user, client or consent while it ran; `find` answers a query."""
+    """Find the first ending of the session's user, client or consent while it ran, by `find`."""
     if session.ended_at is not None:
         return None
     found = (find(sought) for sought in _endings(session, snapshot))

@@ -1,8 +1,7 @@
 """The port that storage implements, and the reference implementation on plain dicts.
 
-A store does one thing: it takes a turn, atomically. It loads what the events need, hands it to the rules,
-writes all changes guarded by the revisions they replace, and gives the decisions back. Either all of a
-turn is kept or nothing of it.
+A store takes turns: it loads what the events need, has the rules decide, writes all changes guarded by the
+revisions they replace, and returns the decisions. All of a turn is kept, or nothing.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,15 +28,11 @@ T = TypeVar("T")
 
 
 _MOST_ATTEMPTS: Final = 20
-"""How often a turn is taken at most while another writer is quicker each time."""
+"""Most attempts at a turn that loses its race each time."""
 
 
 class LostRace(RuntimeError):
-    """A guarded write did not find the record that it was decided on: decide the turn again.
-
-    That shows in another revision, or in none; where a record was deleted and made again in between, only the
-    store can tell (`Store`).
-    """
+    """A guarded write did not find the record that it was decided on: take the turn again."""
 
 
 def retry_lost_races(take_turn: Callable[[], T]) -> T:
@@ -51,25 +46,22 @@ def retry_lost_races(take_turn: Callable[[], T]) -> T:
 
 
 class Store(Protocol):
-    """Where records live. `turn` is atomic, and its decisions are durable when it returns.
+    """A store of records, whose `turn` is atomic, and durable when it returns.
 
-    What a turn reads must be of one moment, and no record that it writes may have been written by another
-    turn since. The revisions alone do not tell: a role or a text code that is deleted in one turn and made
-    again in a later one is at revision 1 again, and a write decided on the earlier one would pass its guard.
-    So a store takes one turn at a time, or takes each in a transaction that is serializable, or that has a
-    snapshot of its own and loses where somebody else has written since (`REPEATABLE READ` of PostgreSQL;
-    `READ COMMITTED` is too little).
+    A turn must read one moment, and no other turn may write since then what it writes. Revisions alone do not
+    ensure that: a role or text code that is deleted and made again is at revision 1 again, where a stale
+    write would pass its guard. So take one turn at a time, or each in a transaction that is serializable, or
+    that has a snapshot and fails on concurrent writes (PostgreSQL's `REPEATABLE READ`; `READ COMMITTED` is
+    too little).
     """
 
     def turn(
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
     ) -> list[Decision]:
-        """Decide `events` in order at `now` and keep what they change; all of it or, raising, nothing.
+        """Decide `events` in order at `now` and keep their changes and audit entries: all or, raising, none.
 
-        It raises `LostRace` where another writer was quicker, and whatever the storage itself raises.
-
-        `origins` has one for each event, None where there was no request, or none at all: where the
-        audit entries of the turn came from. They are kept together with the changes.
+        Raises `LostRace` where another writer was quicker, and what the storage raises. `origins` is empty or
+        has one for each event, None where there was no request.
         """
         ...
 
@@ -77,9 +69,9 @@ class Store(Protocol):
 def net_changes(decisions: Iterable[Decision]) -> list[Change]:
     """Merge the changes of a turn into one write for each record, in the order of their first changes.
 
-    A record that was made and unmade inside the turn is not written at all, nor is one that was unmade and
-    made again as it was. Made again otherwise, it is an update of what stood, one revision on: a new record
-    counts from 1, and a revision that stood once must not come to stand for something else.
+    A record that was made and deleted in the turn is not written, nor one that was deleted and made again
+    unchanged. Made again with other values, it is an update to the next revision: a revision never stands for
+    two values.
     """
     touched: dict[Key, list[Change]] = {}
     for decision in decisions:
@@ -108,7 +100,7 @@ def _merge(changes: Sequence[Change]) -> Change | None:
 
 
 def _before_and_after(change: Change) -> tuple[Record | None, Record | None]:
-    """The record before a change and the record after it."""
+    """Return the record before a change and the record after it."""
     match change:
         case Insert(after):
             return None, after
@@ -146,7 +138,7 @@ class MemoryStore:
         return decisions
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
-        """The records of `table` under `identifiers`, those that there are."""
+        """Return the records of `table` under `identifiers`, those that exist."""
         rows = self._tables[table]
         return [rows[identifier] for identifier in identifiers if identifier in rows]
 
@@ -174,23 +166,23 @@ class MemoryStore:
         return holder is not None and holder.key != session.key
 
     def records(self, table: Table) -> tuple[Record, ...]:
-        """Everything in one table, for whoever inspects the store as a whole."""
+        """Return all records of one table."""
         return tuple(self._tables[table].values())
 
     def audit(self) -> tuple[AuditEntry, ...]:
-        """The whole audit trail, the oldest first."""
+        """Return the whole audit trail, the oldest first."""
         return tuple(self._audit)
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
-        """The items of one page; none past the last. `now` decides which sessions are running."""
+        """Return the items of one page; none past the last. `now` decides which sessions are running."""
         return page_in_memory(self, listing, now)
 
     def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
-        """The `page_size` items behind `last`; the first ones for None."""
+        """Return the `page_size` items after `last`; the first ones for None."""
         return items_after_in_memory(self, listing, last, now)
 
     def session_history(self, session_id: str) -> SessionHistory | None:
-        """One session with everything that happened to it; None where there is no such session."""
+        """Return a session with all that happened to it; None where there is no such session."""
         snapshot = load((roots(session_key(session_id)),), self.fetch)
         session = snapshot.session(session_id)
         if session is None:
@@ -203,7 +195,7 @@ class MemoryStore:
         )
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
-        """When each of these clients was last given tokens; without those that never were."""
+        """Return when each of these clients was last given tokens; without those that never were."""
         # Not the last ones kept: a clock may have been set back.
         return {
             entry.client_id: entry.at
@@ -212,13 +204,13 @@ class MemoryStore:
         }
 
     def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        """Return up to `limit` identifiers of one kind that have expired at `now`."""
         sessions = self._tables[Table.SESSION]
         records = self.records(kind.table)
         return find_expired(records, kind, sessions, now, self.policy, limit)
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+        """Erase up to `limit` of the oldest entries of the audit trail; return how many."""
         before = now - older_than_seconds * SECOND_MS
         due = [entry for entry in self._audit if entry.at < before]
         due.sort(key=lambda entry: entry.at)
@@ -237,11 +229,11 @@ class MemoryStore:
         self._summaries.add(tallies, refusals)
 
     def summaries(self, start: Instant, end: Instant, *, of_clients: bool) -> dict[SummaryKey, Tally]:
-        """The summaries of these hours, of all clients hour by hour, or of each in all of them."""
+        """Return these hours' summaries: of all clients by hour, or of each client for all of them."""
         return self._summaries.between(start, end, of_clients=of_clients)
 
     def last_refusals(self, client_id: str) -> list[Refusal]:
-        """The last refusals of a client, the latest first."""
+        """Return the last refusals of a client, the latest first."""
         return self._summaries.last_refusals(client_id)
 
     def forget_summaries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
@@ -249,11 +241,11 @@ class MemoryStore:
         return self._summaries.forget(now, older_than_seconds, limit)
 
     def record_milestone(self, milestone: Milestone, now: Instant) -> None:
-        """Remember that something was done now."""
+        """Record that something was done now."""
         self._summaries.record_milestone(milestone, now)
 
     def state(self) -> StoreState:
-        """How the store is."""
+        """Return the state of the store."""
         return self._summaries.state(self._entries_kept)
 
     def _ending(self, sought: EndingQuery) -> AuditEntry | None:

@@ -1,7 +1,7 @@
-"""Counts what happened hour by hour, so that an overview costs the same whatever the audit trail holds.
+"""Summaries: what happened, counted by hour, so that an overview never reads the audit trail.
 
-Each entry of the trail is counted once, some time after it was kept, by `tally_entries`; refusals are not in
-the trail, so whoever answers them counts them (`count_refusal`). A summary is one number of one hour.
+Each entry of the trail is counted once, some time after it was kept, by `tally_entries`. Refusals are not in
+the trail; the runtime that answers them counts them (`count_refusal`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,47 +18,46 @@ from ostiary_core.model.why import Why
 HOUR_MS: Final = 60 * MINUTE_MS
 
 RETRY_SECONDS: Final = (1, 5, 10, 20, 30)
-"""How late a safe retry came is counted up to each of these. A later one, which only another policy allows,
-counts with the last."""
+"""Upper bounds of the delay by which safe retries are counted; a later one counts with the last."""
 
 REFUSALS_KEPT: Final = 20
-"""How many of the last refusals of a client are kept."""
+"""Number of the last refusals of a client that are kept."""
 
 ALL_CLIENTS: Final = ""
-"""In the place of a client: all of them together, and what has none."""
+"""Client identifier of the sum over all clients, and of what has no client."""
 
 
 class Metric(StrEnum):
     """Metrics of a summary, and what `detail` holds for each."""
 
     STARTED = "started"
-    """Sessions that began, by `SessionKind`: a sign-in is one of them."""
+    """Sessions that started, by `SessionKind`; a sign-in is one of them."""
     SIGN_IN_FAILED = "sign-in-failed"
     REFRESHED = "refreshed"
     RETRIED = "retried"
-    """Safe retries, by the seconds that they came late at most (`RETRY_SECONDS`); also for each client."""
+    """Safe retries, by upper bound of their delay (`RETRY_SECONDS`); also for each client."""
     ENDED = "ended"
-    """Sessions that ended by themselves, by `Why`. Whatever runs out leaves no entry, and is not counted."""
+    """Sessions that ended alone, by `Why`; those that reach their maximum leave no entry."""
     ENDED_TOGETHER = "ended-together"
-    """Endings of all sessions of a user, a client or a consent at once, by `FactKind`."""
+    """Endings of all sessions of a user, client or consent, by `FactKind`."""
     REFUSED = "refused"
-    """Requests that were refused, by `Why`; also for each client."""
+    """Refused requests, by `Why`; also for each client."""
     RUNNING = "running"
-    """Sessions that ran when the hour's sample was taken, by `SessionKind`."""
+    """Running sessions in the hour's sample, by `SessionKind`."""
 
 
 class SummaryKey(NamedTuple):
-    """Which number it is."""
+    """The key of one summary."""
 
     client_id: str
     hour: Instant
-    """When the hour begins."""
+    """Start of the hour."""
     what: Metric
     detail: str = ""
 
 
 class Tally(NamedTuple):
-    """How many there were; of safe retries also how late they came together, and the latest of them."""
+    """A number of happenings; for safe retries also the sum and the maximum of their delays."""
 
     number: int
     total_ms: int = 0
@@ -74,7 +73,7 @@ Tallies = Mapping[SummaryKey, Tally]
 
 
 class Refusal(NamedTuple):
-    """One request of a client that was refused; the log has it under its trace id."""
+    """A refused request of a client; the log has it under its trace id."""
 
     client_id: str
     at: Instant
@@ -84,25 +83,25 @@ class Refusal(NamedTuple):
 
 
 class Milestone(StrEnum):
-    """What a store remembers the last time of."""
+    """Deeds of which a store records the last time."""
 
     SWEPT = "swept"
     BACKED_UP = "backed-up"
     NUMBERS_REWRITTEN = "numbers-rewritten"
-    """When stored telephone numbers were given one form, which is done once."""
+    """Stored telephone numbers were given one form, which is done once."""
 
 
 class StoreState(NamedTuple):
-    """How a store is: what an administrator should see to."""
+    """The state of a store, for an administrator."""
 
     schema: int
-    """How many steps its schema went through."""
+    """Number of migration steps that its schema went through."""
     known_schema: int
-    """How many steps this release knows; fewer where a newer one works on the same store."""
+    """Number of steps that this release knows; fewer where a newer release shares the store."""
     milestones: Mapping[Milestone, Instant]
-    """When each was last; without those that never were."""
+    """Last time of each; without those that never were."""
     uncounted: int
-    """About how many entries of the trail no summary counts yet."""
+    """Approximate number of entries that no summary counts yet."""
 
 
 class SummaryStore(Protocol):
@@ -111,8 +110,8 @@ class SummaryStore(Protocol):
     def count_entries(self, now: Instant, limit: int) -> int:
         """Count up to `limit` entries that are not counted yet; return how many.
 
-        What they add to the summaries is kept together with how far the trail is counted, so each entry
-        counts once, whoever else counts at the same time.
+        The summaries and the place up to which the trail is counted are kept together, so that each entry
+        counts once, also where two processes count.
         """
         ...
 
@@ -121,14 +120,14 @@ class SummaryStore(Protocol):
         ...
 
     def summaries(self, start: Instant, end: Instant, *, of_clients: bool) -> dict[SummaryKey, Tally]:
-        """The summaries of hours that begin from `start` on and before `end`: of all clients hour by hour.
+        """Return the summaries of hours that begin in `start` <= hour < `end`: of all clients for each hour.
 
-        Or of each client in all of these hours together, under the first that has any.
+        With `of_clients`, of each client in all of these hours together, under the first that has any.
         """
         ...
 
     def last_refusals(self, client_id: str) -> list[Refusal]:
-        """The last refusals of a client, the latest first."""
+        """Return the last refusals of a client, the latest first."""
         ...
 
     def forget_summaries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
@@ -136,16 +135,16 @@ class SummaryStore(Protocol):
         ...
 
     def record_milestone(self, milestone: Milestone, now: Instant) -> None:
-        """Remember that something was done now."""
+        """Record that something was done now."""
         ...
 
     def state(self) -> StoreState:
-        """How the store is."""
+        """Return the state of the store."""
         ...
 
 
 def hour_of(at: Instant) -> Instant:
-    """When the hour of an instant began.
+    """Return the start of the hour of an instant.
 
     >>> hour_of(Instant(2 * HOUR_MS + 5))
     7200000
@@ -154,10 +153,10 @@ def hour_of(at: Instant) -> Instant:
 
 
 def tally_entries(entries: Iterable[AuditEntry]) -> dict[SummaryKey, Tally]:
-    """What some entries of the audit trail add to the summaries."""
+    """Return what entries of the audit trail add to the summaries."""
     found: dict[SummaryKey, Tally] = {}
     for entry in entries:
-        counted = _counted(entry)
+        counted = _classify(entry)
         if counted is not None:
             what, detail, tally = counted
             client_id = entry.client_id if what is Metric.RETRIED else None
@@ -166,7 +165,7 @@ def tally_entries(entries: Iterable[AuditEntry]) -> dict[SummaryKey, Tally]:
 
 
 def count_refusal(found: dict[SummaryKey, Tally], at: Instant, why: Why, client_id: str | None) -> None:
-    """Add one refusal to tallies: of a client too, where one is known."""
+    """Add one refusal to tallies, also to those of its client where that is known."""
     _add(found, at, Metric.REFUSED, why.value, client_id, Tally(1))
 
 
@@ -201,8 +200,8 @@ _ENDS_TOGETHER: Final = frozenset(
 )
 
 
-def _counted(entry: AuditEntry) -> tuple[Metric, str, Tally] | None:
-    """What an entry counts as; None where no summary has it."""
+def _classify(entry: AuditEntry) -> tuple[Metric, str, Tally] | None:
+    """Return the metric, detail and tally of an entry; None where no summary counts it."""
     match entry.kind:
         case FactKind.SESSION_STARTED:
             return Metric.STARTED, _kind_of(entry).value, Tally(1)
@@ -223,7 +222,7 @@ def _counted(entry: AuditEntry) -> tuple[Metric, str, Tally] | None:
 
 
 def _kind_of(entry: AuditEntry) -> SessionKind:
-    """The kind of a session that an entry tells the start of."""
+    """Return the kind of the session that an entry says started."""
     if entry.client_id in BUILT_IN_CLIENTS:
         return SessionKind.LOGIN
     return SessionKind.CLIENT_CREDENTIALS if entry.user_id is None else SessionKind.AUTHORIZATION_CODE

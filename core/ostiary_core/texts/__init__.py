@@ -1,4 +1,4 @@
-"""Whatever is said to people, by keys: one module for each language.
+"""Texts for people, by key: one module for each language.
 
 What is named here is for embedders (docs/embedding.md), who may add a language or choose among these.
 """
@@ -10,6 +10,6 @@ from ostiary_core.texts.language import Language, Languages, Plural, PluralCateg
 from ostiary_core.texts.zh_cn import CHINESE
 
 LANGUAGES: Final = Languages((ENGLISH, CHINESE))
-"""What an embedder's endpoint speaks that is given no others."""
+"""Default languages of an endpoint."""
 
 __all__ = ["CHINESE", "ENGLISH", "LANGUAGES", "Language", "Languages", "Plural", "PluralCategory"]

@@ -1,4 +1,4 @@
-"""Rate limits: fixed one-minute windows, counted per operation and source address ("Limits", READINGS 39)."""
+"""Rate limits: fixed one-minute windows per operation and source address ("Limits", READINGS 39)."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -35,22 +35,24 @@ LIMITS: Final[Mapping[Operation, int]] = MappingProxyType(
         Operation.RESET_PASSWORD: 20,
     }
 )
-"""Requests a minute from one source. The last three are this project's own, the rest the specification's."""
+"""Requests a minute from one source; the last three are this project's, the rest the specification's."""
 
 _LONGEST_WAIT_SECONDS: Final = MappingProxyType({Operation.TOKEN: 15})
-"""Of what a source is told to wait. Whoever lost the answer to a refresh has 30 s for the same again: told to
-wait for longer, they would lose their session by being obedient."""
+"""Longest `Retry-After` of an operation.
+
+A client that lost the answer to a refresh has 30 s for a safe retry: an obedient one would lose its session.
+"""
 
 SHARED_COUNTERS: Final = 4_096
-"""Of all callers past those that have a counter of their own."""
+"""Counters shared by all sources beyond those that have their own."""
 
 
 class RateWindows:
     """The counters of one process (READINGS 30). The caller brings the time and keeps the object.
 
-    Memory is bounded whatever the number of sources: past `most_sources` in one minute, further sources
-    share a fixed number of counters. That can refuse a stranger too early, never let one through too often.
-    `scale` multiplies every limit, none of which falls below 1.
+    Memory is bounded: past `most_sources` in one minute, further sources share a fixed number of counters,
+    which can refuse a source too early but never admits one too often. `scale` multiplies every limit, at
+    least 1.
     """
 
     def __init__(self, *, scale: float = 1.0, most_sources: int = 100_000) -> None:

@@ -1,4 +1,4 @@
-"""Slows down guessed passwords: by source address, by name at an address, and by name.
+"""Slow down guessed passwords: by source address, by name at an address, and by name.
 
 Rules, all in this file (READINGS 23; docs/decisions/0012-guesses-by-address.md):
 
@@ -6,15 +6,14 @@ Rules, all in this file (READINGS 23; docs/decisions/0012-guesses-by-address.md)
   name from all addresses together. Past each of these bounds, each further one doubles the wait until the
   next try, from one second to one minute. One failure is forgotten a minute, so no wait outlives its cause
   for long.
-- So whoever guesses from one address makes nobody wait at another.
-- A guess counts as failed from the moment it is let in until it is known to have been right, so that many
-  at once get no further than as many in a row.
+- So guesses from one address make nobody wait at another.
+- A guess counts as failed from its admission until it is known to be right, so that many at once get no
+  further than as many in a row.
 - A name that has signed in from an address before waits there for nothing but its own failures at that
   address. The first time it does, it also takes one failure off the address: a crowd behind one address
   mends its own slips, and a guesser with an account of their own gains a single guess by it.
 
-Nothing here knows which names there are: one that no account has is slowed as any other, or the first answer
-that tells a guesser to wait would tell that the account exists.
+A name that no account has is slowed like any other, or the first wait would tell that an account exists.
 """
 
 from dataclasses import dataclass
@@ -27,10 +26,10 @@ from ostiary_core.throttling.rate_windows import SHARED_COUNTERS, address_of
 FREE_BY_ADDRESS: Final = 20
 FREE_BY_NAME_AND_ADDRESS: Final = 5
 FREE_BY_NAME: Final = 100
-"""Failed sign-ins that cost nothing; enough from one address alone never come together under one name."""
+"""Free failures of one name from all addresses; one address alone never reaches them."""
 _LONGEST_WAIT_SECONDS: Final = 60
 _MOST_DOUBLINGS: Final = _LONGEST_WAIT_SECONDS.bit_length()
-"""Enough for the longest wait; more failures would only take longer to forget."""
+"""Doublings up to the longest wait; more failures would only take longer to forget."""
 
 
 @dataclass(slots=True)
@@ -39,12 +38,12 @@ class Failures:
 
     failures: int
     decayed_at: Monotonic
-    """Up to when failures were forgotten."""
+    """Instant up to which failures were forgotten."""
     last_at: Monotonic
-    """From when a wait is counted."""
+    """Instant from which a wait is counted."""
 
     def decay(self, now: Monotonic) -> None:
-        """Forget one failure for each whole minute; there are never fewer than none."""
+        """Forget one failure for each whole minute."""
         minutes = (now - self.decayed_at) // MINUTE_MS
         self.failures = max(0, self.failures - minutes)
         self.decayed_at = Monotonic(self.decayed_at + minutes * MINUTE_MS)
@@ -53,8 +52,8 @@ class Failures:
 class FailureBackoff:
     """The failures of all addresses, or of all names, that one process counts.
 
-    Past `most`, further ones share a fixed number of counters, which can slow a stranger down too early and
-    never lets one through too often.
+    Past `most`, further ones share a fixed number of counters, which can slow one down too early but never
+    admits one too often.
     """
 
     def __init__(self, *, free_failures: int, most: int) -> None:
@@ -65,7 +64,7 @@ class FailureBackoff:
         self._cleared_at = Monotonic(0)
 
     def counter_of(self, key: str, now: Monotonic) -> Failures:
-        """The failures of an address or name, without those forgotten by `now`."""
+        """Return the counter of an address or name, decayed up to `now`."""
         counter = self._counters.get(key)
         if counter is None:
             counter = self._add_counter(key, now)
@@ -73,7 +72,7 @@ class FailureBackoff:
         return counter
 
     def seconds_to_wait(self, counter: Failures, now: Monotonic) -> int:
-        """The whole seconds until the next try, for `Retry-After`; 0 where there is nothing to wait for."""
+        """Return the whole seconds until the next try, for `Retry-After`; 0 if none."""
         over = counter.failures - self._free_failures
         if over < 0:
             return 0
@@ -93,7 +92,7 @@ class FailureBackoff:
         return self._shared.setdefault(slot, fresh)
 
     def _clear(self, now: Monotonic) -> None:
-        """Forget whatever has no failures; at most once a minute, as it looks at all of them."""
+        """Drop counters without failures; at most once a minute, as it reads all of them."""
         if now < self._cleared_at + MINUTE_MS:
             return
         self._cleared_at = now
@@ -106,8 +105,7 @@ class SignInThrottle:
     """The password guesses that one process counts. The caller brings the time.
 
     Memory is bounded: past `most_addresses`, further addresses, and as many names, share counters
-    (`FailureBackoff`); past `most_known_pairs`, the name that has not been seen for longest is a stranger
-    again.
+    (`FailureBackoff`); past `most_known_pairs`, the pair of address and name seen longest ago is forgotten.
     """
 
     def __init__(
@@ -121,19 +119,18 @@ class SignInThrottle:
         self._known_pairs: dict[tuple[str, str], None] = {}
 
     def admit(self, source: str, name: str, now: Monotonic) -> int:
-        """Admit a guess and return 0; it counts as failed until `forgive`. Else return the seconds to wait,
-        for `Retry-After`.
+        """Admit a guess at the canonical `name` and return 0, or return the seconds of `Retry-After`.
 
-        `name` is the user name that the guess is about, in one spelling.
+        An admitted guess counts as failed until `forgive`.
         """
         address = address_of(source)
-        counted = self._counted(address, name, now)
+        counted = self._find_counters(address, name, now)
         judged = counted[:1] if (address, name) in self._known_pairs else counted
         wait_seconds = max(backoff.seconds_to_wait(counter, now) for backoff, counter in judged)
         if wait_seconds:
             return wait_seconds
         for _, counter in judged:
-            # Not moved by those who do not wait, or one of them could keep everybody else out.
+            # Only of admitted guesses: an impatient guesser would keep everybody else out.
             counter.last_at = now
         for backoff, counter in counted:
             backoff.count_failure(counter)
@@ -142,7 +139,7 @@ class SignInThrottle:
     def forgive(self, source: str, name: str, now: Monotonic) -> None:
         """Take back an admitted guess that was right; the name is known at this address from now on."""
         address = address_of(source)
-        (_, own), (_, of_address), (_, of_name) = self._counted(address, name, now)
+        (_, own), (_, of_address), (_, of_name) = self._find_counters(address, name, now)
         is_new = (address, name) not in self._known_pairs
         own.failures = 0
         of_address.failures -= 2 if is_new else 1
@@ -152,9 +149,9 @@ class SignInThrottle:
         if len(self._known_pairs) > self._most_known_pairs:
             del self._known_pairs[next(iter(self._known_pairs))]
 
-    def _counted(
+    def _find_counters(
         self, address: str, name: str, now: Monotonic
     ) -> tuple[tuple[FailureBackoff, Failures], ...]:
-        """The counters of a guess, and what each is judged by: of its name at its address, and of either."""
+        """Return the counters of a guess with their limits: of its name at its address, and of either."""
         counted = ((self._by_both, f"{address} {name}"), (self._by_address, address), (self._by_name, name))
         return tuple((backoff, backoff.counter_of(key, now)) for backoff, key in counted)

@@ -6,7 +6,7 @@ from functools import partial
 from ostiary_core.conformance.lives import a_life
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.why import Why
-from ostiary_core.storage.memory_summaries import all_hours_together
+from ostiary_core.storage.memory_summaries import merge_hours
 from ostiary_core.storage.summaries import (
     ALL_CLIENTS,
     HOUR_MS,
@@ -48,7 +48,7 @@ def counted(store: ContractStore) -> Tallies:
     """What a store should keep: by the hour of all clients, and of each in all hours."""
     of_all = tally_entries(store.audit())
     of_clients = {key: of_all.pop(key) for key in list(of_all) if key.client_id != ALL_CLIENTS}
-    return {**of_all, **all_hours_together(of_clients)}
+    return {**of_all, **merge_hours(of_clients)}
 
 
 def test_each_entry_is_counted_once(store: ContractStore) -> None:

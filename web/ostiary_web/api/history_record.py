@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, Step, StepKind
-from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
+from ostiary_core.history.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import Session, SessionKind
@@ -102,7 +102,7 @@ def encode_history(of: Explanation, language: Language, names: Names) -> Session
             count=len(misses),
             latest_delay_ms=misses[-1] if misses else None,
             longest_delay_ms=max(misses, default=None),
-            text=near_misses_text(of, language),
+            text=safe_retries_text(of, language),
         ),
         steps=[_step_record(step, of, language, names) for step in of.steps],
     )

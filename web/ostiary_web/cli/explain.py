@@ -4,7 +4,7 @@ import click
 import msgspec
 
 from ostiary_core.history.explain import Explanation, explain
-from ostiary_core.history.history_texts import near_misses_text, step_text, time_text
+from ostiary_core.history.history_texts import safe_retries_text, step_text, time_text
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.api.history_record import encode_history, find_usernames
@@ -37,4 +37,4 @@ def explain_session(printer: Printer, session_id: str) -> None:
         print_text(escape_controls(f"{when}  {step_text(step, explanation, printer.language, names)}"))
         for line in format_changes(step.fact, step.changes, printer.language) if step.fact else ():
             print_text(escape_controls(f"    {line}"))
-    print_text(near_misses_text(explanation, printer.language))
+    print_text(safe_retries_text(explanation, printer.language))

@@ -17,7 +17,7 @@ from quart import Response, g, request
 
 from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import SignedIn
-from ostiary_core.http.userinfo import bearer_token
+from ostiary_core.http.userinfo import read_bearer_token
 from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
@@ -48,7 +48,7 @@ def own_address() -> str:
 def require_caller(context: RequestContext) -> SignedIn:
     """Return the caller by Bearer token, else by cookie and its proof; raise `RequestRefused` for others."""
     if "authorization" in request.headers:
-        token = bearer_token(context.headers)
+        token = read_bearer_token(context.headers)
         return context.refuse(Why.NOT_SIGNED_IN) if token is None else SignedIn(access_token=token)
     by_cookie = read_caller_cookie()
     if by_cookie is None:

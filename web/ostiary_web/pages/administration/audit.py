@@ -7,7 +7,7 @@ from quart import Response, request
 
 from ostiary_core.history.agents import browser_name
 from ostiary_core.history.explain import Step, explain
-from ostiary_core.history.history_texts import near_misses_text, step_text, whole_agent_text
+from ostiary_core.history.history_texts import safe_retries_text, step_text, whole_agent_text
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.audit import AuditEntry
@@ -134,7 +134,7 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
             )
             for step in explanation.steps
         ],
-        near_misses=near_misses_text(explanation, page.language),
+        near_misses=safe_retries_text(explanation, page.language),
     )
 
 
