@@ -138,7 +138,7 @@ def has_form_cookie() -> bool:
 
 def refuse_unproven_origin(context: RequestContext) -> NoReturn:
     """Refuse a change that no page of ours asks for; raise `RequestRefused`."""
-    # Where the two differ only by what a proxy makes of them, `PUBLIC_URL` or `TRUST_PROXY` is to be corrected.
+    # Where only a proxy makes the two differ, `PUBLIC_URL` or `TRUST_PROXY` is to be corrected.
     origins = {"origin": request.headers.get("Origin", ""), "own_origin": own_origin()}
     context.log_refusal(
         Why.ORIGIN_UNPROVEN,
