@@ -83,12 +83,10 @@ fuzz: $(STAMP)  ## sequences (STEPS, SEED), simulation (SEEDS), planted faults: 
 	$(BIN)/python -m fuzz simulate --seed $(SEED) --seeds $(SEEDS)
 	$(BIN)/python -m fuzz --selftest
 	$(BIN)/python -m fuzz simulate --selftest
-	$(BIN)/python -m fuzz crash --selftest
-	$(BIN)/python -m fuzz races --selftest
+	$(BIN)/python -m fuzz machine --selftest
 	$(BIN)/python -m fuzz parsers --selftest
 	$(BIN)/python -m fuzz mutants --only users.telephone --only users.role
-	$(BIN)/python -m fuzz crash --seed $(SEED) --kills 100 --seconds 120 --warm
-	$(BIN)/python -m fuzz races --seed $(SEED) --rounds 2000 --seconds 120
+	$(BIN)/python -m fuzz machine --seed $(SEED) --rounds 100 --seconds 300
 	$(BIN)/python -m fuzz parsers --seed $(SEED) --seconds 120
 	$(BIN)/python -m fuzz failover --seed $(SEED) --seconds 600 --rounds 100
 	$(BIN)/python -m fuzz failover --selftest

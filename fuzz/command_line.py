@@ -136,29 +136,6 @@ def simulate(
     return int(home.run(seed, seeds, jobs=jobs, most_failures=failures))
 
 
-@campaign("crash", "fuzz.processes.crashes")
-@click.option("--kills", type=POSITIVE, default=20)
-@seed_option
-@seconds_option
-@click.option("--world", type=NATURAL, help="only this world of the seed")
-@click.option("--warm", is_flag=True, help="fork servers from one that has imported everything")
-def crash(home: Any, kills: int, seed: int | None, seconds: float, world: int | None, warm: bool) -> int:
-    """Kill the real server under load, again and again."""
-    return int(home.run(choose_seed(seed), kills, most_seconds=seconds, warm=warm, only_world=world))
-
-
-@campaign("races", "fuzz.processes.races")
-@click.option("--rounds", type=POSITIVE, default=300)
-@seed_option
-@click.option("--workers", type=POSITIVE, default=3)
-@seconds_option
-@click.option("--postgres", default="", metavar="URL", help="on a database of its own there")
-def races(home: Any, rounds: int, seed: int | None, workers: int, seconds: float, postgres: str) -> int:
-    """Twenty at once for one code or token, on real processes."""
-    ran = home.run(choose_seed(seed), rounds, workers=workers, most_seconds=seconds, postgres=postgres)
-    return int(ran)
-
-
 @campaign("failover", "fuzz.processes.failovers")
 @click.option("--rounds", type=POSITIVE, default=20)
 @seed_option
@@ -187,7 +164,7 @@ def failover(
 
 
 @campaign("machine", "fuzz.processes.machine")
-@click.option("--rounds", type=POSITIVE, default=11)
+@click.option("--rounds", type=POSITIVE, default=13)
 @seed_option
 @seconds_option
 @click.option("--fault", multiple=True, metavar="NAME", help="only this one")
@@ -195,7 +172,7 @@ def failover(
 def machine(
     home: Any, rounds: int, seed: int | None, seconds: float, fault: tuple[str, ...], postgres: str
 ) -> int:
-    """A real server whose disk, clock, memory, descriptors or processor fails."""
+    """A real server that is killed or raced, or whose disk, clock, memory or processor fails."""
     seed = choose_seed(seed)
     return int(home.run(seed, rounds, most_seconds=seconds, faults=fault, postgres=postgres))
 

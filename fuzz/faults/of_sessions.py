@@ -63,6 +63,10 @@ FAULTS: Final = (
     *mistakes_in(
         "ostiary_core.oauth.session._rotate",
         (
+            *("access-token-kept", "an access token outlives its rotation"),
+            *("access_digest=access.digest,", "access_digest=session.access_digest,"),
+        ),
+        (
             *("maximum-extended", "a refresh moves the maximum"),
             *(_ROTATED, f"{_ROTATED} expires_at=later(now, client.refresh_token_seconds),"),
         ),

@@ -1,4 +1,4 @@
-"""What fails of a server's machine: its disk, its clock, its memory, its descriptors, its time to run.
+"""What fails of a server or its machine: processes, races, disk, clock, memory, descriptors, time to run.
 
 Each is over where its function ends; the tenants are at rest when it begins.
 """
@@ -9,11 +9,13 @@ import signal
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Final
 
+import apsw
 import trio
 
 from fuzz.processes import outages
@@ -21,6 +23,7 @@ from fuzz.processes.api import InvariantBroken
 from fuzz.processes.connection import Connection
 from fuzz.processes.disks import Disk
 from fuzz.processes.fallible import Fails, Machine
+from fuzz.processes.races import Races
 from fuzz.processes.server import Server
 from fuzz.processes.tenant import Session, Tenant
 from fuzz.processes.tenants import Tenants
@@ -29,6 +32,9 @@ from fuzz.shared.http_client import basic
 from fuzz.shared.invariants import ENDED_STAYS_ENDED, PROGRESS
 
 LOAD_SECONDS: Final = 1.0
+_KILLS: Final = 6
+_LONGEST_LOAD_SECONDS: Final = 0.5
+_RACED_SESSIONS: Final = 10
 _FAULT_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 40.0
 """Longer than the grace."""
@@ -51,8 +57,11 @@ class Scene:
     """The server's own, where it has one."""
     report: Report
     tenants: Tenants
+    random: Random
     work: Callable[[float], Awaitable[None]]
     """Has the tenants work, whatever fails, and is back after so many seconds; they go on."""
+    check: Callable[[], Awaitable[None]]
+    """Has the tenants check everything, and rest, while nothing fails."""
     rest: Callable[[], Awaitable[None]]
     """Has the tenants end what they do, and is back when nobody asks anything any more."""
     restarts: bool = False
@@ -61,6 +70,39 @@ class Scene:
 
 Fault = Callable[[Scene], Awaitable[None]]
 """What fails and for how long; it is over when this ends. The tenants are at rest when it begins."""
+
+
+# --- its processes
+
+
+async def _kill(scene: Scene) -> None:
+    """Kill everything in the load, the checking or a start, again and again; now and then one worker."""
+    server, random = scene.server, scene.random
+    for _ in range(_KILLS):
+        await scene.work(random.uniform(0, _LONGEST_LOAD_SECONDS))
+        pids = server.worker_pids()
+        if len(pids) == server.workers and random.random() < 0.3:
+            os.kill(random.choice(pids), signal.SIGKILL)
+            await trio.sleep(random.uniform(0, _LONGEST_LOAD_SECONDS))
+        server.kill()
+        while random.random() < 0.1:
+            server.start()
+            await trio.sleep(random.uniform(0, LOAD_SECONDS))
+            server.kill()
+        await start(server)
+        with closing(apsw.Connection(str(server.database), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            connection.set_busy_timeout(10_000)
+            if (found := connection.pragma("integrity_check")) != "ok":
+                raise InvariantBroken(f"integrity_check: {found}")
+        if random.random() < 0.9:  # else the next kill may fall into the checking
+            await scene.check()
+
+
+async def _race(scene: Scene) -> None:
+    """Twenty at once for one code or token."""
+    races = Races(scene.server.port, scene.random)
+    scene.report.tables["races"] = races.counts
+    await races.run(_RACED_SESSIONS)
 
 
 # --- the disk
@@ -238,6 +280,7 @@ async def _retry_into(tenant: Tenant, session: Session, spent: str, connection: 
         raise tenant.violation("a retry that lay in a socket brings another pair")
 
 
+OF_SEVERAL_WORKERS: Final = ("killed", "raced")
 _OF_THE_DISK: Final[dict[str, Fault]] = {
     "writes fail": _disk(Fails.WRITES),
     "flushes fail": _disk(Fails.FLUSHES),
@@ -246,6 +289,7 @@ _OF_THE_DISK: Final[dict[str, Fault]] = {
 ON_A_SMALL_DISK: Final[dict[str, Fault]] = {"disk full": _fill_disk, "disk read-only": _break_disk}
 """These need to be root."""
 _OF_EVERY_STORE: Final[dict[str, Fault]] = {
+    "raced": _race,
     "clock a year ahead": _jump_unnoticed(_YEAR_SECONDS),
     "clock a year back": _jump_unnoticed(-_YEAR_SECONDS),
     "no memory left": _limit_memory,
@@ -258,9 +302,10 @@ _OF_SQLITE: Final[dict[str, Fault]] = {
     **_OF_EVERY_STORE,
     "clock a year ahead": _jump_ahead,
     "started a year back": _start_a_year_back,
+    "killed": _kill,
 }
 """PostgreSQL has a disk and a clock of its own."""
-MUST_SHOW: Final = {*_OF_THE_DISK, *ON_A_SMALL_DISK, "no memory left"}
+MUST_SHOW: Final = {*_OF_THE_DISK, *ON_A_SMALL_DISK, "no memory left", "killed"}
 """A round in which these make nothing fail proves nothing."""
 
 

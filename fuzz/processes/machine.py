@@ -1,4 +1,4 @@
-"""`python -m fuzz machine`: a real server whose machine fails: disk, clock, memory, descriptors, time to run.
+"""`python -m fuzz machine`: a real server that is killed or raced, or whose disk, clock or memory fails.
 
 Each round has a server of its own with tenants on it. They work before the fault, during it and after it, and
 each checks everything that was acknowledged: nothing is lost, and nothing that ended is back. While the fault
@@ -13,23 +13,35 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Final
+from urllib.parse import urlsplit
 
+import psycopg
 import trio
+from psycopg import sql
 
 from fuzz.processes import api
 from fuzz.processes.api import InvariantBroken
-from fuzz.processes.breakdowns import LOAD_SECONDS, MUST_SHOW, ON_A_SMALL_DISK, Scene, faults_of, start
+from fuzz.processes.breakdowns import (
+    LOAD_SECONDS,
+    MUST_SHOW,
+    OF_SEVERAL_WORKERS,
+    ON_A_SMALL_DISK,
+    Scene,
+    faults_of,
+    start,
+)
+from fuzz.processes.connection import Lost
 from fuzz.processes.disks import Disk
 from fuzz.processes.failovers import RoamingConnection
 from fuzz.processes.fallible import FILE, MODULE, Machine
-from fuzz.processes.faults import FAULTS_OF_MACHINES
+from fuzz.processes.faults import FAULTS_OF_CRASHES, FAULTS_OF_MACHINES, FAULTS_OF_RACES
 from fuzz.processes.keeper import Keeper
 from fuzz.processes.leaks import count_leaks
-from fuzz.processes.races import open_database
 from fuzz.processes.server import VARIABLE, Server
 from fuzz.processes.tenant import Kind, Tenant
 from fuzz.processes.tenants import Tenants, what_stands
@@ -43,10 +55,14 @@ _MEMORY_GIVEN_BACK: Final = {"MALLOC_MMAP_THRESHOLD_": str(2**20)}
 _DISK_BYTES: Final = 192 * 2**20
 """Room for a log as long as it may get, 67 MB, and for the file it is put into: only the fault fills it."""
 _LOOK_SECONDS: Final = 0.01
+_MOST_ROUNDS: Final = 3
+"""A planted fault that so many rounds do not show is one that survives."""
 _SHOWING: Final = {
     "error-swallowed": ("writes fail", r"client-\d+: "),
     "clock-set-back": ("clock a year ahead", "a retry within the grace|active with the clock put right"),
     "pause-unnoticed": ("paused for 40 s", "a retry that lay in a socket"),
+    **dict.fromkeys((fault.name for fault in FAULTS_OF_CRASHES), ("killed", "")),
+    **dict.fromkeys((fault.name for fault in FAULTS_OF_RACES), ("raced", "")),
 }
 """In which fault each of the selftest's mistakes must be noticed, and what must then be said of it."""
 
@@ -63,14 +79,20 @@ class Round:
         disk = Disk(keeper, home, _DISK_BYTES) if name in ON_A_SMALL_DISK else None
         settings = {FILE: str(state), **_MEMORY_GIVEN_BACK, **({"DATABASE_URL": address} if address else {})}
         self._server = server = Server(
-            home, settings=settings, program=(MODULE, "serve"), end_too=keeper.end_too
+            home,
+            workers=2 if name in OF_SEVERAL_WORKERS else 1,
+            settings=settings,
+            program=(MODULE, "serve"),
+            end_too=keeper.end_too,
         )
         server.log = folder / "log"
         randoms = (Random(f"{seed}/{number}/{each}") for each in itertools.count())
         self._tenants = tenants = Tenants(
             randoms, range(_TENANTS), lambda: RoamingConnection([server], random, report)
         )
-        self._scene = Scene(server, Machine(state), disk, report, tenants, self._work, self._rest)
+        self._scene = Scene(
+            server, Machine(state), disk, report, tenants, random, self._work, self._check, self._rest
+        )
         report.tables |= {"acknowledged": tenants.tally.acknowledged, "unknown": tenants.tally.unknown}
         self._may_work = self._is_over = False
         self._at_rest: set[Tenant] = set()
@@ -85,10 +107,16 @@ class Round:
                     nursery.start_soon(self._tenants.keep_acting, self._may_ask)
                     await self._meet()
                     nursery.cancel_scope.cancel()
+            except Lost as lost:
+                raise InvariantBroken("a request fails before the fault", PROGRESS) from lost
             finally:
                 self._tenants.close()
-            if leaks := count_leaks(self._server.log.read_bytes(), self._tenants.tally.secrets):
-                raise InvariantBroken(f"the log holds the text of {leaks} secrets", NO_SECRETS)
+            for path in (
+                self._server.log,
+                *(each for each in self._server.folder.iterdir() if each.is_file()),
+            ):
+                if leaks := count_leaks(path.read_bytes(), self._tenants.tally.secrets):
+                    raise InvariantBroken(f"{path.name} holds the text of {leaks} secrets", NO_SECRETS)
         self._tell()
 
     async def _meet(self) -> None:
@@ -123,6 +151,12 @@ class Round:
         self._may_work = False
         while len(self._at_rest) < _TENANTS:  # noqa: ASYNC110 (some come and go)
             await trio.sleep(_LOOK_SECONDS)
+
+    async def _check(self) -> None:
+        """Check everything in the middle of a fault, at a moment at which nothing fails."""
+        self._is_over = True
+        await self._check_all()
+        self._is_over = False
 
     async def _check_all(self) -> None:
         """Every tenant finds out what became of its last request, and checks everything."""
@@ -184,6 +218,21 @@ def run_one(seed: int, number: int, name: str, postgres: str = "") -> Report:
     return meeting.report
 
 
+@contextmanager
+def open_database(server: str) -> Iterator[str]:
+    """An empty PostgreSQL database, gone afterwards; nothing where none is asked for."""
+    if not server:
+        yield ""
+        return
+    name = f"ostiary_machine_{os.urandom(4).hex()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
 def _figures(total: Report, seconds: float) -> str:
     lines = what_stands(total)
     for name, seconds_each in sorted(total.samples.items()):
@@ -194,13 +243,14 @@ def _figures(total: Report, seconds: float) -> str:
 
 def selftest(only: str) -> int:
     """Plant the known mistakes in servers whose machine fails; 0 where each is noticed for its own reason."""
-    return run_selftest(only, FAULTS_OF_MACHINES, run_planted, most_runs=1)
+    faults = (*FAULTS_OF_MACHINES, *FAULTS_OF_CRASHES, *FAULTS_OF_RACES)
+    return run_selftest(only, faults, run_planted, _MOST_ROUNDS)
 
 
 def run_planted(number: int) -> Report:
     """The round that must show what is planted; what breaks for another reason is a failure of its own."""
     name, reason = _SHOWING[os.environ[VARIABLE]]
-    report = run_one(SEED, number, name)
+    report = run_one(SEED + number, number, name)
     if not any(re.search(reason, violation.detail) for violation in report.violations):
         report.violations = ()
     return report

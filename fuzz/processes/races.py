@@ -1,4 +1,4 @@
-"""`python -m fuzz races`: who wins, how often, and what must hold whoever does.
+"""Twenty requests at once for one code or token: what must hold whichever wins.
 
 Three races follow one another on one session:
 
@@ -10,58 +10,43 @@ Three races follow one another on one session:
 No answer of any is a failure of the server.
 """
 
-import math
-import os
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from hashlib import sha256
-from pathlib import Path
 from random import Random
 from typing import Final
-from urllib.parse import urlsplit
 
-import psycopg
 import trio
-from psycopg import sql
 
 from fuzz.processes import api
 from fuzz.processes.api import InvariantBroken
 from fuzz.processes.connection import Connection, Lost
-from fuzz.processes.faults import FAULTS_OF_RACES
-from fuzz.processes.server import ADMIN_PASSWORD, Server
-from fuzz.shared.campaign import Report, add_up, conduct, counted
+from fuzz.processes.server import ADMIN_PASSWORD
 from fuzz.shared.http_client import Response, basic, form_request
 from fuzz.shared.invariants import DOCUMENTED, PROGRESS, REDEEMED_ONCE, REPLAY_ENDS, SAME_PAIR
-from fuzz.shared.selftest import SEED, run_selftest
 
 RACERS: Final = 20
-_SESSIONS_A_RUN: Final = 10
-_MOST_SERVERS: Final = 3
-"""A planted fault that so many servers do not show is one that survives."""
+_CLIENT: Final = "racer"
 
 
 class Races:
     """Races of one client against a server, over twenty connections that are now and then made anew."""
 
-    def __init__(self, port: int, random: Random, number: int) -> None:
-        self.run = Counter[str]()
+    def __init__(self, port: int, random: Random) -> None:
+        self.counts = Counter[str]()
         """Races by their kind."""
-        self._client_id = f"racer-{number}"
         self._random = random
         self._connection = Connection(port)
         self._racers = [Connection(port) for _ in range(RACERS)]
         self._login = ""
         self._secret = ""
 
-    async def live(self, sessions: int) -> None:
+    async def run(self, sessions: int) -> None:
         """Three races each of so many sessions. Raises `InvariantBroken`."""
         try:
             signed_in = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
             self._login = str(signed_in.data["accessToken"])
-            self._secret = await api.register_client(self._connection, self._login, self._client_id)
+            self._secret = await api.register_client(self._connection, self._login, _CLIENT)
             for _ in range(sessions):
                 await self._race_session()
         finally:
@@ -70,13 +55,13 @@ class Races:
 
     async def _race_session(self) -> None:
         verifier = sha256(self._random.randbytes(32)).hexdigest()
-        consent = await api.authorize(self._connection, self._login, self._client_id, verifier)
+        consent = await api.authorize(self._connection, self._login, _CLIENT, verifier)
         form = api.redemption_form(api.code_of(consent), verifier)
         refresh = judge_codes(await self._race("code", ["one"], **form))
         form = {"grant_type": "refresh_token", "refresh_token": refresh}
         form["refresh_token"] = judge_refreshes(await self._race("refresh", ["one"], **form))
         answers = await self._race("two User-Agents", ["one", "another"], **form)
-        fields = [basic(self._client_id, self._secret)]
+        fields = [basic(_CLIENT, self._secret)]
         for token in judge_two_agents(answers):
             response = await self._connection.post_form("/api/oauth2/introspect", fields, token=token)
             if api.expect(response, 200, "an introspection").json().get("active") is not False:
@@ -93,7 +78,7 @@ class Races:
             if self._random.random() < 0.05:
                 connection.close()
             agent = self._random.choice(agents)
-            fields = [basic(self._client_id, self._secret), ("User-Agent", agent)]
+            fields = [basic(_CLIENT, self._secret), ("User-Agent", agent)]
             request = form_request("/api/oauth2/token", fields, form)
             rest = await connection.begin(request, held=self._random.choice((0, 1)))
             prepared.append((connection, agent, rest))
@@ -107,7 +92,7 @@ class Races:
                     nursery.start_soon(finish, *each)
         except* Lost:
             raise InvariantBroken(f"{kind}: a connection was lost", PROGRESS) from None
-        self.run[kind] += 1
+        self.counts[kind] += 1
         for _, response in answers:
             if response.status != 200 and (response.status, response.error) != (400, "invalid_grant"):
                 raise InvariantBroken(f"{kind}: answered {response.status} {response.error}", DOCUMENTED)
@@ -146,67 +131,3 @@ def judge_two_agents(answers: list[tuple[str, Response]]) -> list[str]:
 def _pairs(answers: list[tuple[str, Response]]) -> set[tuple[str, str]]:
     found = [response.json() for _, response in answers if response.status == 200]
     return {(str(each["access_token"]), str(each["refresh_token"])) for each in found}
-
-
-def run(seed: int, rounds: int, *, workers: int, most_seconds: float, postgres: str = "") -> int:
-    """Run so many races, for at most so long; 0 where all came out as they must."""
-    store = "PostgreSQL" if postgres else "SQLite"
-    print(f"seed {seed}, {rounds:,} races of {RACERS}, {workers} workers on {store}", flush=True)
-
-    def progress(total: Report, seconds: float) -> str:
-        return f"{total.tables['races'].total():>7,} of {rounds:,} races, {seconds:,.0f} s"
-
-    folder = Path(tempfile.mkdtemp(prefix="ostiary-races-"))
-    races = run_races(folder, seed, rounds, workers, postgres)
-    code = conduct(races, _figures, progress, most_seconds=most_seconds)
-    if code == 0:
-        shutil.rmtree(folder)
-    return code
-
-
-def run_races(folder: Path, seed: int, rounds: int, workers: int, postgres: str = "") -> Iterator[Report]:
-    """Three races at a time against one server."""
-    with open_database(postgres) as address:
-        settings = {"DATABASE_URL": address} if address else {}
-        with Server(folder, workers=workers, settings=settings) as server:
-            server.start_and_wait()
-            for number, begin in enumerate(range(0, rounds, 3 * _SESSIONS_A_RUN)):
-                sessions = min(_SESSIONS_A_RUN, math.ceil((rounds - begin) / 3))
-                races = Races(server.port, Random(f"races {seed}/{number}"), number)
-                report = Report(tables={"races": races.run})
-                try:
-                    trio.run(races.live, sessions)
-                except* InvariantBroken as group:
-                    api.fail(report, group, f"its files: {folder}")
-                yield report
-
-
-def _figures(total: Report, seconds: float) -> str:
-    races = total.tables["races"]
-    return f"{races.total():,} races ({counted(races)}), {races.total() * RACERS:,} requests, {seconds:.0f} s"
-
-
-@contextmanager
-def open_database(server: str) -> Iterator[str]:
-    """An empty PostgreSQL database, gone afterwards; nothing where none is asked for."""
-    if not server:
-        yield ""
-        return
-    name = f"ostiary_races_{os.urandom(4).hex()}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        try:
-            yield urlsplit(server)._replace(path=f"/{name}").geturl()
-        finally:
-            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
-
-
-def selftest(only: str) -> int:
-    """Plant the known mistakes in servers of two workers; 0 where none survives."""
-    return run_selftest(only, FAULTS_OF_RACES, run_planted, _MOST_SERVERS)
-
-
-def run_planted(number: int) -> Report:
-    """Some races of the selftest's own seed."""
-    with tempfile.TemporaryDirectory(prefix="ostiary-races-") as folder:
-        return add_up(run_races(Path(folder), SEED + number, 60, workers=2))

@@ -1,8 +1,6 @@
 """A real server: started, found at its port, killed with all its workers, started again.
 
-A start is `python -m ostiary_web serve` in a process of its own. Most of its second is spent on imports, so a
-long campaign may start it *warm*: a process that has imported everything forks, and the child calls the same
-`main`. From there on both are the same, workers included, which the supervisor always starts cold.
+A start is `python -m ostiary_web serve` in a process of its own.
 """
 
 import json
@@ -59,18 +57,6 @@ class Attendant:
         self._process.communicate(timeout=_PATIENCE_SECONDS)
 
 
-class Warmth(Attendant):
-    """A process with everything imported, which forks one server after the other."""
-
-    def __init__(self) -> None:
-        super().__init__("fuzz.processes.warm")
-
-    def fork(self, environment: Mapping[str, str], log: Path) -> int:
-        """Start a server whose output goes behind `log`; its process id."""
-        fault = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
-        return self.order(environment={**environment, **fault}, log=str(log))
-
-
 class Server:
     """One server at a time on one folder, whose log is one file over all its lives."""
 
@@ -79,13 +65,12 @@ class Server:
         folder: Path,
         *,
         workers: int = 1,
-        warmth: Warmth | None = None,
         settings: Mapping[str, str] | None = None,
         inherits: Sequence[int] = (),
         program: Sequence[str] = ("ostiary_web", "serve"),
         end_too: Callable[[int], None] = lambda pid: None,
     ) -> None:
-        """`inherits` are descriptors that a cold server is started with, such as the socket of `BIND=fd://N`;
+        """`inherits` are descriptors that a server is started with, such as the socket of `BIND=fd://N`;
         `program` is the module that it runs, with its arguments; `end_too` is told the process of each."""
         self.folder = folder
         self.database = folder / "ostiary.db"
@@ -93,7 +78,6 @@ class Server:
         self.workers = workers
         self.pid = 0
         self.port = 0
-        self._warmth = warmth
         self._inherits = inherits
         self._program = program
         self._end_too = end_too
@@ -116,9 +100,6 @@ class Server:
         self.log.touch()
         self._said = self.log.stat().st_size
         self.port = 0
-        if self._warmth is not None:
-            self.pid = self._warmth.fork(self._environment, self.log)
-            return
         with self.log.open("ab") as log:
             plain = self._program[0] == "ostiary_web"
             program = (
@@ -171,8 +152,7 @@ class Server:
         return [pid for pid, parent in parents() if parent == self.pid]
 
     def stop(self) -> int:
-        """SIGTERM, as whoever replaces it sends; back when it has ended, with its exit code. Not for a warm
-        one, which is nobody's child here."""
+        """SIGTERM, as whoever replaces it sends; back when it has ended, with its exit code."""
         assert self._process is not None
         self._process.terminate()
         code = self._process.wait(_PATIENCE_SECONDS)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from textwrap import wrap
 from typing import Final
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from fuzz.faults import FAULTS
 from fuzz.rules.trace import Replay, initial_state_of, replay, write
 from fuzz.rules.world import InvalidStart, World
-from fuzz.shared.campaign import Report, command, conduct, coverage, failure_file, run_all
+from fuzz.shared.campaign import LINE_LENGTH, Report, command, conduct, coverage, failure_file, run_all
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.invariants import OF_THE_RULES, Violation
 from fuzz.shared.seeds import choices
@@ -32,6 +33,8 @@ MOST_REPLAYS: Final = 600
 """A bound, so that a failure is told in seconds even where it shrinks badly."""
 STEPS_OF_ALL_ROWS: Final = 100_000
 """Steps after which each row of the state tables must have been taken."""
+MOST_REMARK_LINES, MOST_LINES = 3, 8
+"""Lines about invariants, and steps, that a failure tells: fifteen lines in all."""
 MOST_WORLDS: Final = 250
 """A planted fault that so many worlds do not show is one that survives."""
 
@@ -102,13 +105,15 @@ def story(failure: Failure) -> str:
     remarks = [str(violation) for violation in shortest.violations]
     path.write_text(write(failure.world, shortest.steps, shortest.outcomes, remarks), encoding="utf-8")
     seed, _, number = failure.world.partition("/")
-    lengths = f"after {len(failure.steps)} steps; the shortest history found has {len(shortest.steps)}"
+    lines = shortest.lines()
+    left_out = len(lines) - MOST_LINES
     return "\n".join(
         [
-            f"FAILED in world {failure.world} {lengths}:\n",
-            *remarks,
-            *shortest.lines(),
-            f"\nreplay it:        {command('replay', path)}",
+            f"FAILED in world {failure.world}: {len(shortest.steps)} of {len(failure.steps)} steps show it",
+            *wrap("; ".join(remarks), LINE_LENGTH, max_lines=MOST_REMARK_LINES),
+            *([f"(the first {left_out} steps are in the file)"] if left_out > 0 else []),
+            *lines[-MOST_LINES:],
+            f"replay it:        {command('replay', path)}",
             f"the whole world:  {command('sequences', '--seed', seed, '--world', number)}",
         ]
     )
@@ -128,10 +133,18 @@ def _simplify(shrinker: Shrinker[Replay, Step]) -> bool:
     """Take out crashes, restarts, company and waiting; whether any could be."""
     simpler = False
     for place in range(len(shrinker.lines)):
-        for change in (_without_crash, _without_wait, _at_once, _sooner):
+        for change in (_without_crash, _without_wait, _decided_as_it_came, _at_once, _sooner):
             steps = shrinker.lines
             if place < len(steps) and (changed := change(steps, place)) != list(steps):
                 simpler |= shrinker.attempt(changed)
+    for place in range(len(shrinker.lines)):
+        # The last instant before which nothing fails lies between none of the pause and all of it.
+        low, high = 0, _pause(shrinker.lines, place) if place < len(shrinker.lines) else 0
+        while simpler_by := (high - low) // 2:
+            if shrinker.attempt(_advanced(shrinker.lines, place, simpler_by)):
+                high, simpler = high - simpler_by, True
+            else:
+                low = high - simpler_by
     return simpler
 
 
@@ -142,6 +155,10 @@ def _without_crash(steps: Sequence[Step], place: int) -> list[Step]:
 
 def _without_wait(steps: Sequence[Step], place: int) -> list[Step]:
     return [*steps[:place], replace(steps[place], waited=0, unseen=0), *steps[place + 1 :]]
+
+
+def _decided_as_it_came(steps: Sequence[Step], place: int) -> list[Step]:
+    return _without_wait(_advanced(steps, place, min(steps[place].waited, _pause(steps, place))), place)
 
 
 def _at_once(steps: Sequence[Step], place: int) -> list[Step]:

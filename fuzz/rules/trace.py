@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from fuzz.rules.world import InvalidStart, World
+from fuzz.shared.campaign import LINE_LENGTH
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.initial_states import InitialState, draw_initial_state, fixed_initial_state
 from fuzz.shared.invariants import Violation
@@ -51,10 +52,13 @@ class Replay:
     violations: tuple[Violation, ...]
 
     def lines(self) -> list[str]:
-        """The story as a person reads it."""
-        outcomes = (f"# {outcome}" for outcome in self.outcomes)
-        pairs = zip_longest(map(str, self.steps), outcomes, fillvalue="")
-        return [f"{step:<96}  {outcome}".rstrip() for step, outcome in pairs]
+        """Return the story as a person reads it: each step with the rule by which it is answered."""
+        return [
+            f"{' '.join(str(step).split()):<48} # {outcome.rpartition('  (')[2].removesuffix(')')}"[
+                :LINE_LENGTH
+            ]
+            for step, outcome in zip_longest(self.steps, self.outcomes, fillvalue="")
+        ]
 
 
 def initial_state_of(world: str) -> InitialState:

@@ -25,6 +25,8 @@ Story = Callable[[], str]
 """Tells a failure once the campaign is over: what happened, made short, and how to see it again."""
 
 _EVERY_SECONDS: Final = 10.0
+LINE_LENGTH: Final = 119
+"""Characters of the longest line that a failure tells."""
 
 
 @dataclass(slots=True)

@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_read_is_told_in_one_line(
         assert capsys.readouterr().err == f"{file}: {why}\n"
 
 
-@pytest.mark.parametrize("command", ["", "simulate", "races", "parsers"])
+@pytest.mark.parametrize("command", ["", "simulate", "machine", "parsers"])
 def test_a_selftest_of_no_fault_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command.split(), "--selftest", "--only", "nosuch"]) == 2
     told = capsys.readouterr()
@@ -102,12 +102,9 @@ def test_a_target_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) ->
         "simulate --seeds 0",
         "simulate --jobs -1",
         "simulate --failures 0",
-        "crash --kills 0",
-        "crash --world -1",
-        "crash --seconds 0",
-        "races --rounds 0",
-        "races --workers 0",
-        "races --seconds nan",
+        "machine --seconds 0",
+        "machine --rounds 0",
+        "machine --seconds nan",
         "parsers --seconds -1",
     ],
 )

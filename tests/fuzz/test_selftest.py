@@ -29,8 +29,8 @@ HARMLESS = Fault("nothing", "nothing is planted", nullcontext)
             ("simulate", name)
             for name in ("retry-mints", "answered-before-commit", "token-logged", "no-challenge")
         ),
-        ("crash", "endings-undone"),
-        ("races", "turns-beside"),
+        ("machine", "endings-undone"),
+        ("machine", "turns-beside"),
         ("machine", "error-swallowed"),
         ("parsers", "form-lenient"),
         ("parsers", "pieces-differ"),

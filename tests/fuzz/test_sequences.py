@@ -1,5 +1,7 @@
 """Short campaigns, and what must be true of every campaign: determinism, replay, the shortest history."""
 
+# ruff: noqa: E501 (a failure's lines have up to 119 characters)
+
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -7,14 +9,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fuzz.command_line import main
 from fuzz.faults import FAULTS, Fault
 from fuzz.rules import trace
-from fuzz.rules.sequences import Failure, run_world, run_worlds, shrink, story
+from fuzz.rules.sequences import Failure, run_world, run_worlds, story
+from fuzz.shared.calls import Verb
 from fuzz.shared.campaign import Report, add_up
 from fuzz.shared.core_events import with_more_scopes
-from fuzz.shared.steps import Step
+from fuzz.shared.steps import Kind, Ref, Step
 
 SEED = 11
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,12 +77,77 @@ def test_a_replayed_world_comes_to_the_same() -> None:
     assert trace.replay(failure.world, failure.steps).violations == ()
 
 
-def test_a_failure_is_told_by_the_shortest_history_and_the_command_that_replays_it() -> None:
+PAIR = Ref(Kind.REFRESH, 3)
+"""The latest refresh token of the session that the third step begins."""
+HISTORY = (
+    Step(number=1, at=0, verb=Verb.SIGN_IN, user="ann", agent="phone"),
+    Step(number=2, at=500, verb=Verb.APPROVE, client="app", by=Ref(Kind.ACCESS, 1)),
+    Step(number=3, at=900, verb=Verb.REDEEM, client="app", token=Ref(Kind.CODE, 2), agent="phone"),
+    Step(number=4, at=1_000, verb=Verb.SIGN_IN, user="ann", agent="desk"),
+    Step(number=5, at=2_000, verb=Verb.REFRESH, client="app", token=PAIR, agent="phone"),
+    Step(number=6, at=9_000, verb=Verb.REFRESH, client="app", token=replace(PAIR, back=1), agent="phone"),
+)
+LATE_RETRY = replace(HISTORY[-1], number=7, at=36_500, waited=4_000)
+"""A retry that came half a second after the grace, and was held back until it was 4.5 s."""
+
+STORIES = [
+    (
+        *("grace-one-long", [*HISTORY, LATE_RETRY]),
+        """\
+FAILED in world fixed: 5 of 7 steps show it
+13 explained: refresh must be answered 'refused invalid_grant', and was answered 'tokens expires_in=269
+scope=user.mail+user.read' (old refresh token presented after 30 s: session revoked); 4 replay-ends: a replay is
+answered as if it were none; 4 replay-ends: user-info honours a token of a session that ended; 4 replay-ends: [...]
+1 0.000 s sign-in user=ann agent=phone           # sign-in
+2 0.000 s approve client=app by=access@1         # user approves
+3 0.000 s redeem client=app token=code@2 agent=phone # valid code, verifier, client, redirect URI
+5 0.000 s refresh client=app token=refresh@3 agent=phone # refresh with the current refresh token
+7 30.001 s refresh client=app token=refresh@3~1 agent=phone # old refresh token presented after 30 s: session revoked
+""",
+    ),
+    (
+        *("user-agent-unchecked", [*HISTORY, replace(HISTORY[-1], number=7, agent="desk")]),
+        """\
+FAILED in world fixed: 5 of 7 steps show it
+13 explained: refresh must be answered 'refused invalid_grant', and was answered 'tokens expires_in=300
+scope=user.mail+user.read' (old refresh token, different User-Agent: session revoked); 4 replay-ends: a replay is
+answered as if it were none; 4 replay-ends: user-info honours a token of a session that ended; 4 replay-ends: [...]
+1 0.000 s sign-in user=ann agent=phone           # sign-in
+2 0.000 s approve client=app by=access@1         # user approves
+3 0.000 s redeem client=app token=code@2 agent=phone # valid code, verifier, client, redirect URI
+5 0.000 s refresh client=app token=refresh@3 agent=phone # refresh with the current refresh token
+7 0.000 s refresh client=app token=refresh@3~1 agent=desk # old refresh token, different User-Agent: session revoked
+""",
+    ),
+    (
+        *("access-token-kept", HISTORY),
+        """\
+FAILED in world fixed: 4 of 6 steps show it
+2 spent-is-dead: user-info honours a spent access token
+1 0.000 s sign-in user=ann agent=phone           # sign-in
+2 0.000 s approve client=app by=access@1         # user approves
+3 0.000 s redeem client=app token=code@2 agent=phone # valid code, verifier, client, redirect URI
+5 0.000 s refresh client=app token=refresh@3 agent=phone # refresh with the current refresh token
+""",
+    ),
+]
+
+
+@pytest.mark.parametrize("name, steps, expected", STORIES)
+def test_a_failure_is_told_in_few_lines(name: str, steps: list[Step], expected: str) -> None:
+    with fault(name).plant():
+        told = story(Failure(trace.FIXED, tuple(steps), trace.replay(trace.FIXED, steps).violations))
+    lines = told.splitlines()
+    assert "\n".join(lines[:-2]) + "\n" == expected
+    assert len(lines) <= 15
+    assert max(map(len, lines[:-2])) < 120
+
+
+def test_the_command_that_a_failure_tells_replays_it() -> None:
     with fault("code-redeemable-twice").plant():
-        failure = failure_of(next(run for number in range(20) if (run := run_world(SEED, number)).stories))
-        # Sign in, approve, redeem, redeem again.
-        assert len(shrink(failure).steps) <= 4 < len(failure.steps)
-        told = story(failure)
+        told = story(
+            failure_of(next(run for number in range(20) if (run := run_world(SEED, number)).stories))
+        )
     (asked,) = (line for line in told.splitlines() if line.startswith("replay it:"))
     # As whoever copies the line does, without the environment that the tests run in.
     copied = shlex.split(asked.removeprefix("replay it:"))
