@@ -6,7 +6,7 @@ from fuzz.faults.planting import mistakes_in
 
 FAULTS: Final = (
     *mistakes_in(
-        "ostiary_net.lane.heads.HeadReader.read",
+        "ostiary_net.lane.heads._digest",
         (
             *("heads-confused", "the lane takes one client's head for another's"),
             *("+ head)", "+ head[: head.find(b'Authorization') if b'Authorization' in head else 60])"),

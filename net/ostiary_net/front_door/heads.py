@@ -61,7 +61,7 @@ def read_head(scope: Scope, rules: DoorRules) -> HeadVerdict:
     client = scope.get("client")
     peer: str | None = client[0] if client else None
     scope["ostiary.source"] = find_source(peer, forwarded_for, rules.trusted_proxies)
-    if request_ids and not (_is_request_id(request_ids) and is_trusted(peer, rules.trusted_proxies)):
+    if request_ids and not (is_request_id(request_ids) and is_trusted(peer, rules.trusted_proxies)):
         scope["headers"] = [field for field in fields if field[0] != REQUEST_ID_FIELD]
     version = scope["http_version"]
     declared = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
@@ -78,7 +78,7 @@ def read_head(scope: Scope, rules: DoorRules) -> HeadVerdict:
     return HeadVerdict(status, has_body)
 
 
-def _is_request_id(values: list[bytes]) -> bool:
+def is_request_id(values: list[bytes]) -> bool:
     """Whether there is one request id, in characters that cannot end a line of the log."""
     return len(values) == 1 and _REQUEST_ID.fullmatch(values[0]) is not None
 

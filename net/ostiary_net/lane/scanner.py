@@ -1,8 +1,8 @@
-"""Decides which heads are plain: a scanner that accepts only heads that h11 accepts, and fewer of them.
+"""Scans plain heads: accepts only heads that h11 accepts, and fewer of them.
 
 It takes one of four request lines to the byte, fields of printable ASCII whose names are letters, digits and
-hyphens, CRLF, and a body whose length is said once. Whatever it takes, h11 takes too, and reads the same:
-the tests prove it. What it does not take is nobody's error; it is somebody else's to read.
+hyphens, CRLF, and a body with one length. What it accepts, h11 accepts and reads alike, as the tests prove;
+what it does not accept, h11 reads or refuses.
 """
 
 import re
@@ -13,39 +13,39 @@ from ostiary_core.http import token_service, userinfo
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_net.front_door.rules import Fields
 
-_NAME: Final = rb"[A-Za-z0-9-]+"
-_VALUE: Final = rb"[!-~](?:[ -~]*[!-~])?"
-_FIELDS: Final = re.compile(rb"(" + _NAME + rb"): ?(" + _VALUE + rb")\r\n")
+FIELD_NAME: Final = rb"[A-Za-z0-9-]+"
+FIELD_VALUE: Final = rb"[!-~](?:[ -~]*[!-~])?"
+_FIELDS: Final = re.compile(rb"(" + FIELD_NAME + rb"): ?(" + FIELD_VALUE + rb")\r\n")
 _OPERATIONS: Final = (*(("POST", path) for path in token_service.PATHS), ("GET", userinfo.PATH))
 _LONGEST_BEGINNING: Final = 16 * 1024
-"""Bytes of a head whose end has not come: beyond, it is left to h11, which refuses it."""
+"""Most bytes of an unfinished head; a longer one is left to h11, which refuses it."""
 _LENGTH: Final = re.compile(rb"[0-9]{1,5}")
 
-_NOT_PLAIN: Final = frozenset(
+NOT_PLAIN: Final = frozenset(
     {
         *(b"transfer-encoding", b"te", b"trailer", b"expect"),
         *(b"upgrade", b"http2-settings", b"proxy-connection"),
         b"cookie",  # a browser's own login session may ask for its profile by it
     }
 )
-"""Fields that change how a message is read or what else is done with it."""
+"""Fields that change how a message is read, or what is done with it beside an answer."""
 
 
 class RequestLines:
-    """The request lines of the four operations, at a server whose paths begin with `public_path`."""
+    """Holds the request lines of the four operations, behind the server's own `public_path`."""
 
     __slots__ = ("beginnings", "head")
 
     def __init__(self, public_path: str = "") -> None:
         self.beginnings = tuple(f"{method} {public_path}{path}".encode() for method, path in _OPERATIONS)
-        """How each begins, up to the space before the version."""
+        """Beginning of each, up to the space before the version."""
         self.head = re.compile(
             rb"("
             + b"|".join(map(re.escape, self.beginnings))
             + rb") HTTP/1\.1\r\n((?:"
-            + _NAME
+            + FIELD_NAME
             + rb": ?"
-            + _VALUE
+            + FIELD_VALUE
             + rb"\r\n)+)\r\n"
         )
 
@@ -55,7 +55,7 @@ _AT_ROOT: Final = RequestLines()
 
 @dataclass(frozen=True, slots=True)
 class PlainHead:
-    """Request line and header fields, and how many bytes of body follow them."""
+    """Request line and header fields, and the length of the body behind them."""
 
     method: str
     path: str
@@ -80,7 +80,7 @@ def read_plain_head(head: bytes, lines: RequestLines = _AT_ROOT) -> PlainHead | 
     hosts = 0
     for raw_name, value in _FIELDS.findall(match[2]):
         name = raw_name.lower()
-        if name in _NOT_PLAIN:
+        if name in NOT_PLAIN:
             return None
         if name == b"content-length":
             if length is not None or _LENGTH.fullmatch(value) is None:

@@ -1,16 +1,22 @@
 """What the lane remembers of heads: they mean the same again, and nothing of a secret is kept."""
 
+import inspect
+import re
 from dataclasses import replace
 from ipaddress import ip_network
 
 import pytest
 
-from ostiary_core.http import Request
+from ostiary_core.http import Request, credentials, form, sender
 from ostiary_core.http.sender import sender_of
 from ostiary_core.texts import LANGUAGES
+from ostiary_net.front_door import heads as front_door_heads
+from ostiary_net.front_door import source
 from ostiary_net.front_door.rules import DoorRules
-from ostiary_net.lane.heads import HeadReader, PlainRequestHead
+from ostiary_net.lane import scanner
+from ostiary_net.lane.heads import READ_FIELDS, HeadReader, PlainRequestHead
 from ostiary_net.lane.parser import Need, RequestParser
+from ostiary_net.lane.scanner import NOT_PLAIN
 from tests.net.lane.twins import HOUSE, RULES, at_both, request
 
 CLIENT = ("203.0.113.7", 4711)
@@ -39,20 +45,20 @@ def read(heads: HeadReader, data: bytes, client: tuple[str, int] = CLIENT) -> Re
 
 
 @pytest.mark.parametrize(
-    "trusted, lines, kept, judged",
+    "trusted, lines, kept",
     [
-        ("203.0.113.0/24", ["X-Request-ID: {}"], [b"1", b"2"], 1),
-        ("203.0.113.0/24", ["x-request-id:{}"], [b"1", b"2"], 1),
-        ("203.0.113.0/24", ["X-Request-ID: {}", "X-Request-ID: 3"], [], 2),
-        ("203.0.113.0/24", ["X-Request-ID: {}", "X-Request-ID: 3 4"], [], 2),
-        ("203.0.113.0/24", ["X-Request-ID: {} 3"], [], 2),
-        ("203.0.113.0/24", ["X-A: x-request-id: {}"], [], 2),
-        ("10.0.0.0/8", ["X-Request-ID: {}"], [], 2),
-        (None, ["X-Request-ID: {}"], [], 2),
+        ("203.0.113.0/24", ["X-Request-ID: {}"], [b"1", b"2"]),
+        ("203.0.113.0/24", ["x-request-id:{}"], [b"1", b"2"]),
+        ("203.0.113.0/24", ["X-Request-ID: {}", "X-Request-ID: 3"], []),
+        ("203.0.113.0/24", ["X-Request-ID: {}", "X-Request-ID: 3 4"], []),
+        ("203.0.113.0/24", ["X-Request-ID: {} 3"], []),
+        ("203.0.113.0/24", ["X-A: x-request-id: {}"], []),
+        ("10.0.0.0/8", ["X-Request-ID: {}"], []),
+        (None, ["X-Request-ID: {}"], []),
     ],
 )
-def test_a_head_is_known_whatever_a_trusted_proxy_calls_its_request(
-    trusted: str | None, lines: list[str], kept: list[bytes], judged: int
+def test_a_head_is_known_whatever_a_proxy_calls_its_request(
+    trusted: str | None, lines: list[str], kept: list[bytes]
 ) -> None:
     networks = () if trusted is None else (ip_network(trusted),)
     heads = CountingHeads(replace(RULES, trusted_proxies=networks))
@@ -63,7 +69,7 @@ def test_a_head_is_known_whatever_a_trusted_proxy_calls_its_request(
         asking = read(heads, data.replace(b": ", b":") if ": " not in lines[0] else data)
         assert isinstance(asking, Request)
         found += [value for name, value in asking.headers if name == b"x-request-id"]
-    assert (found, heads.judged) == (kept, judged)
+    assert (found, heads.judged) == (kept, 1)
 
 
 def test_a_head_that_comes_again_brings_its_own_body() -> None:
@@ -95,7 +101,49 @@ def test_it_means_what_it_meant() -> None:
     assert later.body == f"token={second}".encode()
 
 
-def test_another_peer_and_another_head_are_not_known_nor_is_what_is_forgotten(
+@pytest.mark.parametrize("name", ["Traceparent", "Tracestate", "X-Real-IP", "X-Hosts"])
+def test_fields_that_nothing_reads_may_change(name: str) -> None:
+    heads, found = CountingHeads(), []
+    for value in ("1", "2, host: other", "3"):
+        for fields in ([(name, value)], [(name.lower(), value), (name.upper(), value)]):
+            asking = read(heads, asked(HOUSE.access, *fields))
+            assert isinstance(asking, Request)
+            found.append(asking.headers)
+    assert heads.judged == 1
+    traced = name == "Traceparent"
+    assert found[2:4] == [[(b"traceparent", b"2, host: other")] * times * traced for times in (1, 2)]
+
+
+@pytest.mark.parametrize("name", sorted(READ_FIELDS - NOT_PLAIN))
+def test_a_field_that_is_read_makes_another_head(name: bytes) -> None:
+    heads = CountingHeads()
+    for count, value in enumerate(("1", "2"), 1):
+        read(heads, asked(HOUSE.access, (name.decode(), value)))
+        assert heads.judged == count
+
+
+@pytest.mark.parametrize("value", ["", " x", "x ", "\t", "\x7f", "\xe9"])
+def test_a_field_that_is_not_plain_is_not_left_out(value: str) -> None:
+    heads = CountingHeads()
+    assert isinstance(read(heads, asked(HOUSE.access)), Request)
+    data = asked(HOUSE.access, ("X-A", "%")).replace(b"%", value.encode("latin-1"))
+    assert read(heads, data) is Need.HANDOVER
+    assert heads.judged == 2
+
+
+def test_every_field_that_is_read_is_listed() -> None:
+    """As the modules that see a head name it in their source."""
+    modules = (sender, credentials, form, front_door_heads, source, scanner)
+    named = {
+        value
+        for module in modules
+        for value in re.findall(r'\bb"([a-z][a-z-]{3,})"', inspect.getsource(module))
+    }
+    values = {b"http", b"https", b"keep-alive", b"basic", b"charset"}
+    assert {each.encode() for each in named} - READ_FIELDS == values
+
+
+def test_a_head_without_room_takes_the_place_of_the_one_that_was_not_used_for_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ostiary_net.lane.heads._MOST_KNOWN", 3)
@@ -111,7 +159,9 @@ def test_another_peer_and_another_head_are_not_known_nor_is_what_is_forgotten(
     read(heads, data, ("203.0.113.9", 4711))
     assert heads.judged == 4
     read(heads, data)
-    assert heads.judged == 5, "where there is no room for one more, all are forgotten"
+    assert heads.judged == 4
+    read(heads, *others[0])
+    assert heads.judged == 5
 
 
 def test_a_known_head_waits_for_its_body_and_one_that_came_before_its_body_is_read_once() -> None:
@@ -132,8 +182,8 @@ def test_a_known_head_waits_for_its_body_and_one_that_came_before_its_body_is_re
 def test_of_the_secret_nothing_but_a_digest_is_kept() -> None:
     heads = HeadReader(RULES, LANGUAGES)
     read(heads, asked(HOUSE.access))
-    (kept,) = heads._known.items()
-    held, texts = [*kept], []
+    held: list[object] = [*heads._known.items()]
+    texts: list[str] = []
     while held:
         each = held.pop()
         texts.append(str(each))
