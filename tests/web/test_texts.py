@@ -33,7 +33,7 @@ COUNTED = ("running", "refused", "sign_ins", "failed", "started", "ended", "refr
 RANGES = ("day", "week", "month")
 PROBLEMS = ("not_yours", "too_large", "too_long", "too_slow", "too_fast", "not_found", "went_wrong")
 TRIES = ("refresh", "retry", "steal", "userinfo", "machine", "revoke")
-NAMES = {"Ostiary", "sub", "Asia/Shanghai"}
+NAMES = {"Ostiary", "Asia/Shanghai"}
 """What no language says otherwise."""
 MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true"'}
 """What stands in a block or macro of its own, and within a tag in the page."""

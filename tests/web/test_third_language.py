@@ -156,7 +156,7 @@ async def test_a_third_language_is_spoken_by_the_interface_and_its_sheets(
             files={"file": ("sheet.xlsx", sheet, SHEET)},
             headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"},
         )
-        assert "«1 added, 0 changed, 0 unchanged.»" in done.text
+        assert "«1 registered, 0 changed, 0 unchanged.»" in done.text
 
 
 async def test_a_third_language_is_spoken_by_the_demonstration(three: Languages) -> None:

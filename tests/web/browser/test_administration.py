@@ -50,6 +50,28 @@ def test_a_client_is_registered_with_its_secret_shown_once(visit: Visit) -> None
     assert "Nothing matches" in visitor.text
 
 
+def test_a_clients_endpoints_are_one_table_and_each_is_copied(visit: Visit) -> None:
+    visitor = visit(viewport={"width": 360, "height": 800}, locale="zh-CN")
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor.sign_in("admin")
+    visitor.open("/admin/clients/demo-shop")
+    table = visitor.page.locator("table.endpoints")
+    rows = dict(row.inner_text().split("\t")[:2] for row in table.locator("tr").all())
+    server = visitor.household.server
+    public = "https://www.example.com/auth"
+    assert rows["令牌"].strip() in (f"{server}/api/oauth2/token", f"{public}/api/oauth2/token")
+    assert rows["PKCE 方法"].strip() == "S256"
+    copied = table.get_by_role("button", name="复制 令牌", exact=True)
+    copied.click()
+    assert visitor.page.evaluate("navigator.clipboard.readText()") == rows["令牌"].strip()
+    assert visitor.page.evaluate("document.documentElement.scrollWidth") == 360
+    without = visit(java_script_enabled=False)
+    without.sign_in("admin")
+    without.open("/admin/clients/demo-shop")
+    assert "/api/oauth2/revoke" in without.page.locator("table.endpoints").inner_text()
+    assert without.page.locator("table.endpoints button:visible").count() == 0
+
+
 def test_an_old_secret_works_on_for_as_long_as_was_said_and_can_be_ended_early(visit: Visit) -> None:
     visitor = visit(java_script_enabled=False)
     visitor.sign_in("admin")
@@ -157,4 +179,4 @@ def test_a_sheet_goes_out_and_comes_in_again(visit: Visit, tmp_path: Path) -> No
     visitor.page.set_input_files("#file", sheet)
     visitor.page.check("input[value=upsert]")
     visitor.press("Import")
-    assert "0 added" in visitor.text
+    assert "0 registered" in visitor.text

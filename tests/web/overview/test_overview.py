@@ -192,13 +192,13 @@ async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
 ) -> None:
     page = (await browser.get("/admin")).text
     assert '<svg role="img" aria-labelledby="running"' in page
-    assert "The sweeper falls behind" not in page
+    assert "Clean-up is behind" not in page
     served.store.record_milestone(Milestone.BACKED_UP, served.clock.now())
     served.clock.wait(9 * 24 * 3_600)
     back = served.browser()
     await back.sign_in()
     page = (await back.get("/admin")).text
-    assert "The sweeper falls behind" in page
+    assert "Clean-up is behind" in page
     assert "The last backup is 9 days old." in page
     for milestone in Milestone:
         served.store.record_milestone(milestone, served.clock.now())

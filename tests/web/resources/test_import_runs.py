@@ -152,7 +152,7 @@ async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(
     await browser.sign_in()
     for sheet, shown in (
         (people(phone="no number"), f"Row {MANY + 1}, Telephone: must be"),
-        (people(), f"{MANY} added"),
+        (people(), f"{MANY} registered"),
     ):
         file = {"file": ("people.xlsx", sheet_of(sheet), SHEET)}
         page = await browser.get("/admin/people/import")

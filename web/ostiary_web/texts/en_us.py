@@ -240,6 +240,18 @@ LANGUAGE: Final = ENGLISH.extended(
         "page.copy_it": "Copy",
         "page.copied": "Copied",
         "page.client_reset": "Reset the secret",
+        "page.client_endpoints": "Endpoints",
+        "page.client_endpoints_lead": (
+            "What the client's developers enter in their settings; client_secret_post works too."
+        ),
+        "page.endpoint_client_id": "Client ID",
+        "page.endpoint_authorize": "Authorize",
+        "page.endpoint_token": "Token",
+        "page.endpoint_introspect": "Introspect",
+        "page.endpoint_revoke": "Revoke",
+        "page.endpoint_userinfo": "User-info",
+        "page.endpoint_pkce": "PKCE method",
+        "page.endpoint_authentication": "Client authentication",
         "page.client_snippets": "For its developers",
         "page.client_snippets_lead": "With this client's own values; put the secret in place of $SECRET.",
         "page.client_hint_id": "Letters, digits, dots, hyphens, underscores; it cannot be changed later.",

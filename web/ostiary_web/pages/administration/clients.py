@@ -22,7 +22,7 @@ from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.list_page import ListPage
 from ostiary_web.pages.administration.records import Form, RecordPages, make_record_pages
 from ostiary_web.pages.administration.session_count import count_running_sessions
-from ostiary_web.pages.administration.snippets import snippets_for
+from ostiary_web.pages.administration.snippets import endpoints_for, snippets_for
 from ostiary_web.pages.context import PageContext
 
 _PLACE: Final = "/admin/clients"
@@ -67,6 +67,7 @@ async def _extra_context(page: PageContext, client: Client | None) -> dict[str, 
         "may_list_sessions": page.may(Permission.ONLINE_LIST),
         "refusals": [] if client is None else await _refusals(page, client),
         "refusals_kept": REFUSALS_KEPT,
+        "endpoints": [] if client is None or client.built_in else endpoints_for(client, own_address()),
         "snippets": [] if client is None or client.built_in else snippets_for(client, own_address()),
     }
 

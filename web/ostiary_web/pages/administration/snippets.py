@@ -18,6 +18,21 @@ class Snippet(NamedTuple):
     code: str
 
 
+def endpoints_for(client: Client, server: str) -> list[tuple[str, str]]:
+    """Return what a client's developers configure, as keys of labels and values."""
+    of_users = GrantType.AUTHORIZATION_CODE in client.grant_types
+    return [
+        *([("page.endpoint_authorize", f"{server}/sso")] if of_users else []),
+        ("page.endpoint_token", f"{server}/api/oauth2/token"),
+        ("page.endpoint_introspect", f"{server}/api/oauth2/introspect"),
+        ("page.endpoint_revoke", f"{server}/api/oauth2/revoke"),
+        *([("page.endpoint_userinfo", f"{server}/api/oauth2/userinfo")] if of_users else []),
+        *([("page.endpoint_pkce", "S256")] if of_users else []),
+        ("page.endpoint_authentication", "client_secret_basic"),
+        ("page.endpoint_client_id", client.client_id),
+    ]
+
+
 def snippets_for(client: Client, server: str) -> list[Snippet]:
     """Return the snippets that fit the client's grants, without the secret, which is not stored."""
     found = []
