@@ -57,7 +57,7 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(storage, "_START_SECONDS", 0.1)
-    monkeypatch.setattr(context, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(context, "_OPEN_SECONDS", 0.1)
     (tmp_path / "file").write_bytes(b"notes of mine, " * 100)
     urls = {
         "sqlite": f"sqlite:///{tmp_path / 'file'}/ostiary.db",

@@ -1,4 +1,4 @@
-"""The interface described: an OpenAPI 3.1 document and the page that shows it, where the setting allows it.
+"""Describe the interface: an OpenAPI 3.1 document and the page that shows it, if the setting allows.
 
 What the code declares is taken from there: the structs of answers, resources and their lists, routes and
 their permissions, the meaning of every refusal, the limits of fields. The rest is one entry for each

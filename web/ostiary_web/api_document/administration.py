@@ -1,4 +1,4 @@
-"""The administration described: its records, and the operations beside the generic convention."""
+"""Describe the administration: its records, and operations beside the generic convention."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
@@ -40,7 +40,7 @@ _NAME: Final = Annotated[
         min_length=1, max_length=100, pattern=f"^{_PRINTABLE}*[^\\u0000-\\u0020\\u007f-\\u00a0]{_PRINTABLE}*$"
     ),
 ]
-"""Printable and not blank."""
+"""Pattern of a printable name that is not blank."""
 _ENABLED: Final = (bool, True)
 
 
@@ -48,7 +48,7 @@ _AS_SHOWN: Final = optional(as_sent({"readOnly": True, "description": "May be se
 
 
 def _change(members: Mapping[str, Any], record: type[Struct]) -> Body:
-    """What is sent to change a record: some of its members, and whatever else it is shown with."""
+    """Return the type of a change: some members of a record, and whatever else it is shown with."""
     changed = {name: optional(of[0] if isinstance(of, tuple) else of) for name, of in members.items()}
     return Body({**dict.fromkeys(record.__struct_fields__, _AS_SHOWN), **changed})
 
@@ -66,7 +66,7 @@ _REDIRECT_URI: Final = Annotated[
         '(?:[/?][!"$-)+-\\[\\]-~]*)?$',
     ),
 ]
-"""No white space, `#`, `*` or backslash, no user name or password; ASCII."""
+"""Pattern of ASCII without white space, `#`, `*`, backslash, user name or password."""
 _OVERLAP: Final = as_sent(
     {
         "type": "integer",

@@ -1,4 +1,4 @@
-"""The whole document, put together for the routes that an application has."""
+"""Put the whole document together for the routes of an application."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -35,7 +35,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Operation]]]] = {
     "This document": ("There only where `API_DOCS_ENABLED` allows it.", pages.THIS_DOCUMENT),
     pages.TAG: ("What is sent to people's browsers; no interface, but nothing is left out.", {}),
 }
-"""What each heading is about, and the operations under it by method and path."""
+"""Text of each heading, and its operations by method and path."""
 
 _SECURITY: Final[Json] = {
     "login": {
@@ -60,8 +60,7 @@ _SECURITY: Final[Json] = {
 
 
 def api_document(app: Quart, version: str, languages: Languages, public_path: str = "") -> Json:
-    """OpenAPI 3.1 for the routes of an application that speaks `languages` and is found under `public_path`;
-    pages for people come last."""
+    """Return OpenAPI 3.1 for the routes of an application that speaks `languages` under `public_path`."""
     schemas = Schemas()
     schemas.components["Locale"] = {"type": "string", "enum": list(languages.tags)}
     paths: dict[str, dict[str, Json]] = {}

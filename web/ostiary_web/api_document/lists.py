@@ -1,4 +1,4 @@
-"""What may be asked of a list, from its declaration."""
+"""Describe the parameters of a list from its declaration."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, Literal
@@ -23,20 +23,20 @@ _BOUND: Final = as_sent(
 
 
 def page_parameters(list_view: ListView[Any, Any]) -> Iterator[Json]:
-    """Which page, of which items, in which order."""
+    """Return the parameters of a page: which items, in which order."""
     yield _parameter("page", _number(999_999_999, 1), "From 1.")
     yield _parameter("pageSize", _number(LARGEST_PAGE_SIZE, DEFAULT_PAGE_SIZE), "Items of a page.")
     yield from narrowing_parameters(list_view)
 
 
 def time_parameters(**said: str) -> Iterator[Json]:
-    """Bounds of a time that is looked at, by their names."""
+    """Return the bounds of a time, by their names."""
     for name, description in said.items():
         yield _parameter(name, _BOUND, description)
 
 
 def narrowing_parameters(list_view: ListView[Any, Any]) -> Iterator[Json]:
-    """Which items, in which order."""
+    """Return the parameters that choose and sort items."""
     resource = list_view.source
     fields = {field.listing_name: field for field in list_view.fields if field.listing_name is not None}
     names = [fields[name].name for name in resource.sorts]
@@ -69,7 +69,7 @@ def _number(most: int, default: int) -> Any:
 
 
 def _sort(names: Sequence[str]) -> Any:
-    """No field twice."""
+    """Return the schema of `sort`, which repeats no field."""
     one = f"-?(?:{'|'.join(names)})"
     twice = "".join(f"(?!.*\\b{name}\\b.*\\b{name}\\b)" for name in names) if len(names) > 1 else ""
     more = f"(?:,{one})*" if len(names) > 1 else ""
@@ -77,5 +77,5 @@ def _sort(names: Sequence[str]) -> Any:
 
 
 def _parameter(name: str, kind: Any, description: str) -> Json:
-    """A parameter, with its type for a schema."""
+    """Return a parameter, with its type for a schema."""
     return {"name": name, "in": "query", "required": False, "description": description, "schema": kind}

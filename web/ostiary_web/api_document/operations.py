@@ -1,4 +1,4 @@
-"""Describe each operation from its resource and its route.
+"""Describe operations: some parts are declared, the rest is read from their routes.
 
 From the route come method, path and the variable parts of it, its gate and its limit, and what follows from
 them: who may call, and what a request may be refused for.
@@ -48,7 +48,7 @@ class Fault(AnswerData):
 
 
 class Overrun(AnswerData):
-    """Over a limit, or a fault of the server."""
+    """A refusal over a limit, or a fault of the server."""
 
     code: Annotated[str, Meta(pattern="^[A-E][0-9]{4}$")]
     msg: Annotated[str, Meta(min_length=1)]
@@ -67,57 +67,57 @@ class Failure(Overrun):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: what it says, and the type of its content by media type."""
+    """An answer: its description, and the type of its content by media type."""
 
     description: str
     content: Any = None
-    """None where it is empty, or not described."""
+    """None if it is empty or not described."""
     media_types: Iterable[str] = (JSON,)
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Those that it always has, and what they say."""
+    """Header fields that it always has, with their descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What is sent: the members of an object."""
+    """The object that is sent, by its members."""
 
     members: Mapping[str, Any]
     media_type: str = JSON
     is_required: bool = True
     rule: Json = field(default_factory=dict)
-    """What there is between the members, as a schema."""
+    """Schema of a rule between the members."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a route does, for those who call it."""
+    """What a route does, for its callers."""
 
     name: str
-    """Its identifier in generated clients."""
+    """Identifier in generated clients."""
     summary: str
     _: KW_ONLY
     description: str = ""
     security: list[Json] | None = None
-    """None where it follows from the gate of the route."""
+    """None if the gate of the route decides it."""
     parameters: Iterable[Json] = ()
-    """Those of query and header, each with a type for its schema."""
+    """Query and header parameters, each with a type for its schema."""
     body: Body | None = None
     data: Any = None
-    """The type of what a success has in the envelope."""
+    """Type of a success's `data` in the envelope."""
     status: int = 200
     begun: Any = None
-    """The type of what an answer has in the envelope where the work goes on after it (202)."""
+    """Type of `data` when the work continues after the answer (202)."""
     refusals: tuple[Why, ...] = ()
-    """Those that do not follow from anything above, nor from the route."""
+    """Refusals that follow neither from the above nor from the route."""
     replies: Mapping[int, Reply] | None = None
-    """Every answer that has not the form of the envelope; then there is no success in it."""
+    """Every answer without the envelope; then there is no success in it."""
 
 
 # --- what is made of it
 
 
 def described_path(rule: str) -> str:
-    """A route's path as OpenAPI writes it.
+    """Return a route's path as OpenAPI writes it.
 
     >>> described_path("/static/<path:filename>")
     '/static/{filename}'
@@ -128,7 +128,7 @@ def described_path(rule: str) -> str:
 def describe(
     operation: Operation, tag: str, method: str, path: str, view: Callable[..., Any], schemas: Schemas
 ) -> Json:
-    """The operation as OpenAPI has it."""
+    """Return the operation as OpenAPI has it."""
     gate = gate_of(view)
     assert gate is not None
     takes = "" if gate.permission is None else f"Takes the permission `{gate.permission.value}`."
@@ -168,7 +168,7 @@ def describe(
 
 
 def describe_parameters(path: str, others: Iterable[Json], schemas: Schemas) -> list[Json]:
-    """The variable parts of a path, and the others, which have a type for a schema."""
+    """Return the variable parts of a path, and the other parameters with a type for a schema."""
     described: list[Json] = [
         {
             "name": name,
@@ -211,7 +211,7 @@ def _envelope(data: Any, schemas: Schemas) -> Json:
 
 
 def _outcome(data: Any) -> str:
-    """What an answer tells by itself."""
+    """Return the description of an answer from its type."""
     kind = get_origin(data) or data
     is_described = isinstance(kind, type) and issubclass(kind, Struct) and kind.__doc__
     return kind.__doc__ if is_described else "Done."
@@ -231,7 +231,7 @@ def _reply(reply: Reply, schemas: Schemas) -> Json:
 
 
 def _refusal(status: int, whys: Iterable[Why], schemas: Schemas) -> Json:
-    """The answer in the envelope for these reasons, with its codes and what they mean."""
+    """Return the answer in the envelope for these reasons, with its codes and their meanings."""
     codes = {"properties": {"code": {"enum": sorted({MEANINGS[why].code for why in whys})}}}
     schema: Json = {"allOf": [schemas.of(Failure), codes]}
     if Why.TOO_MANY_REQUESTS in whys:

@@ -1,4 +1,4 @@
-"""`/api/auth/*` and `/files/*` described: signing in, and what people do with their own account."""
+"""Describe `/api/auth/*` and `/files/*`: sign-in, and what users do with their own account."""
 
 from collections.abc import Mapping
 from enum import Enum

@@ -1,4 +1,4 @@
-"""The generic list and record convention described, from the declaration of a resource."""
+"""Describe the generic list and record convention from the declaration of a resource."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -40,8 +40,11 @@ def convention(
     change: Body,
     made: type[Struct] | None = None,
 ) -> Mapping[str, Operation]:
-    """Its operations. `record` is the record as it is shown, `new` and `change` are what is sent to make and
-    to change one, and `made` is what the answer for a new one has, where that is more than the record."""
+    """Return the operations of a resource.
+
+    `record` is the record as shown, `new` and `change` are what is sent, and `made` is the answer for a new
+    one if it has more than the record.
+    """
     one, path, list_view = record.__name__, resource.path, resource.list_view
     operations = {
         f"GET {path}": Operation(

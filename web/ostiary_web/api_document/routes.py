@@ -1,4 +1,4 @@
-"""`/api/docs` and `/api/docs-json`, there only where the setting allows them ("Common conventions").
+"""Serve `/api/docs` and `/api/docs-json`, if the setting allows them ("Common conventions").
 
 The page is Swagger UI, shipped with the package: it asks no other host for anything, and its policy lets it
 run no script and no style but the files here.
@@ -32,7 +32,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "swagger-ui-bundle.js.LICENSE.txt": "text/plain; charset=utf-8",
     }
 )
-"""What is given out, with its type."""
+"""Files that are served, with their types."""
 
 _DOCUMENT: Final = "ostiary.api_document"
 
@@ -44,25 +44,25 @@ _POLICY: Final = (
 
 @docs.get("/api/docs", gate=OPEN_TO_ALL)
 async def show_docs(context: RequestContext) -> Response:
-    """The page."""
+    """Show the page."""
     return _answer(_asset("page.html"), "text/html; charset=utf-8")
 
 
 @docs.get("/api/docs/<name>", gate=OPEN_TO_ALL)
 async def show_file(context: RequestContext, name: str) -> Response:
-    """What the page is made of."""
+    """Serve a file of the page."""
     media_type = FILES.get(name)
     return context.refuse(Why.NOT_FOUND) if media_type is None else _answer(_asset(name), media_type)
 
 
 @docs.get("/api/docs-json", gate=OPEN_TO_ALL)
 async def show_document(context: RequestContext) -> Response:
-    """The document."""
+    """Serve the document."""
     return _answer(current_app.extensions[_DOCUMENT], "application/json; charset=utf-8")
 
 
 def build_document(app: Quart, settings: Settings) -> None:
-    """Build the document once, for all who ask: it takes half a second, in which nobody else is answered."""
+    """Build the document once for all requests: it takes half a second, in which no other is answered."""
     document = api_document(app, version("ostiary"), settings.languages, settings.public_path)
     app.extensions[_DOCUMENT] = msgspec.json.encode(document)
 

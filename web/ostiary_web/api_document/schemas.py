@@ -1,4 +1,4 @@
-"""Schemas of what is sent and answered, made from types: structs, annotated ones, declared records."""
+"""Make schemas of what is sent and answered from types: structs, annotated ones, declared records."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
@@ -28,13 +28,13 @@ _KINDS: Final[Mapping[Kind, Any]] = {
 
 
 class Schemas:
-    """Makes schemas, and collects those of structs and enumerations as the components they refer to."""
+    """Makes schemas, and collects structs and enumerations as the components they refer to."""
 
     def __init__(self) -> None:
         self.components: dict[str, Json] = {}
 
     def of(self, kind: Any) -> Json:
-        """The schema of a type; of several, of which a value has exactly one; a schema is what it is."""
+        """Return the schema of a type, of exactly one of several, or a schema unchanged."""
         if isinstance(kind, dict):
             return kind
         if isinstance(kind, tuple):
@@ -52,14 +52,17 @@ class Schemas:
 def object_type(
     name: str, members: Mapping[str, Any], *, strict: bool = True, about: str | None = None
 ) -> type[Struct]:
-    """An object with these members: types, or pairs of a type and its default. A strict one has no others."""
+    """Return an object type of members: types, or pairs of a type and its default.
+
+    A strict one has no other members.
+    """
     fields = [(member, *(of if isinstance(of, tuple) else (of,))) for member, of in members.items()]
     namespace = {"__doc__": about}
     return defstruct(name, fields, kw_only=True, forbid_unknown_fields=strict, namespace=namespace)
 
 
 def record_type(name: str, list_view: ListView[Any, Any], **more: Any) -> type[Struct]:
-    """An item of a list as it is shown, always with all of its fields."""
+    """Return the type of a list's item as it is shown, with all of its fields."""
     shown = {
         field.name: Annotated[
             _KINDS[field.kind] if field.choices is None else Literal[tuple(field.choices)],
@@ -72,14 +75,14 @@ def record_type(name: str, list_view: ListView[Any, Any], **more: Any) -> type[S
 
 
 def optional(kind: Any) -> tuple[Any, UnsetType]:
-    """A member that need not be there."""
+    """Return a member that may be absent."""
     return (kind | UnsetType, UNSET)
 
 
 def text(
     least: int | None = None, most: int | None = None, description: str | None = None, **more: Any
 ) -> Any:
-    """A string of so many characters, none of them NUL."""
+    """Return a string type of so many characters, none of them NUL."""
     return Annotated[
         str,
         Meta(
@@ -93,22 +96,22 @@ def text(
 
 
 def list_of(item: Any, least: int | None = None, most: int | None = None, **more: Any) -> Any:
-    """An array."""
+    """Return an array type."""
     return Annotated[list[item], Meta(min_length=least, max_length=most, extra_json_schema=more)]
 
 
 def page_of(item: Any) -> Any:
-    """A page of a list."""
+    """Return a page of a list."""
     return Page[item]
 
 
 def set_of(item: Any, least: int | None = None, most: int | None = None, **more: Any) -> Any:
-    """An array that has nothing twice."""
+    """Return an array type without duplicates."""
     return list_of(item, least, most, uniqueItems=True, **more)
 
 
 def as_sent(schema: Json) -> Any:
-    """What only a schema can say."""
+    """Return a type that only a schema can express."""
     return Annotated[Any, Meta(extra_json_schema=schema)]
 
 

@@ -1,4 +1,4 @@
-"""`/api/oauth2/*` described: the token service as its RFCs have it, user-info, the consent page's calls.
+"""Describe `/api/oauth2/*`: the token service by its RFCs, user-info, and the consent page's calls.
 
 The core writes these answers; here is what they consist of, and tests hold the one to the other.
 """
@@ -69,14 +69,14 @@ class Profile(AnswerData):
 
 
 class OfferedClient(AnswerData):
-    """Who asks."""
+    """The client that asks."""
 
     client_id: str
     name: str
 
 
 class OfferedScope(AnswerData):
-    """What is asked for."""
+    """A requested scope."""
 
     scope: str
     description: str
@@ -84,7 +84,7 @@ class OfferedScope(AnswerData):
 
 
 class OfferedUser(AnswerData):
-    """Who is asked."""
+    """The user who is asked."""
 
     username: str
     name: str
@@ -101,7 +101,7 @@ class AuthorizationOffer(AnswerData):
 
 
 class Redirect(AnswerData):
-    """Where to send the browser."""
+    """The address to send the browser to."""
 
     redirect_to: Annotated[str, Meta(extra_json_schema={"format": "uri"})]
 
@@ -109,7 +109,7 @@ class Redirect(AnswerData):
 # --- the token service
 
 _CLIENT: Final[list[Json]] = [{"client": []}, {}]
-"""By Basic, or by `client_id` and `client_secret` in the form: never both."""
+"""Ways to authenticate a client: Basic, or `client_id` and `client_secret` in the form, never both."""
 _CREDENTIALS: Final = {"client_id": optional(text()), "client_secret": optional(text(format="password"))}
 _NO_STORE: Final = {"Cache-Control": "no-store"}
 _ERRORS: Final[Mapping[int, Reply]] = {

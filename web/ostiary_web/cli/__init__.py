@@ -1,4 +1,4 @@
-"""The commands by which whoever runs the machine works on its records, beside a running server or without.
+"""Commands with which an operator works on the records, beside a running server or without one.
 
 They ask for the same events as the interface and are held to the same rules; only permissions are not
 asked for (`Operator`). Secrets and drawn passwords are printed once, and no password is an argument, where

@@ -1,4 +1,4 @@
-"""`ostiary apply FILE` and `ostiary export`: clients and roles as a file declares them, and such a file."""
+"""Run `ostiary apply FILE` and `ostiary export`: declare clients and roles in a file."""
 
 import os
 import re
@@ -14,9 +14,9 @@ from ostiary_core.model.records import Client, Role, Table
 from ostiary_core.model.reply import BatchDone, BatchRefused, Reply, SecretIssued
 from ostiary_web.api.resources.records import combine_refusals
 from ostiary_web.cli.clients import reset_secret_command
-from ostiary_web.cli.context import CommandContext, invalid, run
+from ostiary_web.cli.context import CommandContext, make_refusal, run
 from ostiary_web.cli.declaration import Declaration, DeclarationError, read_declaration
-from ostiary_web.cli.plan import SECRET, Action, Plan, Prune, Step, client_fields, make_plan, role_fields
+from ostiary_web.cli.plan import SECRET, Action, Plan, PlanStep, Prune, client_fields, make_plan, role_fields
 from ostiary_web.cli.printing import Printer, to_json, with_printer
 from ostiary_web.streams import print_data, print_text
 
@@ -25,7 +25,7 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 class _CommandWithPrune(click.Command):
-    """A command whose `--prune` has a value only behind a `=`: what follows it may be the file."""
+    """A command whose `--prune` takes a value only after `=`: a word that follows may be the file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         whole = [f"--prune={Prune.DISABLE}" if word == "--prune" else word for word in args]
@@ -57,25 +57,25 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
     except DeclarationError as error:
         sys.exit(f"ostiary: {str(file)!r} {error}")
     if not isinstance(declared, Declaration):
-        raise invalid(*declared)
+        raise make_refusal(*declared)
 
     if prune is Prune.DELETE and not (declared.clients or declared.roles):
         sys.exit(f"ostiary: {str(file)!r} names no client and no role: --prune=delete would delete all")
 
-    async def look(context: CommandContext) -> Plan:
-        return make_plan(declared, *_stored(context), prune=prune, draw=context.entropy)
+    async def plan_changes(context: CommandContext) -> Plan:
+        return make_plan(declared, *_read_stored(context), prune=prune, draw=context.entropy)
 
     async def work(context: CommandContext) -> Reply | None:
         events = [event for step in plan.steps for event in step.events]
         if not events:
             return None
         batch = BatchRequested(events=tuple(events))
-        reply = await (context.foresee(batch) if dry_run else context.decide(batch))
+        reply = await (context.dry_run(batch) if dry_run else context.decide(batch))
         if isinstance(reply, BatchRefused):
             raise combine_refusals(reply, [step.path for step in plan.steps for _ in step.events])
         return reply
 
-    plan = run(look)
+    plan = run(plan_changes)
     if (deleted := plan.paths(Action.DELETE)) and not (yes or dry_run):
         question = printer.text("command.apply.delete", paths=" ".join(deleted))
         click.confirm(question, abort=True, err=True)
@@ -84,29 +84,29 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
     secrets = {
         each.client.client_id: each.secret.reveal() for each in replies if isinstance(each, SecretIssued)
     }
-    with printer.tell_how_to_draw_again(*(reset_secret_command(each) for each in secrets)):
-        _show(printer, plan, secrets, dry_run=dry_run)
+    with printer.explain_how_to_draw_again(*(reset_secret_command(each) for each in secrets)):
+        _print_plan(printer, plan, secrets, dry_run=dry_run)
 
 
-def _show(printer: Printer, plan: Plan, secrets: Mapping[str, str], *, dry_run: bool) -> None:
+def _print_plan(printer: Printer, plan: Plan, secrets: Mapping[str, str], *, dry_run: bool) -> None:
     if printer.for_scripts:
         printer.document(
             {
                 "applied": not dry_run,
-                "changes": [_as_json(step) for step in plan.steps],
+                "changes": [_encode_step(step) for step in plan.steps],
                 "undeclared": list(plan.undeclared),
                 "secrets": [{"clientId": each, "secret": secret} for each, secret in secrets.items()],
             }
         )
         return
     for step in plan.steps:
-        for line in _lines(step, printer):
+        for line in _format_step(step, printer):
             print_text(line)
-    _name(printer, "command.apply.disabled", plan.paths(Action.DISABLE))
-    _name(printer, "command.apply.deleted", plan.paths(Action.DELETE))
+    _print_paths(printer, "command.apply.disabled", plan.paths(Action.DISABLE))
+    _print_paths(printer, "command.apply.deleted", plan.paths(Action.DELETE))
     ending = "command.apply.planned" if dry_run else "command.apply.done"
     print_text(printer.text(ending if plan.steps else "command.apply.nothing"))
-    _name(printer, "command.apply.undeclared", plan.undeclared)
+    _print_paths(printer, "command.apply.undeclared", plan.undeclared)
     if secrets:
         print_text()
         headings = [printer.text("column.clients.clientId"), printer.text("command.secret")]
@@ -118,13 +118,13 @@ def export() -> None:
     """Print the clients and roles there are as the TOML that `ostiary apply` takes, without any secret."""
 
     async def work(context: CommandContext) -> list[str]:
-        clients, roles = _stored(context)
-        return [*_export(clients, roles)]
+        clients, roles = _read_stored(context)
+        return [*_format_records(clients, roles)]
 
     print_data("\n".join(run(work)))
 
 
-def _stored(context: CommandContext) -> tuple[list[Client], list[Role]]:
+def _read_stored(context: CommandContext) -> tuple[list[Client], list[Role]]:
     clients = [each for each in context.store.records(Table.CLIENT) if isinstance(each, Client)]
     roles = [each for each in context.store.records(Table.ROLE) if isinstance(each, Role)]
     return sorted(clients, key=lambda each: each.client_id), sorted(roles, key=lambda each: each.role_id)
@@ -133,12 +133,12 @@ def _stored(context: CommandContext) -> tuple[list[Client], list[Role]]:
 # --- what is printed
 
 
-def _name(printer: Printer, key: str, paths: Sequence[str]) -> None:
+def _print_paths(printer: Printer, key: str, paths: Sequence[str]) -> None:
     if paths:
         print_text(printer.text(key, paths=" ".join(paths)))
 
 
-def _as_json(step: Step) -> dict[str, object]:
+def _encode_step(step: PlanStep) -> dict[str, object]:
     return {
         "action": step.action.value,
         "path": step.path,
@@ -146,37 +146,37 @@ def _as_json(step: Step) -> dict[str, object]:
     }
 
 
-def _lines(step: Step, printer: Printer) -> Iterator[str]:
+def _format_step(step: PlanStep, printer: Printer) -> Iterator[str]:
     yield f"{_MARKS[step.action]} {step.path}"
     for name, values in step.fields.items():
         if name == SECRET:
             yield f"    {name}: {printer.text('command.apply.secret')}"
         elif step.action is Action.CREATE:
-            yield f"    {name}: {_value(values.after)}"
+            yield f"    {name}: {_format_value(values.after)}"
         else:
-            yield f"    {name}: {_value(values.before)} -> {_value(values.after)}"
+            yield f"    {name}: {_format_value(values.before)} -> {_format_value(values.after)}"
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     return to_json(value, default=str)
 
 
-def _export(clients: list[Client], roles: list[Role]) -> Iterator[str]:
+def _format_records(clients: list[Client], roles: list[Role]) -> Iterator[str]:
     for role in roles:
         if not role.built_in:
-            yield from _table("roles", role.role_id, role_fields(role))
+            yield from _format_table("roles", role.role_id, role_fields(role))
     for client in clients:
         if client.deleted_at is None and not client.built_in:
             fields = client_fields(client)
             if fields["enabled"] is True:
                 del fields["enabled"]
-            yield from _table("clients", client.client_id, fields)
+            yield from _format_table("clients", client.client_id, fields)
 
 
-def _table(kind: str, identifier: str, fields: Mapping[str, object]) -> Iterator[str]:
-    """A table of TOML, whose texts, numbers, booleans and arrays are written as JSON writes them."""
-    key = identifier if _BARE_KEY.fullmatch(identifier) else _value(identifier)
+def _format_table(kind: str, identifier: str, fields: Mapping[str, object]) -> Iterator[str]:
+    """Yield a table of TOML, whose texts, numbers, booleans and arrays are JSON's."""
+    key = identifier if _BARE_KEY.fullmatch(identifier) else _format_value(identifier)
     yield f"[{kind}.{key}]"
     for name, value in fields.items():
-        yield f"{name} = {_value(value)}"
+        yield f"{name} = {_format_value(value)}"
     yield ""

@@ -1,4 +1,4 @@
-"""What the command line takes as an argument beside text and numbers."""
+"""Convert arguments of commands that are neither text nor numbers."""
 
 import re
 from typing import Any, Final
@@ -29,7 +29,7 @@ class Duration(click.ParamType[int]):
 
 
 class LanguageTag(click.ParamType[Language]):
-    """One of the languages that the command line speaks, by its tag."""
+    """A language of the command line, by its tag."""
 
     name = "language"
 
@@ -45,5 +45,5 @@ class LanguageTag(click.ParamType[Language]):
 
 
 def spoken_languages(context: click.Context | None) -> Languages:
-    """Those that the command line was given as its `obj`, else every one there is."""
+    """Return the languages in the command line's `obj`, else all."""
     return (context and context.find_object(Languages)) or LANGUAGES

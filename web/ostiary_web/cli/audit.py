@@ -1,4 +1,4 @@
-"""`ostiary audit export`: the audit trail as lines of JSON; and such lines read again."""
+"""Run `ostiary audit export`, which writes the audit trail as lines of JSON, and read such lines again."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, Sort
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import decode_changes
 from ostiary_web.cli.context import CommandContext, run
-from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, line_of
+from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, format_entry
 from ostiary_web.streams import print_data
 
 _OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500)
@@ -26,7 +26,7 @@ _OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500
 
 @click.group("audit")
 def audit() -> None:
-    """The audit trail as a whole."""
+    """Work with the audit trail as a whole."""
 
 
 @audit.command("export")
@@ -53,7 +53,7 @@ def export(follow: bool, cursor: Path | None) -> None:
 
 
 async def _export(context: CommandContext) -> None:
-    """Piece by piece, and nothing waits in memory."""
+    """Print the trail piece by piece, holding none of it in memory."""
     last = None
     while True:
         lines = await context.turns.query(_lines_after(last))
@@ -67,14 +67,14 @@ async def _export(context: CommandContext) -> None:
 class _Lines(NamedTuple):
     texts: list[str]
     last: AuditEntry | None
-    """Where to go on; None past the end."""
+    """Entry to go on after; None past the end."""
 
 
 def _lines_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _Lines]:
     def read(store: ListingStore, now: Instant) -> _Lines:
         entries = store.items_after(_OLDEST_FIRST, last, now)
         shown = AUDIT_EVENTS.add_details(store, entries)
-        return _Lines([line_of(entry) for entry in shown], entries[-1] if entries else None)
+        return _Lines([format_entry(entry) for entry in shown], entries[-1] if entries else None)
 
     return read
 
@@ -83,14 +83,14 @@ def _lines_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _
 
 
 class BadLine(ValueError):
-    """A line that is no entry; says which one and what it lacks, never what it holds."""
+    """A line that is no entry: its number and what it lacks, never what it holds."""
 
     def __init__(self, number: int, words: str) -> None:
         super().__init__(f"line {number}: {words}")
 
 
 def read_trail(lines: Iterable[str]) -> Iterator[AuditEntry]:
-    """The entries of an exported trail; raises `BadLine`."""
+    """Yield the entries of an exported trail; raise `BadLine`."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -100,10 +100,10 @@ def read_trail(lines: Iterable[str]) -> Iterator[AuditEntry]:
             raise BadLine(number, "is not JSON") from None
         if not isinstance(content, dict):
             raise BadLine(number, "is not a JSON object")
-        yield _entry(number, content)
+        yield _read_entry(number, content)
 
 
-def _entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
+def _read_entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
     def read(name: str, kind: Callable[[str], Any], *, required: bool = False) -> Any:
         value = content.get(name)
         if value is None and not required:
@@ -121,7 +121,7 @@ def _entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
         raise BadLine(number, "`changes` is not as `ostiary audit export` writes it") from None
     return AuditEntry(
         number=read("id", int) or 0,
-        at=read("at", _instant, required=True),
+        at=read("at", _read_instant, required=True),
         kind=read("kind", FactKind, required=True),
         why=read("why", Why),
         actor_id=read("actorId", str),
@@ -133,13 +133,13 @@ def _entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
         trace_id=read("traceId", str),
         source=read("ip", str),
         user_agent=read("userAgent", str),
-        earlier_at=read("earlierAt", _instant),
+        earlier_at=read("earlierAt", _read_instant),
         earlier_user_agent=read("earlierUserAgent", str),
         changes=changes,
     )
 
 
-def _instant(text: str) -> Instant:
+def _read_instant(text: str) -> Instant:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("a time without a zone")

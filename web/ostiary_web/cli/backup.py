@@ -1,4 +1,4 @@
-"""`ostiary backup`, `restore` and `compact`: the SQLite file, copied in use, put back, made small."""
+"""Run `ostiary backup`, `restore` and `compact` on the SQLite file."""
 
 import os
 import sys
@@ -13,9 +13,9 @@ import click
 from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sqlite.backup import BackupError, back_up, record_backup
-from ostiary_net.sqlite.backup import restore as put_back
+from ostiary_net.sqlite.backup import restore as restore_file
 from ostiary_net.sqlite.compacting import CompactError
-from ostiary_net.sqlite.compacting import compact as make_small
+from ostiary_net.sqlite.compacting import compact as compact_file
 from ostiary_web.app.asgi_app import load_settings_or_exit
 from ostiary_web.cli.context import run
 from ostiary_web.cli.ending import end_everything
@@ -57,7 +57,7 @@ def backup(printer: Printer, file: Path) -> None:
 
 
 def _stream_backup(database: Path) -> None:
-    """Write a copy to standard output, once it is whole. Raises what `back_up` does, and `OutputFailed`."""
+    """Write a checked copy to standard output; raise what `back_up` does, and `OutputFailed`."""
     output = sys.stdout.buffer
     if output.isatty():
         raise BackupError("standard output is a terminal: send it to a file or another program")
@@ -87,7 +87,7 @@ def compact(printer: Printer) -> None:
     # What SQLite writes beside the file may be too much for /tmp, and is nobody else's.
     os.environ.setdefault("SQLITE_TMPDIR", str(database.parent.absolute()))
     try:
-        size, gained = make_small(database)
+        size, gained = compact_file(database)
     except (CompactError, SchemaError) as error:
         _exit(str(error))
     printer.record({"bytes": size, "gained": gained}, _COMPACTED)
@@ -111,12 +111,12 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     database, ended = _sqlite_file(settings), 0
 
     def end_in(copy: Path) -> None:
-        """Before it has its name: no server may start on a file in which something is alive again."""
+        """End all sessions in the copy before it has its name: no server may start on it before."""
         nonlocal ended
         ended = run(end_everything, replace(settings, database=SQLiteFile(copy)), Opening.UPDATES)
 
     try:
-        size = put_back(file, database, None if keep_sessions else end_in)
+        size = restore_file(file, database, None if keep_sessions else end_in)
     except (BackupError, SchemaError) as error:
         _exit(str(error))
     printer.record({"file": str(database), "bytes": size, "ended": ended}, _RESTORED)

@@ -1,4 +1,4 @@
-"""`ostiary check`: what an operator should know before users do, as a list with an exit code."""
+"""Run `ostiary check`: list what an operator should correct before users meet it."""
 
 import os
 import sys

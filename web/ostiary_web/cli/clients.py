@@ -1,4 +1,4 @@
-"""`ostiary client …`: the third parties that may ask this server for tokens."""
+"""Run `ostiary client …`: third parties that may ask this server for tokens."""
 
 import shlex
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 
 _LISTED: Final = columns(RESOURCE.list_view, "clientId", "name", "grantTypes", "enabled", "createdAt")
-_SHOWN: Final[Labels] = {
+_LABELS: Final[Labels] = {
     **columns(RESOURCE.list_view, "clientId", *(each.name for each in CLIENT_FIELDS), *SECRET_USE_FIELDS),
     "secret": "command.secret",
 }
@@ -45,7 +45,7 @@ _OPTIONS: Final = {
     "access_token_ttl": "accessTokenTtl",
     "refresh_token_ttl": "refreshTokenTtl",
 }
-"""The options of a client, each with the field that it says."""
+"""Options of a client, each with its field."""
 
 
 @click.group()
@@ -54,10 +54,10 @@ def client() -> None:
 
 
 def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of a client, and hand it those that were said as `fields`."""
+    """Give a command an option for each field of a client, and pass those given as `fields`."""
 
     @wraps(command)
-    def asked(*args: Any, **options: Any) -> None:
+    def with_fields(*args: Any, **options: Any) -> None:
         fields: dict[str, object] = {}
         for option, name in _OPTIONS.items():
             value = options.pop(option)
@@ -79,8 +79,8 @@ def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--name", help="The display name."),
     ):
-        asked = option(asked)
-    return asked
+        with_fields = option(with_fields)
+    return with_fields
 
 
 @client.command()
@@ -100,9 +100,9 @@ def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
     }
 
     async def work(context: CommandContext) -> Record:
-        asked = {**usual, **fields, "clientId": client_id}
-        event = ClientRegistered(caller=OPERATOR, fields=asked, entropy=context.entropy())
-        return await _shown(context, await context.decide(event))
+        with_fields = {**usual, **fields, "clientId": client_id}
+        event = ClientRegistered(caller=OPERATOR, fields=with_fields, entropy=context.entropy())
+        return await _describe(context, await context.decide(event))
 
     _show_secret(printer, client_id, run(work))
 
@@ -143,7 +143,7 @@ def delete(printer: Printer, client_id: str, yes: bool) -> None:
 def list_clients(printer: Printer, search: str | None, page: int, page_size: int) -> None:
     """List the clients."""
     listing: Listing[Client] = Listing(resource=CLIENTS, search=search, page=page, page_size=page_size)
-    printer.page(run(lambda context: context.page(RESOURCE, listing)), _LISTED)
+    printer.page(run(lambda context: context.read_page(RESOURCE, listing)), _LISTED)
 
 
 @client.command("reset-secret")
@@ -163,63 +163,63 @@ def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> 
         event = ClientSecretReset(
             caller=OPERATOR, client_id=client_id, fields=fields, entropy=context.entropy()
         )
-        return await _shown(context, await context.decide(event))
+        return await _describe(context, await context.decide(event))
 
     _show_secret(printer, client_id, run(work))
 
 
 def _show_secret(printer: Printer, client_id: str, record: Record) -> None:
-    with printer.tell_how_to_draw_again(reset_secret_command(client_id)):
-        printer.record(record, _SHOWN)
+    with printer.explain_how_to_draw_again(reset_secret_command(client_id)):
+        printer.record(record, _LABELS)
 
 
 def reset_secret_command(client_id: str) -> str:
-    """Return the command that draws another secret of a client."""
+    """Return the command that draws another secret for a client."""
     return f"ostiary client reset-secret {shlex.quote(client_id)}"
 
 
-def _add_deed(
+def _add_command(
     name: str,
     kind: type[ClientRequested | OldSecretEnded | ClientForcedOut | ClientDisabled | ClientEnabled],
     said: str,
 ) -> None:
-    """Add a command that asks for one event about CLIENT_ID, and shows the client as it is then."""
+    """Add a command that decides one event about CLIENT_ID and shows the client afterwards."""
 
     @client.command(name, help=said)
     @click.argument("client_id")
     @with_printer
-    def deed(printer: Printer, client_id: str) -> None:
+    def act(printer: Printer, client_id: str) -> None:
         _decide(printer, kind(caller=OPERATOR, client_id=client_id))
 
 
-_add_deed("show", ClientRequested, "Show CLIENT_ID, without its secret.")
-_add_deed(
+_add_command("show", ClientRequested, "Show CLIENT_ID, without its secret.")
+_add_command(
     "end-old-secret",
     OldSecretEnded,
     "Let only the present secret of CLIENT_ID work, before the time its old one was given is over.",
 )
-_add_deed(
+_add_command(
     "force-logout",
     ClientForcedOut,
     "End all sessions of CLIENT_ID, and void its codes. It stays enabled, and its secrets work on.",
 )
-_add_deed("disable", ClientDisabled, "Keep CLIENT_ID from authenticating, and end all its sessions.")
-_add_deed("enable", ClientEnabled, "Let CLIENT_ID authenticate again. Nothing that ended comes back.")
+_add_command("disable", ClientDisabled, "Keep CLIENT_ID from authenticating, and end all its sessions.")
+_add_command("enable", ClientEnabled, "Let CLIENT_ID authenticate again. Nothing that ended comes back.")
 
 
 def _decide(printer: Printer, event: Event) -> None:
     async def work(context: CommandContext) -> Record:
-        return await _shown(context, await context.decide(event))
+        return await _describe(context, await context.decide(event))
 
-    printer.record(run(work), _SHOWN)
+    printer.record(run(work), _LABELS)
 
 
-async def _shown(context: CommandContext, reply: Reply) -> Record:
-    """The client that a reply holds, with its secret where one was drawn."""
+async def _describe(context: CommandContext, reply: Reply) -> Record:
+    """Return the client in a reply, with its secret if one was drawn."""
     match reply:
         case SecretIssued(client=made, secret=secret):
-            return {**await context.record(RESOURCE, made), "secret": secret.reveal()}
+            return {**await context.read_record(RESOURCE, made), "secret": secret.reveal()}
         case ClientKnown(client=standing):
-            return await context.record(RESOURCE, standing)
+            return await context.read_record(RESOURCE, standing)
         case _:
             raise TypeError(f"no client is in a {type(reply).__name__}")

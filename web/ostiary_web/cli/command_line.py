@@ -1,4 +1,4 @@
-"""The command line: `ostiary serve` and `ostiary migrate`; `commands` has those that work on records."""
+"""Run `ostiary serve` and `ostiary migrate`, and collect the other commands."""
 
 import faulthandler
 import os
@@ -55,7 +55,7 @@ _GRACEFUL_SECONDS: Final = 10.0
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("ostiary"), prog_name="ostiary")
 def main() -> None:
-    """An OAuth 2.0 authorization server. Settings come from the environment."""
+    """Serve and administer OAuth 2.0. Settings come from the environment."""
 
 
 @main.command()
@@ -63,7 +63,7 @@ def main() -> None:
 def serve(plain: bool) -> None:
     """Serve HTTP until SIGTERM, SIGINT or SIGHUP."""
     with LINES.write_in_thread():
-        _serve(_prepared(), plain=plain)
+        _serve(_prepare_settings(), plain=plain)
 
 
 def _serve(settings: Settings, *, plain: bool) -> None:
@@ -74,15 +74,15 @@ def _serve(settings: Settings, *, plain: bool) -> None:
         _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
         return
     # The store is made ready once, so that no two workers make the first administrator.
-    made_ready: list[NewAdministrator | UnusedAdministrator | None] = []
+    prepared: list[NewAdministrator | UnusedAdministrator | None] = []
 
-    async def make_ready() -> None:
-        made_ready.append(await _make_ready(settings))
+    async def prepare() -> None:
+        prepared.append(await _prepare_store(settings))
 
-    _run_or_exit(partial(run_until_signal, make_ready))
-    if not made_ready:
+    _run_or_exit(partial(run_until_signal, prepare))
+    if not prepared:
         return
-    [administrator] = made_ready
+    [administrator] = prepared
     try:
         code = supervise(
             # -P: or a module of the folder that the server was started in would be taken for one of ours.
@@ -102,10 +102,10 @@ def _serve(settings: Settings, *, plain: bool) -> None:
 @click.option("--plain", is_flag=True)
 @click.argument("bind")
 def work(bind: str, plain: bool) -> None:
-    """One worker of `ostiary serve`, on the sockets it inherits."""
+    """Serve as one worker of `ostiary serve`, on the sockets it inherits."""
     # The supervisor has made the database: one that is gone is not made anew beneath the other workers.
     dependencies = Dependencies(open_store=partial(open_store, opening=Opening.UPDATES))
-    settings = _prepared()
+    settings = _prepare_settings()
     use_data_dir(settings)
     with LINES.write_in_thread():
         _serve_here(settings, bind, lambda administrator, addresses: None, dependencies, plain=plain)
@@ -114,7 +114,7 @@ def work(bind: str, plain: bool) -> None:
 @main.command()
 def migrate() -> None:
     """Bring the store's schema up to date, and make the first administrator where there is none."""
-    administrator = _run_or_exit(partial(_make_ready, _prepared()))
+    administrator = _run_or_exit(partial(_prepare_store, _prepare_settings()))
     if administrator is not None:
         greet(describe_first_administrator(administrator), administrator)
 
@@ -129,7 +129,7 @@ for _command in (apply, export, check, sweep, backup, restore, compact, end_ever
 main.add_command(demo)
 
 
-def _prepared() -> Settings:
+def _prepare_settings() -> Settings:
     settings = load_settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
     if settings.rate_limit_scale != 1:
@@ -140,8 +140,7 @@ def _prepared() -> Settings:
 
 
 def _examine_metrics_ports(settings: Settings) -> None:
-    """Raise `SettingError` unless each worker can have a port of its own; one that cannot would die anew for
-    ever."""
+    """Raise `SettingError` unless each worker can have a port: one without would restart for ever."""
     for slot in range(settings.workers):
         try:
             with open_metrics_listeners(settings.metrics_bind, {WORKER: str(slot)}):
@@ -152,8 +151,8 @@ def _examine_metrics_ports(settings: Settings) -> None:
             raise SettingError("METRICS_BIND", fault, allowed) from error
 
 
-async def _make_ready(settings: Settings) -> NewAdministrator | UnusedAdministrator | None:
-    """The store gets its schema and, where there is none, an administrator."""
+async def _prepare_store(settings: Settings) -> NewAdministrator | UnusedAdministrator | None:
+    """Update the store's schema and, if there is none, make an administrator."""
     # A server that runs beside it has the address of the metrics, and nobody asks anything here.
     quiet = replace(settings, metrics_bind=None, otel_exporter_otlp_endpoint=None)
     async with open_services(quiet) as services:
@@ -161,7 +160,7 @@ async def _make_ready(settings: Settings) -> NewAdministrator | UnusedAdministra
 
 
 def _run_or_exit(work: Callable[[], Awaitable[T]]) -> T:
-    """A store that cannot be used ends it with one line."""
+    """Run `work`; exit with one line if the store cannot be used."""
     try:
         return trio.run(work)
     except SettingError as error:
@@ -176,7 +175,7 @@ def _serve_here(
     *,
     plain: bool,
 ) -> None:
-    """Serve in this process; a start that fails ends it with one line."""
+    """Serve in this process; exit with one line if the start fails."""
     started: list[AppServices] = []
 
     def ready(services: AppServices) -> None:
@@ -207,7 +206,7 @@ def _serve_here(
 def _greet(
     settings: Settings, administrator: NewAdministrator | UnusedAdministrator | None, addresses: list[str]
 ) -> None:
-    """The addresses, the first password where there is one, and one line to try."""
+    """Print the addresses, the first password if there is one, and a command to try."""
     served = settings.public_url or addresses[0]
     # To curl, a Unix socket is a way to a host and not its address.
     path = addresses[0].removeprefix("unix:")

@@ -1,4 +1,4 @@
-"""Where a command does its work: the store of the settings, a caller who may do everything, the way out."""
+"""Give a command its store, its caller who may do everything, and its exit."""
 
 import os
 import sys
@@ -40,18 +40,18 @@ from ostiary_web.server.telephones import phone_number
 T = TypeVar("T")
 
 OPERATOR: Final = Operator()
-"""Who every command asks as."""
+"""Caller of every command."""
 
 
-_PATIENCE_SECONDS: Final = 5.0
-"""Somebody sits there and waits."""
+_OPEN_SECONDS: Final = 5.0
+"""Longest wait in seconds for the store: a person waits."""
 
 Record = dict[str, object]
 """A record as the interface shows it."""
 
 
 class PageOfRecords(NamedTuple):
-    """Some records of a list: how many come before them, and how many there are."""
+    """Some records of a list, with the number before them and the total."""
 
     records: list[Record]
     offset: int
@@ -60,7 +60,7 @@ class PageOfRecords(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """A store, a clock and a random source, for one command."""
+    """A store, a clock and a random source for one command."""
 
     turns: Turns
     store: ServerStore
@@ -70,18 +70,18 @@ class CommandContext:
     caller: Operator = OPERATOR
 
     async def decide(self, event: Event) -> Reply:
-        """The reply to `event`, durable; raises `RequestRefused`."""
+        """Return the stored reply to `event`; raise `RequestRefused`."""
         reply = (await self.turns.decide(event)).reply
         if isinstance(reply, Refused):
             raise RequestRefused(reply)
         return reply
 
     async def query(self, read: ListQuery[T]) -> T:
-        """What a question finds in the lists; raises `TurnFailed`."""
+        """Return what `read` finds in the lists; raise `TurnFailed`."""
         return await self.turns.query(read)
 
-    async def foresee(self, event: Event) -> Reply:
-        """What the reply to `event` would be, with nothing kept; raises `TurnFailed`."""
+    async def dry_run(self, event: Event) -> Reply:
+        """Return what the reply to `event` would be, storing nothing; raise `TurnFailed`."""
         try:
             snapshot = load([keys(event)], self.store.fetch)
         except Exception as cause:
@@ -89,8 +89,8 @@ class CommandContext:
         now = self.store.present(self.clock.now())
         return decide(event, snapshot, now, make_policy(self.settings)).reply
 
-    async def page(self, resource: Resource[T, Any], listing: Listing[T]) -> PageOfRecords:
-        """One page of a list, as the interface shows it."""
+    async def read_page(self, resource: Resource[T, Any], listing: Listing[T]) -> PageOfRecords:
+        """Return one page of a list, as the interface shows it."""
 
         def read(store: ListingStore, now: Instant) -> PageOfRecords:
             page = store.page(listing, now)
@@ -100,8 +100,8 @@ class CommandContext:
 
         return await self.query(read)
 
-    async def record(self, resource: Resource[T, Any], item: T) -> Record:
-        """One item, as the interface shows it."""
+    async def read_record(self, resource: Resource[T, Any], item: T) -> Record:
+        """Return an item as the interface shows it."""
 
         def read(store: ListingStore, now: Instant) -> Record:
             [shown] = resource.list_view.add_details(store, [item])
@@ -110,15 +110,15 @@ class CommandContext:
         return await self.query(read)
 
     def phone_number(self, text: str) -> str:
-        """A telephone number in its one form, however it is written."""
+        """Return a telephone number in its canonical form."""
         return phone_number(text, self.settings.phone_region)
 
     def entropy(self) -> Entropy:
-        """32 bytes for one event."""
+        """Return 32 bytes for one event."""
         return SystemEntropy().draw()
 
-    def user_id_of(self, username: str) -> str:
-        """Whose name this is, however it is spelt; raises `RequestRefused`, `TurnFailed`."""
+    def find_user_id(self, username: str) -> str:
+        """Return the user with this name, however it is spelt; raise `RequestRefused`, `TurnFailed`."""
         key = username_key(username)
         try:
             identifier = load([Keys((key,))], self.store.fetch).identifier(key)
@@ -129,8 +129,8 @@ class CommandContext:
         return identifier.user_id
 
 
-def invalid(*faults: FieldFault) -> RequestRefused:
-    """Fields that are wrong, in the envelope's words."""
+def make_refusal(*faults: FieldFault) -> RequestRefused:
+    """Return the refusal of fields, for the envelope's words."""
     return RequestRefused(Refused(Why.FIELDS_INVALID, faults))
 
 
@@ -139,11 +139,10 @@ def run(
     settings: Settings | None = None,
     opening: Opening = Opening.KEEPS,
 ) -> T:
-    """Do `work` on the store that the settings name, else the environment; one that cannot be used ends it
-    with one line.
+    """Do `work` on the store of `settings`, else the environment's; exit with one line if it cannot be used.
 
-    None is made, as whoever mistypes its name would be told that nothing is in it, and none is brought up to
-    date, as the release that serves it could not be started again.
+    No store is made, or a mistyped name would seem an empty one; none is updated, or the release that serves
+    it could not be started again.
     """
     if settings is None:
         spoken = spoken_languages(click.get_current_context(silent=True))
@@ -173,7 +172,7 @@ async def _in_context(
 async def _open_context(settings: Settings, opening: Opening) -> AsyncIterator[CommandContext]:
     clock = SystemClock()
     async with (
-        open_store(settings, opening=opening, start_seconds=_PATIENCE_SECONDS) as store,
+        open_store(settings, opening=opening, start_seconds=_OPEN_SECONDS) as store,
         open_turns(store, clock) as turns,
     ):
         passwords = Passwords(entropy_source=SystemEntropy(), at_a_time=settings.password_hashing_threads)

@@ -1,4 +1,4 @@
-"""`ostiary copy FROM [TO]`: from the SQLite file to PostgreSQL, when one machine is no longer enough."""
+"""Run `ostiary copy FROM [TO]`: from a SQLite file to PostgreSQL, when one machine is no longer enough."""
 
 import os
 import sys
@@ -43,13 +43,13 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     from ostiary_net.postgres import PostgreSQLStore
     from ostiary_net.upkeep.copying import CopyError, copy_records
 
-    def tell(name: str, number: int) -> None:
+    def report(name: str, number: int) -> None:
         if not printer.for_scripts:
             print_text(f"{name}: {number}")
 
     try:
         with PostgreSQLStore(target_database.url.reveal(), start_seconds=5.0) as store:
-            counts = copy_records(source_database.path, store, tell)
+            counts = copy_records(source_database.path, store, report)
     except (CopyError, SchemaError, OSError, psycopg.Error) as error:
         _exit(f"{target_database}: {format_on_one_line(error)}")
     if printer.for_scripts:

@@ -1,4 +1,4 @@
-"""What a TOML file declares of clients and roles: read within bounds, with its secrets as digests.
+"""Read the clients and roles that a TOML file declares, within bounds, with secrets as digests.
 
 Rules, all in this file:
 
@@ -25,19 +25,19 @@ from ostiary_web.server.secret_files import read_secret_file
 _SECRETS: Final = ("secretFile", "secretEnv", "secretDigest")
 _LONGEST_FILE: Final = 1024 * 1024
 _MOST_RECORDS: Final = 1_000
-"""They are one turn, and others wait for it."""
+"""Most records of a file: they are one turn, for which others wait."""
 _SECRET: Final = re.compile(r"[\x21-\x7e]{22,256}", re.ASCII)
-"""As long as 128 random bits are in base64: whoever has the digest of a shorter one could guess it."""
+"""Pattern of a secret of at least 128 bits in base64: a shorter one could be guessed from its digest."""
 _DIGEST: Final = re.compile(r"sha256:([0-9a-fA-F]{64})", re.ASCII)
 
 
 class DeclarationError(Exception):
-    """A file that declares nothing that could be judged: where in it, and why. It quotes no secret."""
+    """A file that cannot be read as a declaration: where and why, without any secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredClient:
-    """The fields that stand in a client's table, and the digest of its secret, where one is given."""
+    """The fields of a client's table, and the digest of its secret if one is given."""
 
     fields: Mapping[str, object]
     secret_digest: Digest | None = field(repr=False)
@@ -45,16 +45,16 @@ class DeclaredClient:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """All that a file declares, by identifiers and codes."""
+    """Everything that a file declares, by identifiers and codes."""
 
     clients: Mapping[str, DeclaredClient]
     roles: Mapping[str, Mapping[str, object]]
 
 
 def read_declaration(path: Path, environment: Mapping[str, str]) -> Declaration | tuple[FieldFault, ...]:
-    """What the file declares, or its names that are none; raises `DeclarationError`.
+    """Return what the file declares, or its unknown names; raise `DeclarationError`.
 
-    Files of secrets are found from the folder that the file is in.
+    Paths of secret files start from the file's folder.
     """
     content = _parse(path)
     tables = {kind: _tables(kind, content.get(kind, {})) for kind in ("clients", "roles")}

@@ -1,4 +1,4 @@
-"""`ostiary end-everything`: every session there is ends, and everybody signs in anew."""
+"""Run `ostiary end-everything`: end every session, so that everybody signs in anew."""
 
 import click
 
@@ -20,7 +20,7 @@ def end_everything_command(printer: Printer) -> None:
 
 
 async def end_everything(context: CommandContext) -> int:
-    """End all of every client; return how many clients there were."""
+    """End all of every client; return how many clients there are."""
     ended = await force_out_everybody(context, OPERATOR)
     forget_mark(context.settings)
     return ended

@@ -1,4 +1,4 @@
-"""`ostiary explain SESSION`: what became of a session, and why."""
+"""Run `ostiary explain SESSION`: tell what became of a session, and why."""
 
 import click
 import msgspec

@@ -1,4 +1,4 @@
-"""`ostiary audit export --follow`: entries as they come, for a system that watches (SIEM).
+"""Run `ostiary audit export --follow`: stream entries as they come, for a SIEM.
 
 Rules, all in this file:
 
@@ -37,29 +37,29 @@ T = TypeVar("T")
 _AT_ONCE: Final = 500
 _POLL_SECONDS: Final = 1.0
 _WRITERS_SECONDS: Final = 0.05
-"""How long to wait for transactions that are adding entries: most take a few ms."""
+"""Longest wait in seconds for transactions that are adding entries: most take a few ms."""
 _MESSAGE_SECONDS: Final = 10.0
-"""How often something is said of the same trouble, at most."""
+"""Shortest time in seconds between messages about the same trouble."""
 
 
 class CannotFollow(Exception):
-    """Why the trail cannot be followed: it is for a person to see to."""
+    """The trail cannot be followed until a person corrects something."""
 
 
-def line_of(entry: AuditEntry) -> str:
-    """An entry as a line of JSON."""
+def format_entry(entry: AuditEntry) -> str:
+    """Return an entry as a line of JSON."""
     return to_json(encode_item(AUDIT_EVENTS.fields, entry), separators=(",", ":"))
 
 
 class Cursor:
-    """How far the trail was written: in a file, or only as long as this runs."""
+    """The last entry written: in a file, or only while this runs."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self.number = 0
 
     def read(self) -> None:
-        """Take up where the file says; where there is none, at the beginning. Raises `CannotFollow`."""
+        """Resume where the file says, else at the beginning; raise `CannotFollow`."""
         if self._path is None:
             return
         try:
@@ -73,10 +73,11 @@ class Cursor:
         self.keep(number)
 
     def keep(self, number: int) -> None:
-        """Note that all up to this entry is written. The file has this number then, or the one before."""
+        """Record that all entries up to this one are written."""
         self.number = number
         if self._path is None:
             return
+        # Renamed once whole: after a crash the file has this number or the one before.
         unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         try:
             with unfinished.open("w") as file:
@@ -89,11 +90,11 @@ class Cursor:
 
 
 async def follow_trail(cursor: Cursor, context: CommandContext) -> None:
-    """Write entries until a signal comes, or nobody reads them. Raises `CannotFollow`."""
+    """Write entries until a signal comes or nobody reads them; raise `CannotFollow`."""
     cursor.read()
     follower = _Follower(context.store, cursor)
     try:
-        with _without_log():
+        with _silence_log():
             await run_until_signal(follower.follow)
     except OutputFailed as failure:
         if not failure.is_reader_gone:
@@ -103,8 +104,8 @@ async def follow_trail(cursor: Cursor, context: CommandContext) -> None:
 
 
 @contextmanager
-def _without_log() -> Iterator[None]:
-    """No log between the lines. What is said of a database that is away is said here, and not so often."""
+def _silence_log() -> Iterator[None]:
+    """Keep the log out of the lines, as this command reports a lost database itself."""
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
@@ -125,14 +126,14 @@ class _Follower:
 
     async def follow(self) -> Never:
         while True:
-            end = await self._settled_end()
+            end = await self._find_settled_end()
             while self._cursor.number < end:
-                await self._write(await self._ask(partial(self._piece, end)), end)
+                await self._write(await self._query(partial(self._read_piece, end)), end)
             await trio.sleep(_POLL_SECONDS)
 
-    async def _settled_end(self) -> int:
-        """Up to where the trail will not change any more."""
-        end: TrailEnd = await self._ask(self._store.trail_end)
+    async def _find_settled_end(self) -> int:
+        """Return the entry up to which the trail will not change any more."""
+        end: TrailEnd = await self._query(self._store.trail_end)
         if 0 < end.number < self._cursor.number:
             raise CannotFollow(
                 f"the database has entries up to {end.number}, and {self._cursor.number} was written: it was "
@@ -142,16 +143,16 @@ class _Follower:
         since = time.monotonic()
         while writers:
             if time.monotonic() - since > _MESSAGE_SECONDS:
-                self._say(
+                self._report(
                     "waits",
                     "waits for a transaction of the database that has been adding entries for a while",
                 )
             await trio.sleep(_WRITERS_SECONDS)
-            writers &= (await self._ask(self._store.trail_end)).writers
+            writers &= (await self._query(self._store.trail_end)).writers
         return end.number
 
-    def _piece(self, end: int) -> tuple[bool, Sequence[AuditEntry]]:
-        """Whether the entry that was written last is still there, and the next ones."""
+    def _read_piece(self, end: int) -> tuple[bool, Sequence[AuditEntry]]:
+        """Return whether the entry written last still exists, and the next ones."""
         number = self._cursor.number
         is_there = number == 0 or bool(self._store.entries_between(number - 1, number, 1))
         return is_there, self._store.entries_between(number, end, _AT_ONCE)
@@ -161,7 +162,7 @@ class _Follower:
         before = self._cursor.number
         if not is_there and (not entries or entries[0].number > before + 1):
             upto = entries[0].number if entries else end + 1
-            self._say(
+            self._report(
                 f"erased {before}",
                 f"entries between {before} and {upto} were erased before they were written, if any",
             )
@@ -171,30 +172,30 @@ class _Follower:
         )
 
     def _write_lines(self, entries: Sequence[AuditEntry]) -> None:
-        """Write in a thread, as whoever reads may take their time."""
+        """Write in a thread, as a reader may be slow."""
         for entry in entries:
-            print_data(line_of(entry))
+            print_data(format_entry(entry))
             self._written = entry.number
 
     def keep_written(self) -> None:
-        """Note what went out of a batch that was broken off."""
+        """Record what was written of an interrupted batch."""
         if self._written > self._cursor.number:
             self._cursor.keep(self._written)
 
-    async def _ask(self, question: Callable[[], T]) -> T:
-        """Ask the store until it answers."""
+    async def _query(self, question: Callable[[], T]) -> T:
+        """Query the store until it answers."""
         while True:
             try:
                 return await trio.to_thread.run_sync(question, abandon_on_cancel=True)
             except SchemaError as error:
                 raise CannotFollow(str(error)) from None
             except Exception as error:
-                self._say(
+                self._report(
                     "away", f"the store could not be used, and is tried again: {format_on_one_line(error)}"
                 )
             await trio.sleep(_POLL_SECONDS)
 
-    def _say(self, trouble: str, words: str) -> None:
+    def _report(self, trouble: str, words: str) -> None:
         now = time.monotonic()
         if now - self._said.get(trouble, -_MESSAGE_SECONDS) >= _MESSAGE_SECONDS:
             self._said[trouble] = now

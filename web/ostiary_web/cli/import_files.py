@@ -1,4 +1,4 @@
-"""The rows of a file to import, by its ending: a sheet (.xlsx), CSV, or a JSON object a line (.jsonl).
+"""Read the rows of a file to import by its ending: a sheet (.xlsx), CSV, or JSON lines (.jsonl).
 
 CSV is read as spreadsheet programs write it (RFC 4180 has the comma only): with commas, semicolons or tabs,
 in UTF-8, in UTF-16 ("Unicode text"), or in the GB 2312 of Chinese systems.
@@ -28,13 +28,12 @@ V = TypeVar("V")
 
 _DELIMITERS: Final = ",;\t"
 _LONG_NUMBER: Final = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?E\+[0-9]{2,3}", re.ASCII)
-"""What a spreadsheet program writes of a number with many digits: those that it shows."""
+"""Pattern of a number of which a spreadsheet program wrote only the digits it shows."""
 
 
 def read_import_file(path: Path, list_view: ListView[T, V]) -> SheetRows:
-    """The rows of a file, or what is wrong with them. A file that cannot be read ends the command with one
-    line."""
-    content = _content(path)
+    """Return the rows of a file, or what is wrong with them; exit with one line if it cannot be read."""
+    content = _read_file(path)
     match path.suffix.lower():
         case ".xlsx":
             return read_rows(list_view, read_sheet(content), LANGUAGES)
@@ -45,7 +44,7 @@ def read_import_file(path: Path, list_view: ListView[T, V]) -> SheetRows:
     return _exit(path, "has none of the endings .xlsx, .csv and .jsonl")
 
 
-def _content(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST_IMPORT + 1)
@@ -57,41 +56,41 @@ def _content(path: Path) -> bytes:
 
 
 def _read_csv(path: Path, content: bytes) -> Sheet:
-    """Numbered as a spreadsheet numbers them, with the headings as the first row."""
-    text = _text_of_csv(path, content)
+    """Return rows numbered as a spreadsheet numbers them, the headings first."""
+    text = _decode_csv(path, content)
     rows: list[Row] = []
     try:
-        for number, cells in enumerate(_csv_reader(text), 1):
+        for number, cells in enumerate(_split_rows(text), 1):
             if not any(cell.strip() for cell in cells) or (number == 1 and cells[0].startswith("sep=")):
                 continue
             if len(rows) > MOST_ROWS or any(cell.strip() for cell in cells[MOST_COLUMNS:]):
                 return FieldRule.SHEET_TOO_LARGE
             width = len(rows[0].cells) if rows else len(cells)
-            rows.append(Row(number, [_cell(text, place < width) for place, text in enumerate(cells)]))
+            rows.append(Row(number, [_decode_cell(text, place < width) for place, text in enumerate(cells)]))
     except csv.Error as error:
         _exit(path, f"is no CSV: {error}")
     return tuple(rows) or FieldRule.SHEET_EMPTY
 
 
-def _csv_reader(text: str) -> Iterator[list[str]]:
-    """The rows, parted by what parts the headings; or by what the first line says that it is (`sep=;`)."""
+def _split_rows(text: str) -> Iterator[list[str]]:
+    """Return a reader of rows with the delimiter of the headings, or that of a first line `sep=;`."""
     first = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
     named = first[4:] if first.startswith("sep=") else ""
     delimiter = named if named in (*_DELIMITERS, "|") else max(_DELIMITERS, key=first.count)
     return csv.reader(StringIO(text, newline=""), strict=True, delimiter=delimiter)
 
 
-def _cell(text: str, has_heading: bool) -> Cell:
+def _decode_cell(text: str, has_heading: bool) -> Cell:
     if text.strip() and not has_heading:
         # A comma that should have been in quotes moves all that comes after it into the next column.
         return BadCell(FieldRule.CELL_WITHOUT_HEADING)
     return BadCell(FieldRule.CELL_NUMBER) if _LONG_NUMBER.fullmatch(text.strip()) else text
 
 
-def _text_of_csv(path: Path, content: bytes) -> str:
-    """The text, by the mark at its beginning; without one in UTF-8 or, where it can be nothing else, GB 2312.
+def _decode_csv(path: Path, content: bytes) -> str:
+    """Return the text by its byte order mark; without one as UTF-8, else GB 2312.
 
-    What has no mark and is neither is not guessed: the names of people would be others.
+    Anything else is refused and not guessed, or names would be changed.
     """
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     for encoding in ("utf-16",) if is_utf_16 else ("utf-8-sig", "gb2312"):
@@ -107,14 +106,14 @@ def _read_json_lines(path: Path, content: bytes) -> SheetRows:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         _exit(path, "is no text in UTF-8, which JSON always is (RFC 8259)")
-    rows = dict(_json_objects(path, text))
+    rows = dict(_decode_json_lines(path, text))
     if 0 < len(rows) <= MOST_ROWS:
         return read_objects(rows)
     rule = FieldRule.SHEET_TOO_LARGE if rows else FieldRule.SHEET_EMPTY
     return SheetRows(by_number={}, faults=(FieldFault("file", rule),), headings={})
 
 
-def _json_objects(path: Path, text: str) -> Iterator[tuple[int, Fields]]:
+def _decode_json_lines(path: Path, text: str) -> Iterator[tuple[int, Fields]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue

@@ -1,4 +1,4 @@
-"""A live request for `ostiary check --live`: from where the server that runs saw it come.
+"""Make the live request of `ostiary check --live`, and see which address the server counts it against.
 
 A client is registered, asks at PUBLIC_URL for a token as any third party would, through whatever stands
 before the server, and is deleted. The audit trail then has the address that the request counted against. The
@@ -22,14 +22,14 @@ from ostiary_web.cli.context import OPERATOR, CommandContext
 from ostiary_web.server.findings import Finding, Level
 
 _MADE_UP: Final = "192.0.2.201"
-"""An address that nobody has (RFC 5737)."""
+"""Address that nobody has (RFC 5737)."""
 _ANOTHER_LOOPBACK: Final = "127.0.0.2"
-"""From which a proxy on this machine is asked, as the proxy itself asks from 127.0.0.1."""
-_PATIENCE_SECONDS: Final = 15.0
+"""Address to ask a local proxy from; the proxy itself asks from 127.0.0.1."""
+_TIMEOUT_SECONDS: Final = 15.0
 _ABOUT: Final = "live request"
 
 
-class _Unanswered(Exception):
+class _NoToken(Exception):
     """There was no token; the text of `key` says why."""
 
     def __init__(self, key: str, **values: object) -> None:
@@ -56,23 +56,23 @@ async def ask_live(context: CommandContext) -> Finding:
     assert isinstance(registered, SecretIssued)
     try:
         own = await _ask(context.settings.public_url, client_id, registered.secret.reveal())
-        seen = await _seen(context, client_id)
-    except _Unanswered as fault:
+        seen = await _find_source(context, client_id)
+    except _NoToken as fault:
         return Finding(
             Level.FAULT, _ABOUT, fault.key, {"server": context.settings.public_url, **fault.values}
         )
     finally:
         await context.decide(ClientDeleted(caller=OPERATOR, client_id=client_id))
-    return _judged(context, own, seen)
+    return _judge(context, own, seen)
 
 
 async def _ask(public_url: str, client_id: str, secret: str) -> str:
-    """Get a token; the address that this machine asked from."""
+    """Get a token; return the address that this machine asked from."""
     host = httpx.URL(public_url).host
     local = _ANOTHER_LOOPBACK if host in ("localhost", "127.0.0.1") else None
     # The machine's own authorities, and no proxy that the environment names: it is not what callers come by.
     transport = httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), local_address=local)
-    async with httpx.AsyncClient(transport=transport, timeout=_PATIENCE_SECONDS) as client:
+    async with httpx.AsyncClient(transport=transport, timeout=_TIMEOUT_SECONDS) as client:
         try:
             async with client.stream(
                 "POST",
@@ -83,27 +83,27 @@ async def _ask(public_url: str, client_id: str, secret: str) -> str:
             ) as response:
                 own = str(response.extensions["network_stream"].get_extra_info("client_addr")[0])
         except httpx.HTTPError as error:
-            raise _Unanswered("live.no_answer", error=type(error).__name__) from error
+            raise _NoToken("live.no_answer", error=type(error).__name__) from error
     if response.status_code == 401:
-        raise _Unanswered("live.client_unknown")
+        raise _NoToken("live.client_unknown")
     if response.status_code == 404 and httpx.URL(public_url).path != "/":
-        raise _Unanswered("live.path_lost")
+        raise _NoToken("live.path_lost")
     if response.status_code != 200:
-        raise _Unanswered("live.refused", status=response.status_code)
+        raise _NoToken("live.refused", status=response.status_code)
     return own
 
 
-async def _seen(context: CommandContext, client_id: str) -> str:
-    """The address that the audit trail has for the session of a client."""
+async def _find_source(context: CommandContext, client_id: str) -> str:
+    """Return the address that the audit trail has for the session of a client."""
     listing = Listing(resource=AUDIT, filters={"client_id": client_id})
     page = await context.turns.query(lambda store, now: store.page(listing, now))
     for entry in page.items:
         if entry.kind is FactKind.SESSION_STARTED and entry.source is not None:
             return entry.source
-    raise _Unanswered("live.session_unknown")
+    raise _NoToken("live.session_unknown")
 
 
-def _judged(context: CommandContext, own: str, seen: str) -> Finding:
+def _judge(context: CommandContext, own: str, seen: str) -> Finding:
     trusted = context.settings.trust_proxy
     level, key = Level.FAULT, "live.proxy_distrusted"
     if is_trusted(own, trusted):

@@ -1,4 +1,4 @@
-"""The plan of `ostiary apply`: what is made, changed, disabled and deleted, and by which events.
+"""Plan `ostiary apply`: what is made, changed, disabled and deleted, and by which events.
 
 Rules, all in this file:
 
@@ -41,7 +41,7 @@ SECRET: Final = "secret"
 
 
 class Action(StrEnum):
-    """What is done to a record."""
+    """Actions on a record."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -50,22 +50,22 @@ class Action(StrEnum):
 
 
 class Prune(StrEnum):
-    """What is done to clients and roles that the file does not have."""
+    """Actions on clients and roles that the file does not have."""
 
     DISABLE = "disable"
     DELETE = "delete"
 
 
 class Values(NamedTuple):
-    """A field before and after; of a secret neither is told."""
+    """A field before and after; both None for a secret."""
 
     before: object
     after: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """What is done to one record, in words and by events."""
+class PlanStep:
+    """The action on one record, its changed fields and its events."""
 
     action: Action
     kind: str
@@ -76,7 +76,7 @@ class Step:
 
     @property
     def path(self) -> str:
-        """Where it stands in the file."""
+        """Place of the record in the file."""
         return f"{self.kind}.{self.identifier}"
 
 
@@ -84,9 +84,9 @@ class Step:
 class Plan:
     """The steps in the order in which they are taken."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     undeclared: tuple[str, ...]
-    """The paths of what the file does not have and no step is about."""
+    """Paths of records that the file does not have and no step is about."""
 
     def paths(self, action: Action) -> list[str]:
         """List the paths of the steps of one action."""
@@ -101,23 +101,23 @@ def make_plan(
     prune: Prune | None,
     draw: Callable[[], Entropy],
 ) -> Plan:
-    """What makes the stored clients and roles those that are declared."""
-    standing_clients = {each.client_id: each for each in stored_clients if each.deleted_at is None}
-    standing_roles = {each.role_id: each for each in stored_roles}
-    steps = [_role_step(code, fields, standing_roles.get(code)) for code, fields in declared.roles.items()]
+    """Return the plan that turns the stored clients and roles into the declared ones."""
+    current_clients = {each.client_id: each for each in stored_clients if each.deleted_at is None}
+    current_roles = {each.role_id: each for each in stored_roles}
+    steps = [_role_step(code, fields, current_roles.get(code)) for code, fields in declared.roles.items()]
     steps += [
-        _client_step(client_id, client, standing_clients.get(client_id), draw)
+        _client_step(client_id, client, current_clients.get(client_id), draw)
         for client_id, client in declared.clients.items()
     ]
     others = [
         *(
             _prune_client(client, prune)
-            for client_id, client in standing_clients.items()
+            for client_id, client in current_clients.items()
             if client_id not in declared.clients and not client.built_in
         ),
         *(
             _prune_role(role, prune)
-            for code, role in standing_roles.items()
+            for code, role in current_roles.items()
             if code not in declared.roles and not role.built_in
         ),
     ]
@@ -127,7 +127,7 @@ def make_plan(
     )
 
 
-def _prune_client(client: Client, prune: Prune | None) -> Step:
+def _prune_client(client: Client, prune: Prune | None) -> PlanStep:
     action, fields = Action.DISABLE, {"enabled": Values(True, False)}
     events: tuple[AdministrationEvent, ...] = ()
     if prune is Prune.DELETE:
@@ -135,21 +135,21 @@ def _prune_client(client: Client, prune: Prune | None) -> Step:
         events = (ClientDeleted(caller=OPERATOR, client_id=client.client_id),)
     elif prune is Prune.DISABLE and client.enabled:
         events = (ClientDisabled(caller=OPERATOR, client_id=client.client_id),)
-    return Step(action=action, kind="clients", identifier=client.client_id, fields=fields, events=events)
+    return PlanStep(action=action, kind="clients", identifier=client.client_id, fields=fields, events=events)
 
 
-def _prune_role(role: Role, prune: Prune | None) -> Step:
+def _prune_role(role: Role, prune: Prune | None) -> PlanStep:
     events = (RoleDeleted(caller=OPERATOR, role_id=role.role_id),) if prune is Prune.DELETE else ()
-    return Step(action=Action.DELETE, kind="roles", identifier=role.role_id, fields={}, events=events)
+    return PlanStep(action=Action.DELETE, kind="roles", identifier=role.role_id, fields={}, events=events)
 
 
 def client_fields(client: Client) -> dict[str, object]:
-    """The fields of a client that a file declares, as the interface shows them."""
+    """Return the fields of a client that a file declares, as the interface shows them."""
     return {**values_of(CLIENT_FIELDS, client)}
 
 
 def role_fields(role: Role) -> dict[str, object]:
-    """The fields of a role that a file declares, as the interface shows them."""
+    """Return the fields of a role that a file declares, as the interface shows them."""
     return {**values_of(ROLE_FIELDS, role)}
 
 
@@ -157,24 +157,24 @@ _NEW_CLIENT_FIELDS: Final[Mapping[str, object]] = {**client_fields(NEW_CLIENT), 
 _NEW_ROLE_FIELDS: Final[Mapping[str, object]] = {"name": None, "permissions": []}
 
 
-def _role_step(code: str, fields: Mapping[str, object], stored: Role | None) -> Step:
+def _role_step(code: str, fields: Mapping[str, object], stored: Role | None) -> PlanStep:
     if stored is None:
         event = RoleRegistered(caller=OPERATOR, fields={**fields, "code": code})
-        return Step(
-            action=Action.CREATE, kind="roles", identifier=code, fields=_made(fields), events=(event,)
+        return PlanStep(
+            action=Action.CREATE, kind="roles", identifier=code, fields=_list_new(fields), events=(event,)
         )
-    changed = _changed(role_fields(stored), {**_NEW_ROLE_FIELDS, **fields})
+    changed = _compare(role_fields(stored), {**_NEW_ROLE_FIELDS, **fields})
     events = (
         (RoleChanged(caller=OPERATOR, role_id=code, fields=_after(changed), shown=_before(changed)),)
         if changed
         else ()
     )
-    return Step(action=Action.CHANGE, kind="roles", identifier=code, fields=changed, events=events)
+    return PlanStep(action=Action.CHANGE, kind="roles", identifier=code, fields=changed, events=events)
 
 
 def _client_step(
     client_id: str, declared: DeclaredClient, stored: Client | None, draw: Callable[[], Entropy]
-) -> Step:
+) -> PlanStep:
     if stored is None:
         event = ClientRegistered(
             caller=OPERATOR,
@@ -182,15 +182,17 @@ def _client_step(
             secret_digest=declared.secret_digest,
             entropy=draw(),
         )
-        made = _made(declared.fields)
-        return Step(action=Action.CREATE, kind="clients", identifier=client_id, fields=made, events=(event,))
-    standing = client_fields(stored)
-    stays = {"enabled": standing["enabled"]}
-    changed = _changed(standing, {**_NEW_CLIENT_FIELDS, **stays, **declared.fields})
+        made = _list_new(declared.fields)
+        return PlanStep(
+            action=Action.CREATE, kind="clients", identifier=client_id, fields=made, events=(event,)
+        )
+    current = client_fields(stored)
+    stays = {"enabled": current["enabled"]}
+    changed = _compare(current, {**_NEW_CLIENT_FIELDS, **stays, **declared.fields})
     events = tuple(_client_events(client_id, changed, declared, stored))
     if any(isinstance(event, ClientSecretReplaced) for event in events):
         changed[SECRET] = Values(None, None)
-    return Step(action=Action.CHANGE, kind="clients", identifier=client_id, fields=changed, events=events)
+    return PlanStep(action=Action.CHANGE, kind="clients", identifier=client_id, fields=changed, events=events)
 
 
 def _client_events(
@@ -210,17 +212,17 @@ def _client_events(
         yield ClientSecretReplaced(caller=OPERATOR, client_id=client_id, digest=declared.secret_digest)
 
 
-def _made(fields: Mapping[str, object]) -> dict[str, Values]:
+def _list_new(fields: Mapping[str, object]) -> dict[str, Values]:
     return {name: Values(None, value) for name, value in fields.items()}
 
 
-def _changed(stands: Mapping[str, object], wanted: Mapping[str, object]) -> dict[str, Values]:
+def _compare(stands: Mapping[str, object], wanted: Mapping[str, object]) -> dict[str, Values]:
     names = differing_fields(stands, wanted, in_any_order=True)
     return {name: Values(stands[name], wanted[name]) for name in names}
 
 
 def _before(changed: Mapping[str, Values]) -> dict[str, object]:
-    """What was seen, but where Python holds both for equal, as true and 1: these the rules are to judge."""
+    """Return the fields as they were seen, without those that Python takes for equal, as true and 1."""
     return {name: values.before for name, values in changed.items() if values.before != values.after}
 
 

@@ -1,4 +1,4 @@
-"""What a command prints: one JSON document for scripts, or tables for people, and its refusals."""
+"""Print the result of a command: one JSON document for scripts, or tables for people, and refusals."""
 
 import json
 import os
@@ -23,42 +23,42 @@ from ostiary_web.http.context import RequestRefused
 from ostiary_web.streams import OutputFailed, escape_controls, escape_json, print_data, print_text, tell
 
 REFUSED: Final = 1
-"""The exit code of a refusal; 2, click's own, is for a command that cannot be understood."""
+"""Exit code of a refusal; 2, click's own, is for a usage error."""
 
 _GAP: Final = "  "
 
 Labels = Mapping[str, str]
-"""Fields of a record with the keys of what a person calls them."""
+"""Fields of a record with the text keys of their names."""
 
 
 def columns(list_view: ListView[Any, Any], *names: str) -> Labels:
-    """Fields of a list, called as on its pages and in its sheets."""
+    """Return fields of a list, labelled as on its pages and in its sheets."""
     return {name: f"column.{list_view.name}.{name}" for name in names}
 
 
 def to_json(content: object, **options: Any) -> str:
-    """Write JSON in its own characters, but for what moves a terminal."""
+    """Return JSON in its own characters, except those that act on a terminal."""
     return escape_json(json.dumps(content, ensure_ascii=False, **options))
 
 
 class Printer:
-    """How one command was asked to print."""
+    """The form in which a command prints."""
 
     def __init__(self, language: Language, *, for_scripts: bool) -> None:
         self.language = language
         self.for_scripts = for_scripts
 
     def text(self, key: str, /, **values: object) -> str:
-        """A text in the language asked for."""
+        """Return a text in the language asked for."""
         return self.language.text(key, **values)
 
     def document(self, content: object) -> None:
-        """One JSON document on standard output."""
+        """Print one JSON document."""
         print_data(to_json(content, indent=2))
 
     @contextmanager
-    def tell_how_to_draw_again(self, *draw_again: str) -> Iterator[None]:
-        """Where the block cannot print what was drawn, say by which commands another is drawn."""
+    def explain_how_to_draw_again(self, *draw_again: str) -> Iterator[None]:
+        """Say which commands draw another secret if the block cannot print the drawn one."""
         try:
             yield
         except OutputFailed as failure:
@@ -70,7 +70,7 @@ class Printer:
             sys.exit(REFUSED)
 
     def record(self, content: Mapping[str, object], labels: Labels) -> None:
-        """One record: whole for a script, the named fields for a person, a line each."""
+        """Print one record: whole for a script, the named fields for a person, a line each."""
         if self.for_scripts:
             self.document(content)
             return
@@ -79,7 +79,7 @@ class Printer:
         )
 
     def page(self, page: PageOfRecords, labels: Labels) -> None:
-        """One page of records: whole for a script, a table for a person."""
+        """Print one page of records: whole for a script, a table for a person."""
         rows = page.records
         if self.for_scripts:
             self.document({"items": rows, "total": page.total})
@@ -92,16 +92,15 @@ class Printer:
         tell(self.text("command.listed", first=first, last=last, total=page.total))
 
     def rows(self, rows: Sequence[Sequence[str]]) -> None:
-        """Lines of cells, each column as wide as its widest cell."""
+        """Print lines of cells, each column as wide as its widest cell."""
         rows = [[escape_controls(cell) for cell in row] for row in rows]
         widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
         for row in rows:
-            padded = (_padded(cell, width) for cell, width in zip(row, widths, strict=True))
+            padded = (_pad(cell, width) for cell, width in zip(row, widths, strict=True))
             print_text(_GAP.join(padded).rstrip())
 
-    def refused(self, reply: Refused, place: Callable[[str], str] = str) -> NoReturn:
-        """The words of the envelope on standard error, and the end of the process. A person is told of each
-        fault its `place`, by what its path is."""
+    def refuse(self, reply: Refused, place: Callable[[str], str] = str) -> NoReturn:
+        """Print a refusal as the envelope words it, and exit; `place` turns a fault's path into words."""
         code, text = MEANINGS[reply.why].code, text_of(reply.why, self.language)
         errors = [{"path": fault.path, "msg": field_text(fault, self.language)} for fault in reply.faults]
         if self.for_scripts:
@@ -125,7 +124,7 @@ class Printer:
 
 
 def with_printer(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command `--json` and `--language`, hand it a `Printer`, and let a refusal end it with words."""
+    """Give a command `--json` and `--language`, pass it a `Printer`, and report a refusal."""
 
     @click.option("--json", "for_scripts", is_flag=True, help="Print one JSON document, for scripts.")
     @click.option(
@@ -135,19 +134,19 @@ def with_printer(command: Callable[..., None]) -> Callable[..., None]:
         help="The language of what is printed; by default that of LANG.",
     )
     @wraps(command)
-    def asked(*args: Any, for_scripts: bool, language: Language | None, **options: Any) -> None:
+    def with_printer_of(*args: Any, for_scripts: bool, language: Language | None, **options: Any) -> None:
         languages = spoken_languages(click.get_current_context())
         printer = Printer(language or _language_of(os.environ, languages), for_scripts=for_scripts)
         try:
             command(printer, *args, **options)
         except RequestRefused as refusal:
-            printer.refused(refusal.reply)
+            printer.refuse(refusal.reply)
 
-    return asked
+    return with_printer_of
 
 
 def with_paging(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that lists what it needs to find and turn its pages."""
+    """Give a command that lists what it needs to search and turn pages."""
     for option in (
         click.option("--page-size", type=click.IntRange(1, 200), default=20, show_default=True),
         click.option("--page", type=click.IntRange(min=1), default=1, show_default=True),
@@ -158,19 +157,19 @@ def with_paging(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _language_of(environment: Mapping[str, str], languages: Languages) -> Language:
-    """The language of the first of POSIX's variables that is set, as `zh_CN.UTF-8` (POSIX.1-2017 §8.2)."""
+    """Return the language of the first POSIX variable that is set, as `zh_CN.UTF-8` (POSIX.1-2017 §8.2)."""
     named = next(
         (environment[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environment.get(name)), ""
     )
     return languages.preferred(re.split("[.@]", named)[0].replace("_", "-"))
 
 
-def _padded(text: str, width: int) -> str:
+def _pad(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal: wide characters take two."""
+    """Return the columns that a text takes on a terminal: wide characters take two."""
     return sum(_columns(text))
 
 

@@ -1,4 +1,4 @@
-"""`ostiary replay FILE`: would another policy have kept these sessions, or ended them?"""
+"""Run `ostiary replay FILE`: would another policy have kept or ended these sessions."""
 
 from dataclasses import replace
 from typing import Final, TextIO
@@ -61,12 +61,12 @@ def replay_trail(
     except UnicodeDecodeError:
         raise click.UsageError(f"{trail.name} is not text in UTF-8") from None
     if printer.for_scripts:
-        printer.document(_document(found))
+        printer.document(_encode_result(found))
     else:
-        _tell(printer, found)
+        _print_result(printer, found)
 
 
-def _document(found: Backtest) -> dict[str, object]:
+def _encode_result(found: Backtest) -> dict[str, object]:
     return {
         "entries": found.entries,
         "sessions": found.sessions,
@@ -76,25 +76,25 @@ def _document(found: Backtest) -> dict[str, object]:
             "recorded": found.early_refreshes,
             "otherwise": found.early_refreshes_by_alternative,
         },
-        "saved": [_record(one) for one in found.of(Verdict.SAVED)],
-        "lost": [_record(one) for one in found.of(Verdict.LOST)],
+        "saved": [_encode_difference(one) for one in found.of(Verdict.SAVED)],
+        "lost": [_encode_difference(one) for one in found.of(Verdict.LOST)],
         "unlikeTheTrail": list(found.unexplained_session_ids),
     }
 
 
-def _record(one: Difference) -> dict[str, object]:
+def _encode_difference(one: Difference) -> dict[str, object]:
     return {
         "sessionId": one.session_id,
         "clientId": one.client_id,
         "userId": one.user_id,
         "at": iso_time(one.at),
-        "recorded": _outcome(one.recorded),
-        "otherwise": _outcome(one.alternative),
+        "recorded": _encode_outcome(one.recorded),
+        "otherwise": _encode_outcome(one.alternative),
         "delayMs": one.delay_ms,
     }
 
 
-def _outcome(why: Why | None) -> str:
+def _encode_outcome(why: Why | None) -> str:
     return "tokens-issued" if why is None else why.value
 
 
@@ -108,7 +108,7 @@ _HEADINGS: Final = (
 )
 
 
-def _tell(printer: Printer, found: Backtest) -> None:
+def _print_result(printer: Printer, found: Backtest) -> None:
     numbers = (
         ("command.replay.entries", found.entries),
         ("command.replay.sessions", found.sessions),
@@ -125,7 +125,7 @@ def _tell(printer: Printer, found: Backtest) -> None:
         (Verdict.SAVED, "command.replay.saved"),
         (Verdict.LOST, "command.replay.lost"),
     ):
-        rows = [_row(one) for one in found.of(verdict)]
+        rows = [_format_row(one) for one in found.of(verdict)]
         if rows:
             print_text(f"\n{printer.text(title)}")
             headings = tuple(printer.text(heading) for heading in _HEADINGS)
@@ -135,13 +135,13 @@ def _tell(printer: Printer, found: Backtest) -> None:
         tell(f"\n{left_out} {escape_controls(' '.join(found.unexplained_session_ids))}")
 
 
-def _row(one: Difference) -> tuple[str, ...]:
+def _format_row(one: Difference) -> tuple[str, ...]:
     delay = "-" if one.delay_ms is None else f"{one.delay_ms / SECOND_MS:.1f} s"
     return (
         one.session_id,
         one.client_id or "-",
         iso_time(one.at),
         delay,
-        _outcome(one.recorded),
-        _outcome(one.alternative),
+        _encode_outcome(one.recorded),
+        _encode_outcome(one.alternative),
     )

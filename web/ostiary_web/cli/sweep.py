@@ -1,4 +1,4 @@
-"""`ostiary sweep`: at once and to the end what the server does in the background, little by little."""
+"""Run `ostiary sweep`: finish at once what the server does in the background, little by little."""
 
 import click
 
@@ -29,13 +29,14 @@ def sweep(printer: Printer) -> None:
         counted = await Summarising(context.store, context.clock).summarise_once()
         return {"salts": salts, **await clearing.purge_once(), "counted entries": counted}
 
-    cleared = {_camel(what): number for what, number in run(work).items()}
+    cleared = {_to_camel_case(what): number for what, number in run(work).items()}
     printer.record(cleared, {what: f"command.sweep.{what}" for what in cleared})
 
 
-def _camel(what: str) -> str:
-    """
-    >>> _camel("used codes")
+def _to_camel_case(what: str) -> str:
+    """Return words in camel case.
+
+    >>> _to_camel_case("used codes")
     'usedCodes'
     """
     first, *others = what.split(" ")

@@ -1,4 +1,4 @@
-"""`ostiary user …`: the accounts of the backend."""
+"""Run `ostiary user …`: accounts of the backend."""
 
 import sys
 from functools import partial
@@ -33,7 +33,7 @@ from ostiary_web.api.resources.imports import (
 from ostiary_web.api.resources.sheet_rows import SheetRows, describe_place
 from ostiary_web.api.resources.users import RESOURCE, normalize_phone_number
 from ostiary_web.cli.arguments import LanguageTag
-from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
+from ostiary_web.cli.context import OPERATOR, CommandContext, make_refusal, run
 from ostiary_web.cli.import_files import read_import_file
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 from ostiary_web.http.context import RequestRefused
@@ -41,7 +41,7 @@ from ostiary_web.server.first_administrator import reset_password_command
 from ostiary_web.server.secret_files import UNSEEN_MARK, has_unseen_mark
 
 _LISTED: Final = columns(RESOURCE.list_view, "username", "name", "roleIds", "enabled", "createdAt")
-_SHOWN: Final[Labels] = {
+_LABELS: Final[Labels] = {
     **columns(
         RESOURCE.list_view,
         "id",
@@ -90,7 +90,7 @@ def create(
     draw_password: bool,
 ) -> None:
     """Register USERNAME. The password is asked for, or read from standard input."""
-    password = _password(printer, drawn=draw_password)
+    password = _read_password(printer, drawn=draw_password)
     fields: dict[str, object] = {
         "username": username,
         "name": name or username,
@@ -112,7 +112,7 @@ def create(
             )
         )
 
-    _show(printer, run(work), password if draw_password else None)
+    _print_user(printer, run(work), password if draw_password else None)
 
 
 @user.command("import")
@@ -136,18 +136,18 @@ def import_users(printer: Printer, file: Path, mode: str) -> None:
     rows = read_import_file(file, RESOURCE.list_view)
     try:
         if rows.faults:
-            raise invalid(*rows.faults)
+            raise make_refusal(*rows.faults)
         done = _import(printer, rows, replace=REPLACES[mode])
     except RequestRefused as refusal:
         place = partial(
             describe_place, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
         )
-        printer.refused(refusal.reply, place)
+        printer.refuse(refusal.reply, place)
     printer.record(msgspec.to_builtins(done), _IMPORTED)
 
 
 def _import(printer: Printer, rows: SheetRows, *, replace: bool) -> Imported:
-    """Import rows, with a bar that says how far their passwords are where these take a while."""
+    """Import rows, with a progress bar for the hashing of passwords."""
     with click.progressbar(
         length=len(rows.by_number),
         label=printer.text("command.import.preparing"),
@@ -167,7 +167,7 @@ def _import(printer: Printer, rows: SheetRows, *, replace: bool) -> Imported:
 def list_users(printer: Printer, search: str | None, page: int, page_size: int) -> None:
     """List the users."""
     listing: Listing[User] = Listing(resource=USERS, search=search, page=page, page_size=page_size)
-    printer.page(run(lambda context: context.page(RESOURCE, listing)), _LISTED)
+    printer.page(run(lambda context: context.read_page(RESOURCE, listing)), _LISTED)
 
 
 @user.command("reset-password")
@@ -179,13 +179,13 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
 
     The password is asked for, or read from standard input.
     """
-    password = _password(printer, drawn=draw_password)
+    password = _read_password(printer, drawn=draw_password)
 
     async def work(context: CommandContext) -> Reply:
-        user_id = context.user_id_of(username)
+        user_id = context.find_user_id(username)
         faults = new_password_faults("password", password)
         if faults:
-            raise invalid(*faults)
+            raise make_refusal(*faults)
         await context.decide(
             PasswordResetByAdministrator(
                 caller=OPERATOR, user_id=user_id, new_password_hash=await context.passwords.hash(password)
@@ -193,7 +193,7 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
         )
         return await context.decide(UserRequested(caller=OPERATOR, user_id=user_id))
 
-    _show(printer, run(work), password if draw_password else None)
+    _print_user(printer, run(work), password if draw_password else None)
 
 
 @user.command()
@@ -201,14 +201,7 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
 @with_printer
 def disable(printer: Printer, username: str) -> None:
     """Keep USERNAME from signing in, and end all sessions."""
-    _show(
-        printer,
-        run(
-            lambda context: context.decide(
-                UserDisabled(caller=OPERATOR, user_id=context.user_id_of(username))
-            )
-        ),
-    )
+    _switch(printer, UserDisabled, username)
 
 
 @user.command()
@@ -216,16 +209,18 @@ def disable(printer: Printer, username: str) -> None:
 @with_printer
 def enable(printer: Printer, username: str) -> None:
     """Let USERNAME sign in again. Nothing that ended comes back."""
-    _show(
-        printer,
-        run(
-            lambda context: context.decide(UserEnabled(caller=OPERATOR, user_id=context.user_id_of(username)))
-        ),
-    )
+    _switch(printer, UserEnabled, username)
 
 
-def _password(printer: Printer, *, drawn: bool) -> str:
-    """The new password: drawn, asked for twice at a terminal, or the first line of standard input."""
+def _switch(printer: Printer, kind: type[UserEnabled | UserDisabled], username: str) -> None:
+    async def work(context: CommandContext) -> Reply:
+        return await context.decide(kind(caller=OPERATOR, user_id=context.find_user_id(username)))
+
+    _print_user(printer, run(work))
+
+
+def _read_password(printer: Printer, *, drawn: bool) -> str:
+    """Return the new password: drawn, asked for twice at a terminal, or the first line of standard input."""
     if drawn:
         return draw_token(SystemEntropy().draw(), "password").reveal()
     if sys.stdin.isatty():
@@ -248,13 +243,13 @@ def _refuse_unseen(password: str) -> str:
     return password
 
 
-def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> None:
-    """The account that a reply holds, with its password where one was drawn."""
+def _print_user(printer: Printer, reply: Reply, drawn_password: str | None = None) -> None:
+    """Print the account in a reply, with its password if one was drawn."""
     if not isinstance(reply, UserKnown):
         raise TypeError(f"no account is in a {type(reply).__name__}")
     content = encode_item(RESOURCE.fields, reply.user)
     if drawn_password is None:
-        printer.record(content, _SHOWN)
+        printer.record(content, _LABELS)
         return
-    with printer.tell_how_to_draw_again(reset_password_command(reply.user.username)):
-        printer.record({**content, "password": drawn_password}, _SHOWN)
+    with printer.explain_how_to_draw_again(reset_password_command(reply.user.username)):
+        printer.record({**content, "password": drawn_password}, _LABELS)
