@@ -17,7 +17,7 @@ from docs.bench.findings import Crowded, Findings, Idle, Machine, Measured, Stor
 from docs.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
 from docs.bench.peers.installing import Unavailable, node_programs
 from docs.bench.running import running
-from docs.bench.workloads import OPERATIONS, Introspection, Paths, Refresh
+from docs.bench.workloads import Introspection, Paths, Refresh
 from docs.performance_page import REPORT, measured_section, write_into_page, write_report
 
 PATHS = Paths("/token", "/introspect", "/userinfo")
@@ -113,7 +113,7 @@ def test_this_server_takes_a_filled_store_for_its_own(tmp_path: Path) -> None:
     """Every operation, on sessions that were written past the rules; the driver checks the answers."""
     sessions = 2_000
     with running(LANE, tmp_path / "lane", sessions) as server:
-        for operation in OPERATIONS:
+        for operation in LANE.operations:
             conversations = server.conversations(operation, 4, seed=1, seconds=0.05)
             assert drive(server.address, conversations, 0.05).requests >= 4
             server.look_up(conversations)

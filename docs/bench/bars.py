@@ -8,6 +8,7 @@ from typing import Final
 from docs.bench import postgres
 from docs.bench.cells import BARE_ASGI, LANE, PLAIN, TWO_WORKERS, WORKERS_ASKED_BY
 from docs.bench.findings import Findings, Measured, found
+from docs.bench.workloads import TRACED
 
 _ASKED: Final = (
     ("introspect", BARE_ASGI.name, 8.0),
@@ -76,6 +77,9 @@ def _beside(findings: Findings) -> Iterator[Bar]:
         yield Bar(f"{operation}, lane", times, _ratio(theirs, ours), f"× {other}")
     floor, plain = findings.find(BARE_ASGI.name, "fixed"), findings.find(PLAIN.name, "introspect")
     yield Bar("introspect, plain", 0.8, _ratio(floor, plain), f"× {BARE_ASGI.name}")
+    if traced := findings.find(LANE.name, TRACED):  # older reports have none
+        ratio = _ratio(traced, findings.find(LANE.name, "introspect"))
+        yield Bar(f"{TRACED}, lane", 1.3, ratio, "× the CPU without a trace", at_least=False)
     refresh = findings.find(LANE.name, "refresh")
     seen = median(refresh.p99_ms) / median(refresh.p50_ms) if refresh else None
     yield Bar("p99 of refresh, lane", 4.0, seen, "× its p50", at_least=False)

@@ -16,7 +16,7 @@ from docs.bench import population
 from docs.bench.driver import Address, WrongAnswer, ask_once
 from docs.bench.peers import stores
 from docs.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
-from docs.bench.workloads import OPERATIONS, Paths
+from docs.bench.workloads import OPERATIONS, TRACED, Paths
 
 ROOT: Final = Path(__file__).parents[2]
 STORE: Final = "store.db"
@@ -66,7 +66,7 @@ def _own(name: str, *command: str, workers: int = 1) -> Cell:
     return Cell(
         name,
         (sys.executable, "-m", *command),
-        OPERATIONS,
+        (*OPERATIONS, TRACED),
         Paths("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/userinfo"),
         _fill_own,
         _own_codes,

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from docs.bench import workloads
 from docs.bench.cells import ROOT, STORE, Cell
 from docs.bench.driver import Address, Conversation, WrongAnswer, ask_once
 from docs.bench.names import token
@@ -59,6 +60,8 @@ class Running:
                 return [Fixed(paths.introspect) for _ in everyone]
             case "introspect":
                 return [Introspection(paths, sessions, seed + number) for number in everyone]
+            case workloads.TRACED:
+                return [Introspection(paths, sessions, seed + number, is_traced=True) for number in everyone]
             case "userinfo":
                 return [UserInfo(paths, sessions, seed + number) for number in everyone]
             case "credentials":

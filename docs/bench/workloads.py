@@ -15,6 +15,8 @@ from docs.bench.driver import WrongAnswer
 from docs.bench.names import CHAINS, REDIRECT_URI, VERIFIER, client_id, machine_id, secret_of, token
 
 OPERATIONS: Final = ("introspect", "userinfo", "credentials", "refresh", "code")
+TRACED: Final = "introspect, traced"
+"""Introspections of clients that trace: each with another `traceparent`."""
 
 _KEPT_TOKENS: Final = 20
 
@@ -72,15 +74,21 @@ class Fixed:
 class Introspection:
     """Live access tokens, drawn from all sessions of the store."""
 
-    def __init__(self, paths: Paths, sessions: int, seed: int) -> None:
+    def __init__(self, paths: Paths, sessions: int, seed: int, *, is_traced: bool = False) -> None:
         self._path, self._sessions = paths.introspect, sessions
         self._chance = random.Random(seed)
+        self._is_traced = is_traced
         self._client = b""
 
     def ask(self) -> bytes:
         number = self._chance.randrange(CHAINS, self._sessions)
         self._client = client_id(number).encode()
-        return post(self._path, client_id(number), token=token("access", number))
+        request = post(self._path, client_id(number), token=token("access", number))
+        if self._is_traced:
+            trace, span = self._chance.getrandbits(128), self._chance.getrandbits(64)
+            field = f"\r\nTraceparent: 00-{trace:032x}-{span:016x}-01\r\n\r\n"
+            request = request.replace(b"\r\n\r\n", field.encode(), 1)
+        return request
 
     def hear(self, status: int, body: bytes) -> None:
         _right(status, body, b'"active":', b"true", self._client)
