@@ -24,7 +24,7 @@ from ostiary_core import (
     take_turn,
 )
 from ostiary_core import events as e
-from ostiary_core.conformance.lives import a_life
+from ostiary_core.conformance.scenario import make_scenario
 from ostiary_core.decide import READ_ONLY, RULES
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fields import FieldFault
@@ -49,15 +49,15 @@ def everything(store: MemoryStore) -> dict[Key, Record]:
 
 
 ALLOWED = ["iam.user.list", "iam.user.update", "iam.role.create", "oauth.client.create"]
-NOW = Instant(a_life()[-1].at + 1_000)
+NOW = Instant(make_scenario()[-1].at + 1_000)
 
 
 def lived_in() -> tuple[MemoryStore, Pool]:
     """A store after the life that the kit has recorded, and what a caller may know of it."""
     store, secrets = MemoryStore(), list[str]()
-    for wave in a_life():
-        for decision in store.turn(wave.events, wave.at):
-            secrets.extend(secret.reveal() for secret in secrets_in((decision.reply, wave.events)))
+    for batch in make_scenario():
+        for decision in store.turn(batch.events, batch.at):
+            secrets.extend(secret.reveal() for secret in secrets_in((decision.reply, batch.events)))
     clerk = e.RoleRegistered(
         caller=e.Operator(), fields={"code": "scribe", "name": "S", "permissions": ALLOWED}
     )

@@ -152,7 +152,7 @@ def test_an_example_is_short_enough_to_be_read(path: Path) -> None:
 def test_the_django_store_passes_the_kit_of_the_core(tmp_path: Path) -> None:
     """All but one check: the example has one file, so two stores of it are one."""
     report = check_store(lambda: django_store(tmp_path), reopen=_opened_again)
-    assert [finding.check for finding in report.findings] == ["two stores share nothing"], str(report)
+    assert [flaw.check for flaw in report.flaws] == ["two stores share nothing"], str(report)
 
 
 @pytest.mark.parametrize("letter", ["a", "名", "😀", "\ufdfa"])

@@ -1,7 +1,4 @@
-"""Records for lists: in every state, of names that are hard to sort.
-
-They are written as they are, with no event: lists are to be right of whatever stands in a store.
-"""
+"""Records for lists: in every state, with names that are hard to sort, written without events."""
 
 from collections.abc import Sequence
 from typing import Final, TypeVar
@@ -28,7 +25,7 @@ _NAMES: Final = (
 )  # fmt: skip
 
 
-def a_crowd(now: Instant) -> Sequence[Record]:
+def make_crowd(now: Instant) -> Sequence[Record]:
     """Make the records, the same each time; sessions run, have ended or are past their maximum at `now`."""
     clients = [_client(number, now) for number in range(13)]
     users = [_user(number, now) for number in range(17)]

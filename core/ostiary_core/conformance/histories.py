@@ -1,11 +1,19 @@
-"""Checks of session histories: what a session went through, and which ending of all took it with it."""
+"""Checks of session histories: the entries of a session, and which ending of many ended it."""
 
 from collections.abc import Callable
 from typing import Any
 
-from ostiary_core import events as e
-from ostiary_core.conformance.bench import Bench, require, without_number
-from ostiary_core.conformance.lives import Backend, live_through, origin_of
+from ostiary_core.conformance.harness import StoreFactory, require, without_number
+from ostiary_core.conformance.scenario import Backend, origin_of, run_scenario
+from ostiary_core.events import (
+    ClientDisabled,
+    ClientEnabled,
+    ClientForcedOut,
+    ConsentWithdrawn,
+    Operator,
+    SignedIn,
+    UserForcedOut,
+)
 from ostiary_core.model.records import Table
 from ostiary_core.model.reply import Done, TokensIssued
 from ostiary_core.oauth.session import state_of
@@ -15,11 +23,10 @@ from ostiary_core.storage.store import MemoryStore
 _DAY_SECONDS = 24 * 60 * 60
 
 
-def a_session_has_its_own_history_and_ending(bench: Bench) -> None:
-    """Check that `session_history` returns each session as it stands, with its own entries and no others, and
-    of many endings of users, clients and consents the first that took it with it."""
-    for here in (live_through(), _end_from_above()):
-        for found, expected in _histories(bench, here):
+def a_session_has_its_own_history_and_ending(stores: StoreFactory) -> None:
+    """Check that `session_history` returns each session, its own entries, and the ending that ended it."""
+    for here in (run_scenario(), _end_from_above()):
+        for found, expected in _histories(stores, here):
             require(found.session == expected.session, "the history of a session is that of another one")
             entries = [without_number(entry) for entry in found.entries]
             right = [without_number(entry) for entry in expected.entries]
@@ -38,11 +45,11 @@ def a_session_has_its_own_history_and_ending(bench: Bench) -> None:
             )
 
 
-def _histories(bench: Bench, here: Backend) -> list[tuple[SessionHistory, SessionHistory]]:
-    store, reference = bench.make(), MemoryStore()
+def _histories(stores: StoreFactory, here: Backend) -> list[tuple[SessionHistory, SessionHistory]]:
+    store, reference = stores.make(), MemoryStore()
     for each in (store, reference):
-        for wave in here.waves:
-            each.turn(wave.events, wave.at, [origin_of(place) for place in range(len(wave.events))])
+        for batch in here.batches:
+            each.turn(batch.events, batch.at, [origin_of(place) for place in range(len(batch.events))])
     require(store.session_history("nobody") is None, "a session that is not there has a history")
     histories = []
     for session in reference.records(Table.SESSION):
@@ -77,43 +84,43 @@ def _end_from_above() -> Backend:
             # The last sessions reach their maximum before they are ended once more.
             here.wait(1 if number < 1 else 400 * _DAY_SECONDS)
     for client_id in here.secrets:
-        here.ask(e.ClientForcedOut(caller=e.Operator(), client_id=client_id), object)
+        here.ask(ClientForcedOut(caller=Operator(), client_id=client_id), object)
     here.wait(1)
     return here
 
 
-def _withdraw(here: Backend, logins: dict[str, e.SignedIn]) -> None:
+def _withdraw(here: Backend, logins: dict[str, SignedIn]) -> None:
     for login in logins.values():
-        here.ask(e.ConsentWithdrawn(caller=login, client_id="app"), Done)
+        here.ask(ConsentWithdrawn(caller=login, client_id="app"), Done)
         here.wait(1)
 
 
 def _force_clients_out(here: Backend, logins: Any) -> None:
     for client_id in here.secrets:
-        here.ask(e.ClientForcedOut(caller=e.Operator(), client_id=client_id), object)
+        here.ask(ClientForcedOut(caller=Operator(), client_id=client_id), object)
         here.wait(1)
 
 
 def _disable_clients(here: Backend, logins: Any) -> None:
     for client_id in here.secrets:
-        here.ask(e.ClientDisabled(caller=e.Operator(), client_id=client_id), object)
+        here.ask(ClientDisabled(caller=Operator(), client_id=client_id), object)
         here.wait(1)
-        here.ask(e.ClientEnabled(caller=e.Operator(), client_id=client_id), object)
+        here.ask(ClientEnabled(caller=Operator(), client_id=client_id), object)
 
 
 def _force_users_out(here: Backend, logins: Any) -> None:
     for user_id in here.user_ids.values():
-        here.ask(e.UserForcedOut(caller=e.Operator(), user_id=user_id), object)
+        here.ask(UserForcedOut(caller=Operator(), user_id=user_id), object)
         here.wait(1)
 
 
-def _end_at_once(here: Backend, logins: dict[str, e.SignedIn]) -> None:
+def _end_at_once(here: Backend, logins: dict[str, SignedIn]) -> None:
     """End everything in one instant: of endings at one time the first of the trail counts."""
-    here.ask(e.ConsentWithdrawn(caller=logins["bob"], client_id="other"), Done)
-    here.ask(e.UserForcedOut(caller=e.Operator(), user_id=here.user_ids["bob"]), object)
+    here.ask(ConsentWithdrawn(caller=logins["bob"], client_id="other"), Done)
+    here.ask(UserForcedOut(caller=Operator(), user_id=here.user_ids["bob"]), object)
     for client_id in here.secrets:
-        here.ask(e.ClientForcedOut(caller=e.Operator(), client_id=client_id), object)
-    here.ask(e.UserForcedOut(caller=e.Operator(), user_id=here.user_ids["alice"]), object)
+        here.ask(ClientForcedOut(caller=Operator(), client_id=client_id), object)
+    here.ask(UserForcedOut(caller=Operator(), user_id=here.user_ids["alice"]), object)
 
 
-CHECKS: tuple[Callable[[Bench], None], ...] = (a_session_has_its_own_history_and_ending,)
+CHECKS: tuple[Callable[[StoreFactory], None], ...] = (a_session_has_its_own_history_and_ending,)

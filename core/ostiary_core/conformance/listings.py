@@ -1,6 +1,6 @@
 """Listings to ask a store for: by every sort, filter, range and search that a resource declares.
 
-What is asked for is taken from items that there are, so that each condition finds some and leaves others out.
+Values come from stored items, so that each condition finds some and leaves others out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,11 +38,10 @@ _RESOURCES: Final[tuple[Listable[Any], ...]] = (
     AUDIT,
 )
 _TEXTS: Final = ("%", "_", "\\", "är", "+1 (555) 00-0", "nothing has this")
-"""What else is looked for: signs that mean something else in SQL and stand for themselves here, a letter that
-is none of ASCII's, so that its case counts, and a telephone number as people write it."""
+"""More texts to look for: wildcards of SQL, a letter beyond ASCII, a telephone number as people write it."""
 
 Asked = tuple[str, Listing[Any]]
-"""What a listing asks for, in words that hold no value of a record, and the listing."""
+"""A description without any value of a record, and the listing."""
 
 
 def make_listings(reference: MemoryStore, now: Instant) -> Iterator[Asked]:
@@ -105,7 +104,7 @@ def _values(name: str, match: Match, items: Sequence[Any]) -> Sequence[FilterVal
 
 
 def _value(item: Any, name: str, match: Match) -> FilterValue | None:
-    """Return what a filter finds this item by; None where it has no such value."""
+    """Return the value by which a filter finds this item; None where it has none."""
     held: str | bool | None = getattr(item, name)
     if isinstance(held, str) and match is Match.CONTAINS:
         return _part(held) or None

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ostiary_core.conformance.bench import Bench, require, without_number
-from ostiary_core.conformance.crowd import a_crowd
+from ostiary_core.conformance.crowd import make_crowd
+from ostiary_core.conformance.harness import StoreFactory, require, without_number
 from ostiary_core.conformance.listings import PAGE_SIZE, make_listings
-from ostiary_core.conformance.lives import live_through, origin_of, registration_of
+from ostiary_core.conformance.scenario import origin_of, registration_of, run_scenario
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Delete, Insert
 from ostiary_core.model.instant import Instant, later
@@ -19,9 +19,9 @@ _ALL = 10_000
 """A page that holds everything."""
 
 
-def lists_have_the_pages_and_totals_of_the_reference(bench: Bench) -> None:
+def lists_have_the_pages_and_totals_of_the_reference(stores: StoreFactory) -> None:
     """Check the pages of every resource, sorted, filtered, searched and within ranges by each field."""
-    store, reference, now = _make_stores(bench)
+    store, reference, now = _make_stores(stores)
     for what, listing in make_listings(reference, now):
         right = reference.page(replace(listing, page_size=_ALL), now)
         pages = -(-right.total // PAGE_SIZE)
@@ -32,9 +32,9 @@ def lists_have_the_pages_and_totals_of_the_reference(bench: Bench) -> None:
             require(_is_same(found.items, expected), f"page {page} of {what} holds other items")
 
 
-def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
+def whole_lists_are_read_piece_by_piece(stores: StoreFactory) -> None:
     """Check that `items_after` goes on after any item to the end of a list, also after one that has gone."""
-    store, reference, now = _make_stores(bench)
+    store, reference, now = _make_stores(stores)
     for what, listing in make_listings(reference, now):
         right = reference.page(replace(listing, page_size=_ALL), now).items
         last = None
@@ -50,16 +50,16 @@ def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
     require(_is_same(items, expected), "a list does not go on after an item that has gone meanwhile")
 
 
-def when_clients_were_last_used_is_known(bench: Bench) -> None:
+def when_clients_were_last_used_is_known(stores: StoreFactory) -> None:
     """Check that `last_used` returns the latest use of each client, also where a clock was set back."""
-    store, reference, _ = _make_stores(bench)
+    store, reference, _ = _make_stores(stores)
     used = dict(store.last_used(["app", "other", "nobody"]))
     require(used == reference.last_used(["app", "other", "nobody"]), "when clients were last used is wrong")
     require(not store.last_used([]), "asked when no client was last used, the store tells of some")
 
 
-def _make_stores(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
-    here = live_through()
+def _make_stores(stores: StoreFactory) -> tuple[Any, MemoryStore, Instant]:
+    here = run_scenario()
     now = here.now
     # Entries are kept in the order of the turns and not of the clocks.
     for seconds_back in (0, 3600, 2, 3):
@@ -68,11 +68,11 @@ def _make_stores(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
         for number in range(seconds_back % 4 + 1):
             here.ask(registration_of(f"listed{number}-{seconds_back}", "lists"), UserKnown)
         here.wait(0)
-    store, reference = bench.make(), MemoryStore()
+    store, reference = stores.make(), MemoryStore()
     for each in (store, reference):
-        each.write([Insert(record) for record in a_crowd(now)])
-        for wave in here.waves:
-            each.turn(wave.events, wave.at, [origin_of(place) for place in range(len(wave.events))])
+        each.write([Insert(record) for record in make_crowd(now)])
+        for batch in here.batches:
+            each.turn(batch.events, batch.at, [origin_of(place) for place in range(len(batch.events))])
     return store, reference, now
 
 
@@ -84,7 +84,7 @@ def _comparable(item: Any) -> Any:
     return without_number(item) if isinstance(item, AuditEntry) else item
 
 
-CHECKS: tuple[Callable[[Bench], None], ...] = (
+CHECKS: tuple[Callable[[StoreFactory], None], ...] = (
     lists_have_the_pages_and_totals_of_the_reference,
     whole_lists_are_read_piece_by_piece,
     when_clients_were_last_used_is_known,

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ostiary_core.conformance.bench import (
-    Bench,
+from ostiary_core.conformance.harness import (
     Broken,
     CheckedStore,
     Contents,
     Crash,
-    Torn,
+    CrashingSequence,
+    StoreFactory,
     difference,
     require,
 )
@@ -84,9 +84,9 @@ def _token(digest: bytes) -> RefreshToken:
 
 
 _LONGEST = 64
-"""Of the names that people and programs choose."""
+"""Longest chosen name, in characters."""
 _LONGEST_NAME = 18 * _LONGEST
-"""Of a user name in its canonical form, in which one character may become as many as that."""
+"""Longest canonical user name: one character may become 18."""
 
 _ALIKE: Final[tuple[tuple[Record, Record], ...]] = (
     (_role("r" * _LONGEST), _role("r" * (_LONGEST - 1) + "s")),
@@ -96,16 +96,16 @@ _ALIKE: Final[tuple[tuple[Record, Record], ...]] = (
     (_consent("v" * 31 + "w", "c" * _LONGEST), _consent("v" * 32, "c" * _LONGEST)),
     (_token(bytes(32)), _token(bytes(31) + b"\x01")),
 )
-"""Records of one table whose keys are as long as the rules let them be and differ only at their end."""
+"""Pairs of records with the longest keys, which differ only at their end."""
 
 
 def _fetch(store: CheckedStore, *keys: str) -> list[Record]:
     return list(store.fetch(Table.ROLE, keys))
 
 
-def what_is_written_is_read_at_once(bench: Bench) -> None:
+def what_is_written_is_read_at_once(stores: StoreFactory) -> None:
     """Check that each insert, update and delete shows at once in what is read."""
-    store = bench.make()
+    store = stores.make()
     require(_fetch(store, "r") == [], "a record was found where none was written")
     first = _role("r")
     store.write([Insert(first)])
@@ -122,9 +122,9 @@ def what_is_written_is_read_at_once(bench: Bench) -> None:
     require(_fetch(store, "r") == [third], "a record cannot be made again where one was deleted")
 
 
-def every_record_is_found_under_its_own_key(bench: Bench) -> None:
+def every_record_is_found_under_its_own_key(stores: StoreFactory) -> None:
     """Check that many records, asked for together with unknown ones, are each found under their own key."""
-    store = bench.make()
+    store = stores.make()
     roles = [
         Role(role_id=key, name=name, permissions=("b", "a", name, "b"))
         for key, name in zip(_ODD, reversed(_ODD), strict=True)
@@ -148,9 +148,9 @@ def every_record_is_found_under_its_own_key(bench: Bench) -> None:
     )
 
 
-def keys_that_differ_only_at_their_end_are_two(bench: Bench) -> None:
+def keys_that_differ_only_at_their_end_are_two(stores: StoreFactory) -> None:
     """Check that long keys which differ only at their end are different: no store may cut a key."""
-    store = bench.make()
+    store = stores.make()
     for one, other in _ALIKE:
         table = one.table
         cut = f"keys of table {table.name} are cut: two that differ only at their end are one"
@@ -164,47 +164,49 @@ def keys_that_differ_only_at_their_end_are_two(bench: Bench) -> None:
         require(len(found) == 2 and set(found) == {one, other}, cut)
 
 
-def a_session_is_found_by_its_present_access_token(bench: Bench) -> None:
+def a_session_is_found_by_its_present_access_token(stores: StoreFactory) -> None:
     """Check that a session is found by its present access token and by no other, from start to end."""
-    store = bench.make()
+    store = stores.make()
 
-    def found(*tokens: str) -> list[Record]:
+    def find(*tokens: str) -> list[Record]:
         digests = [digest_of(token) for token in tokens]
         records = store.fetch(Table.ACCESS_TOKEN, digests)
         return [record for record in records if isinstance(record, Session)]
 
     sessions = [_session(number) for number in range(3)]
     store.write([Insert(session) for session in sessions])
-    asked = found("access token 2", "unknown", "access token 0")
+    asked = find("access token 2", "unknown", "access token 0")
     require(
         len(asked) == 2 and set(asked) == {sessions[0], sessions[2]},
         "a session is not found by its access token, or another one is",
     )
     rotated = revise(sessions[0], access_digest=digest_of("the next"), generation=1)
     store.write([Update(sessions[0], rotated), Delete(sessions[1])])
-    gone = found("access token 0", "access token 1")
+    gone = find("access token 0", "access token 1")
     require(not gone, "a session is found by an access token that it no longer has")
-    require(found("the next") == [rotated], "a session is not found by the access token it has now")
+    require(find("the next") == [rotated], "a session is not found by the access token it has now")
     ended = revise(rotated, ended_at=Instant(1))
     store.write([Update(rotated, ended)])
-    require(found("the next") == [ended], "a session is not found by its access token as it stands")
+    require(find("the next") == [ended], "a session is not found by its access token as it stands")
     another = replace(_session(9), access_digest=sessions[2].access_digest)
     _must_lose(store, [Insert(another)], "two sessions may have one access token")
 
 
-def an_insert_never_takes_the_place_of_a_record(bench: Bench) -> None:
+def an_insert_never_takes_the_place_of_a_record(stores: StoreFactory) -> None:
     """Check that an insert under a key in use is refused: every uniqueness depends on it (READINGS 9)."""
-    store = bench.make()
+    store = stores.make()
     store.write([Insert(_role("r", "first"))])
     _must_lose(store, [Insert(_role("r", "second"))], "an insert over an existing record was accepted")
 
 
-def a_write_of_any_other_revision_loses(bench: Bench) -> None:
-    """Check that a write loses if it was decided on an older revision of its record, or on a later one: a
-    record deleted and made again counts from 1."""
+def a_write_of_any_other_revision_loses(stores: StoreFactory) -> None:
+    """Check that a write loses if it was decided on an older revision of its record, or on a later one.
+
+    A record that was deleted and made again counts from 1.
+    """
     for stored, read in ((3, 1), (3, 2), (3, 4), (1, 2), (1, 9)):
         for late in (lambda before: Update(before, revise(before, name="late")), Delete):
-            store = bench.make()
+            store = stores.make()
             for change in _up_to(9):
                 store.write([change])
             store.write([Delete(replace(_role("r"), revision=9))])
@@ -225,17 +227,17 @@ def _up_to(revision: int) -> Iterator[Change]:
         yield Update(before, stored)
 
 
-def a_write_to_a_record_that_is_gone_loses(bench: Bench) -> None:
+def a_write_to_a_record_that_is_gone_loses(stores: StoreFactory) -> None:
     """Check that a write to a deleted record loses, and does not bring the record back."""
     gone = _role("gone")
     for change in (Update(gone, revise(gone)), Delete(gone)):
         what = "an update" if isinstance(change, Update) else "a delete"
-        _must_lose(bench.make(), [change], f"{what} of a record that is not there was accepted")
+        _must_lose(stores.make(), [change], f"{what} of a record that is not there was accepted")
 
 
-def one_lost_race_takes_every_write_with_it(bench: Bench) -> None:
+def one_lost_race_takes_every_write_with_it(stores: StoreFactory) -> None:
     """Check that one lost race, anywhere among the writes of a turn, loses all of them."""
-    store = bench.make()
+    store = stores.make()
     stored, doomed = _role("stored"), _role("doomed")
     store.write([Insert(stored), Insert(doomed)])
     for place in range(4):
@@ -249,13 +251,13 @@ def one_lost_race_takes_every_write_with_it(bench: Bench) -> None:
         _must_lose(store, writes, "an insert over an existing record was accepted among other writes")
 
 
-def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
+def a_crash_between_writes_leaves_none_of_them(stores: StoreFactory) -> None:
     """Check that a crash between any two writes of a turn leaves the store as it was before the turn."""
-    store = bench.make()
+    store = stores.make()
     stored, doomed = _role("stored"), _role("doomed")
     store.write([Insert(stored), Insert(doomed)])
     before = Contents.of(store)
-    # A store may go through the changes more than once, to look at what stands and then to write.
+    # A store may pass over the changes more than once: to read what is stored, and then to write.
     for place in range(3 * _MOST_PASSES + 1):
         changes: list[Change] = [
             Insert(_role("new")),
@@ -263,7 +265,7 @@ def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
             Delete(doomed),
         ]
         try:
-            store.write(Torn(changes, place))
+            store.write(CrashingSequence(changes, place))
         except Crash:
             pass
         else:
@@ -271,16 +273,16 @@ def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
             return
         wrong = difference(Contents.of(store), before)
         require(wrong is None, f"a partial write: an error between 3 writes left some ({wrong})")
-        if bench.reopen is not None:
-            store = bench.reopen(store)
+        if stores.reopen is not None:
+            store = stores.reopen(store)
             wrong = difference(Contents.of(store), before)
             require(wrong is None, f"a partial write is found after a crash between writes ({wrong})")
     raise Broken("changes are gone through over and over")
 
 
-def two_stores_share_nothing(bench: Bench) -> None:
+def two_stores_share_nothing(stores: StoreFactory) -> None:
     """Check that two new stores have nothing in common."""
-    one, other = bench.make(), bench.make()
+    one, other = stores.make(), stores.make()
     one.write([Insert(_role("of one store"))])
     require(_fetch(other, "of one store") == [], "what is written to one store is found in another one")
 
@@ -297,7 +299,7 @@ def _must_lose(store: CheckedStore, changes: Sequence[Change], words: str) -> No
     raise Broken(f"{words}; it must raise LostRace")
 
 
-CHECKS: tuple[Callable[[Bench], None], ...] = (
+CHECKS: tuple[Callable[[StoreFactory], None], ...] = (
     two_stores_share_nothing,
     what_is_written_is_read_at_once,
     every_record_is_found_under_its_own_key,

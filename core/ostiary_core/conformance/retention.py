@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from ostiary_core.conformance.bench import Bench, Contents, difference, require
-from ostiary_core.conformance.lives import live_through
+from ostiary_core.conformance.harness import Contents, StoreFactory, difference, require
+from ostiary_core.conformance.scenario import run_scenario
 from ostiary_core.events import RecordExpired
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.records import Key
@@ -17,9 +17,9 @@ _LIMIT = 2
 _MOST_ROUNDS = 1_000
 
 
-def what_has_expired_is_found_until_it_is_gone(bench: Bench) -> None:
+def what_has_expired_is_found_until_it_is_gone(stores: StoreFactory) -> None:
     """Check that `expired` finds all that the reference finds; one too many does no harm."""
-    store, reference, now = _make_stores(bench)
+    store, reference, now = _make_stores(stores)
     for days in _AGES_DAYS:
         at = later(now, days * _DAY_SECONDS)
         for kind in Expirable:
@@ -48,9 +48,9 @@ def _sweep(store: Any, kind: Expirable, at: Instant) -> None:
             after = batch.next_after
 
 
-def old_entries_are_erased_and_no_others(bench: Bench) -> None:
+def old_entries_are_erased_and_no_others(stores: StoreFactory) -> None:
     """Check that `forget_entries` erases as many old entries as it is told to, and no younger ones."""
-    store, _, now = _make_stores(bench)
+    store, _, now = _make_stores(stores)
     before = later(now, -_DAY_SECONDS)
     kept = [entry for entry in store.audit() if entry.at >= before]
     due = len(store.audit()) - len(kept)
@@ -64,16 +64,16 @@ def old_entries_are_erased_and_no_others(bench: Bench) -> None:
     require(list(store.audit()) == kept, "entries are erased that are not old")
 
 
-def _make_stores(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
-    store, reference = bench.make(), MemoryStore()
-    here = live_through()
-    for wave in here.waves:
+def _make_stores(stores: StoreFactory) -> tuple[Any, MemoryStore, Instant]:
+    store, reference = stores.make(), MemoryStore()
+    here = run_scenario()
+    for batch in here.batches:
         for each in (store, reference):
-            each.turn(wave.events, wave.at)
+            each.turn(batch.events, batch.at)
     return store, reference, here.now
 
 
-CHECKS: tuple[Callable[[Bench], None], ...] = (
+CHECKS: tuple[Callable[[StoreFactory], None], ...] = (
     what_has_expired_is_found_until_it_is_gone,
     old_entries_are_erased_and_no_others,
 )

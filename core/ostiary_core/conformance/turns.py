@@ -4,19 +4,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ostiary_core import events as e
-from ostiary_core.conformance.bench import (
-    Bench,
+from ostiary_core.conformance.harness import (
     Broken,
     CheckedStore,
     Contents,
+    CrashingSequence,
     Interrupted,
-    Torn,
+    StoreFactory,
     difference,
     require,
 )
-from ostiary_core.conformance.lives import Backend, Wave, a_life, origin_of, registration_of
-from ostiary_core.events import Event
+from ostiary_core.conformance.scenario import Backend, EventBatch, make_scenario, origin_of, registration_of
+from ostiary_core.events import Event, Operator, RoleChanged, RoleDeleted, RoleRegistered
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
@@ -27,36 +26,36 @@ from ostiary_core.storage.store import LostRace, MemoryStore
 
 _AT_ONCE = 6
 _PATIENCE = 1_000_000
-"""Looks at what another call has done; some tenths of a second."""
+"""Polls of what another call has done; some tenths of a second."""
 
-Cut = Callable[[Wave], Iterable[tuple[Event, ...]]]
-
-
-def _each_alone(wave: Wave) -> Iterable[tuple[Event, ...]]:
-    return [(event,) for event in wave.events]
+Split = Callable[[EventBatch], Iterable[tuple[Event, ...]]]
 
 
-def _all_together(wave: Wave) -> Iterable[tuple[Event, ...]]:
-    return [wave.events]
+def _each_alone(batch: EventBatch) -> Iterable[tuple[Event, ...]]:
+    return [(event,) for event in batch.events]
 
 
-def a_turn_of_one_event_is_decided_and_kept(bench: Bench) -> None:
+def _all_together(batch: EventBatch) -> Iterable[tuple[Event, ...]]:
+    return [batch.events]
+
+
+def a_turn_of_one_event_is_decided_and_kept(stores: StoreFactory) -> None:
     """Check the store against the reference after every turn, with one event in each turn."""
-    _live(bench, _each_alone)
+    _run_scenario_on(stores, _each_alone)
 
 
-def a_turn_of_many_events_is_the_same_as_many_turns(bench: Bench) -> None:
+def a_turn_of_many_events_is_the_same_as_many_turns(stores: StoreFactory) -> None:
     """Check that each event of a turn sees what the events before it changed."""
-    _live(bench, _all_together)
+    _run_scenario_on(stores, _all_together)
 
 
-def _live(bench: Bench, cut: Cut) -> None:
-    store, reference = bench.make(), MemoryStore()
-    for wave in a_life():
-        for events in cut(wave):
+def _run_scenario_on(stores: StoreFactory, split: Split) -> None:
+    store, reference = stores.make(), MemoryStore()
+    for batch in make_scenario():
+        for events in split(batch):
             origins = [origin_of(place) for place in range(len(events))]
-            found = store.turn(events, wave.at, origins)
-            expected = reference.turn(events, wave.at, origins)
+            found = store.turn(events, batch.at, origins)
+            expected = reference.turn(events, batch.at, origins)
             _compare(events, found, expected)
             wrong = difference(Contents.of(store), Contents.of(reference))
             require(wrong is None, f"after a turn of {_in_words(events)}: {wrong}")
@@ -75,17 +74,17 @@ def _in_words(events: Sequence[Event]) -> str:
     return ", ".join(dict.fromkeys(type(event).__name__ for event in events))
 
 
-def a_turn_without_events_is_nothing(bench: Bench) -> None:
+def a_turn_without_events_is_nothing(stores: StoreFactory) -> None:
     """Check that a turn without events decides nothing and writes nothing."""
-    store = bench.make()
+    store = stores.make()
     before = Contents.of(store)
     require(list(store.turn([], Instant(1))) == [], "a turn without events gave decisions")
     require(Contents.of(store) == before, "a turn without events left something")
 
 
-def a_user_name_is_given_out_once_in_a_turn(bench: Bench) -> None:
+def a_user_name_is_given_out_once_in_a_turn(stores: StoreFactory) -> None:
     """Check that the second of two accounts with one name in one turn is refused."""
-    store = bench.make()
+    store = stores.make()
     events = [registration_of("anna", "one"), registration_of("ANNA", "two")]
     first, second = store.turn(events, Instant(1))
     require(isinstance(first.reply, UserKnown), "an account could not be made")
@@ -93,36 +92,36 @@ def a_user_name_is_given_out_once_in_a_turn(bench: Bench) -> None:
     require(len(store.records(Table.USER)) == 1, "an account was kept that was refused")
 
 
-def a_turn_that_fails_leaves_nothing(bench: Bench) -> None:
+def a_turn_that_fails_leaves_nothing(stores: StoreFactory) -> None:
     """Check that a turn leaves nothing if an event fails, or the program ends while origins are read."""
-    store = bench.make()
+    store = stores.make()
     store.turn([registration_of("anna", "before")], Instant(1))
     before = Contents.of(store)
     for place in range(3):
         events: list[Any] = [registration_of("dave", "one"), registration_of("erin", "two")]
         events.insert(place, object())
         _must_raise(store, events, (), "an event that is none")
-        store = _require_unchanged(bench, store, before, "a turn that failed on an event")
+        store = _require_unchanged(stores, store, before, "a turn that failed on an event")
     for place in range(3):
         events = [registration_of(name, "torn") for name in ("dave", "erin", "fred")]
-        origins = Torn([origin_of(number) for number in range(3)], place)
+        origins = CrashingSequence([origin_of(number) for number in range(3)], place)
         _must_raise(store, events, origins, "an error while the audit trail was written")
         store = _require_unchanged(
-            bench, store, before, "a turn that failed while its audit trail was written"
+            stores, store, before, "a turn that failed while its audit trail was written"
         )
     two = [registration_of("dave", "one"), registration_of("erin", "two")]
     _must_raise(store, two, [origin_of(0)], "one origin for two events")
-    store = _require_unchanged(bench, store, before, "a turn with too few origins")
+    store = _require_unchanged(stores, store, before, "a turn with too few origins")
     [decision] = store.turn(two[:1], Instant(2))
     require(isinstance(decision.reply, UserKnown), "after a turn that failed the next one does not work")
 
 
-def a_turn_that_loses_its_race_leaves_nothing(bench: Bench) -> None:
+def a_turn_that_loses_its_race_leaves_nothing(stores: StoreFactory) -> None:
     """Check that a turn leaves neither records nor entries if one of its writes finds a record in its place.
 
-    One of its accounts has an identifier that is taken, which no turn reads: randomness is never drawn twice.
+    One of its accounts has an identifier in use, which no turn reads, as randomness is never drawn twice.
     """
-    store = bench.make()
+    store = stores.make()
     taken = registration_of("anna", "taken")
     store.turn([taken], Instant(1))
     before = Contents.of(store)
@@ -132,7 +131,7 @@ def a_turn_that_loses_its_race_leaves_nothing(bench: Bench) -> None:
         try:
             store.turn(events, Instant(2), [origin_of(number) for number in range(len(events))])
         except LostRace:
-            store = _require_unchanged(bench, store, before, "a turn that lost its race")
+            store = _require_unchanged(stores, store, before, "a turn that lost its race")
         else:
             raise Broken("a turn that lost its race was answered; it must raise LostRace")
 
@@ -147,21 +146,21 @@ def _must_raise(
     raise Broken(f"{what} did not fail the turn")
 
 
-def _require_unchanged(bench: Bench, store: Any, before: Contents, what: str) -> Any:
+def _require_unchanged(stores: StoreFactory, store: Any, before: Contents, what: str) -> Any:
     """Require that the store still has `before`, and return it, opened again where possible."""
     wrong = difference(Contents.of(store), before)
     require(wrong is None, f"a partial write: {what} left something ({wrong})")
-    if bench.reopen is None:
+    if stores.reopen is None:
         return store
-    again = bench.reopen(store)
+    again = stores.reopen(store)
     wrong = difference(Contents.of(again), before)
     require(wrong is None, f"a partial write: {what} left something after a crash ({wrong})")
     return again
 
 
-def no_token_is_kept_in_words(bench: Bench) -> None:
+def no_token_is_kept_in_plain_text(stores: StoreFactory) -> None:
     """Check that records and audit trail hold no token, only digests ("What the service does", 5)."""
-    store = bench.make()
+    store = stores.make()
     here = Backend(store)
     here.populate()
     code = here.code(here.login("alice"))
@@ -172,20 +171,20 @@ def no_token_is_kept_in_words(bench: Bench) -> None:
     text = "".join(map(to_text, items))
     for secret in secrets:
         is_kept = secret is not None and secret.reveal() in text
-        require(not is_kept, "a token, code or client secret is kept in words")
+        require(not is_kept, "a token, code or client secret is kept in plain text")
 
 
 # --- reopening
 
 
-def what_was_answered_is_there_after_a_crash(bench: Bench) -> None:
-    """Check that all answers hold after a crash: the store is opened again after every wave."""
-    assert bench.reopen is not None
-    store, reference = bench.make(), MemoryStore()
-    for wave in a_life():
-        found = store.turn(wave.events, wave.at)
-        _compare(wave.events, found, reference.turn(wave.events, wave.at))
-        store = bench.reopen(store)
+def what_was_answered_is_there_after_a_crash(stores: StoreFactory) -> None:
+    """Check that all answers hold after a crash: the store is opened again after every batch."""
+    assert stores.reopen is not None
+    store, reference = stores.make(), MemoryStore()
+    for batch in make_scenario():
+        found = store.turn(batch.events, batch.at)
+        _compare(batch.events, found, reference.turn(batch.events, batch.at))
+        store = stores.reopen(store)
         wrong = difference(Contents.of(store), Contents.of(reference))
         require(wrong is None, f"an answered turn was not durable: opened again, {wrong}")
 
@@ -193,28 +192,28 @@ def what_was_answered_is_there_after_a_crash(bench: Bench) -> None:
 # --- at once
 
 
-def of_all_that_race_for_one_thing_one_gets_it(bench: Bench) -> None:
+def one_of_racing_events_wins(stores: StoreFactory) -> None:
     """Check that of all who race for one user name, code or refresh token exactly one gets it."""
-    assert bench.at_once is not None
-    store = bench.make()
+    assert stores.at_once is not None
+    store = stores.make()
     accounts = [registration_of("anna", f"race {place}") for place in range(_AT_ONCE)]
-    replies = _raced(bench, store, Instant(1), accounts)
+    replies = _race(stores, store, Instant(1), accounts)
     made = sum(isinstance(reply, UserKnown) for reply in replies)
     require(made == 1, f"lost races: {made} accounts were given one name at the same time")
     require(len(store.records(Table.USER)) == 1, "lost races: of one name there are several accounts")
-    here = Backend(bench.make())
+    here = Backend(stores.make())
     here.populate()
     code = here.code(here.login("alice"))
-    replies = _raced(bench, here.store, here.now, [here.redemption(code) for _ in range(_AT_ONCE)])
+    replies = _race(stores, here.store, here.now, [here.redemption(code) for _ in range(_AT_ONCE)])
     pairs = [reply for reply in replies if isinstance(reply, TokensIssued)]
     require(len(pairs) == 1, f"lost races: one code was redeemed {len(pairs)} times")
-    replies = _raced(bench, here.store, here.now, [here.refreshing(pairs[0]) for _ in range(_AT_ONCE)])
+    replies = _race(stores, here.store, here.now, [here.refreshing(pairs[0]) for _ in range(_AT_ONCE)])
     answers = {reply.access_token for reply in replies if isinstance(reply, TokensIssued)}
     require(len(answers) == 1, f"lost races: one refresh token led to {len(answers)} pairs")
 
 
-def _raced(bench: Bench, store: Any, at: Instant, events: Sequence[Event]) -> list[object]:
-    assert bench.at_once is not None
+def _race(stores: StoreFactory, store: Any, at: Instant, events: Sequence[Event]) -> list[object]:
+    assert stores.at_once is not None
 
     def persistent(event: Event) -> Callable[[], object]:
         def ask() -> object:
@@ -227,17 +226,17 @@ def _raced(bench: Bench, store: Any, at: Instant, events: Sequence[Event]) -> li
 
         return ask
 
-    return list(bench.at_once([persistent(event) for event in events]))
+    return list(stores.at_once([persistent(event) for event in events]))
 
 
-def a_record_that_was_made_again_meanwhile_is_not_written_over(bench: Bench) -> None:
+def a_record_that_was_made_again_meanwhile_is_not_written_over(stores: StoreFactory) -> None:
     """Check that a turn loses, or is waited for, where another one deletes and makes again what it has read.
 
     The new record is at the revision of the old one, so that no guard tells them apart (`Store`).
     """
-    assert bench.at_once is not None
+    assert stores.at_once is not None
     for first_pass in (True, False):
-        store = bench.make()
+        store = stores.make()
         store.turn([_clerk("audit.read")], Instant(1))
         signs: list[str] = []
 
@@ -246,7 +245,7 @@ def a_record_that_was_made_again_meanwhile_is_not_written_over(bench: Bench) -> 
             _await("made again", signs)
 
         def change(store: Any = store, interrupt: Any = interrupt, in_events: bool = first_pass) -> None:
-            event = e.RoleChanged(caller=e.Operator(), role_id="clerk", fields={"name": "late"})
+            event = RoleChanged(caller=Operator(), role_id="clerk", fields={"name": "late"})
             # The events are gone through for their keys and then decided; the origins are read after that.
             events = Interrupted([event], 2, interrupt) if in_events else [event]
             origins = [None] if in_events else Interrupted([None], 1, interrupt)
@@ -258,7 +257,7 @@ def a_record_that_was_made_again_meanwhile_is_not_written_over(bench: Bench) -> 
         def make_again(store: Any = store, signs: list[str] = signs) -> str:
             _await("has read", signs)
             try:
-                store.turn([e.RoleDeleted(caller=e.Operator(), role_id="clerk")], Instant(2))
+                store.turn([RoleDeleted(caller=Operator(), role_id="clerk")], Instant(2))
                 store.turn([_clerk("iam.user.list")], Instant(2))
             except Exception:  # it lost
                 return "audit.read"
@@ -266,7 +265,7 @@ def a_record_that_was_made_again_meanwhile_is_not_written_over(bench: Bench) -> 
                 signs.append("made again")
             return "iam.user.list"
 
-        _, permission = bench.at_once([change, make_again])
+        _, permission = stores.at_once([change, make_again])
         stored = [role.permissions for role in store.records(Table.ROLE)]
         require(
             stored == [(permission,)],
@@ -274,9 +273,9 @@ def a_record_that_was_made_again_meanwhile_is_not_written_over(bench: Bench) -> 
         )
 
 
-def _clerk(permission: str) -> e.RoleRegistered:
+def _clerk(permission: str) -> RoleRegistered:
     fields = {"code": "clerk", "name": "a clerk", "permissions": [permission]}
-    return e.RoleRegistered(caller=e.Operator(), fields=fields)
+    return RoleRegistered(caller=Operator(), fields=fields)
 
 
 def _await(sign: str, signs: Sequence[str]) -> None:
@@ -286,19 +285,19 @@ def _await(sign: str, signs: Sequence[str]) -> None:
             return
 
 
-CHECKS: tuple[Callable[[Bench], None], ...] = (
+CHECKS: tuple[Callable[[StoreFactory], None], ...] = (
     a_turn_of_one_event_is_decided_and_kept,
     a_turn_of_many_events_is_the_same_as_many_turns,
     a_turn_without_events_is_nothing,
     a_user_name_is_given_out_once_in_a_turn,
     a_turn_that_fails_leaves_nothing,
     a_turn_that_loses_its_race_leaves_nothing,
-    no_token_is_kept_in_words,
+    no_token_is_kept_in_plain_text,
 )
 
-CHECKS_OF_REOPENING: tuple[Callable[[Bench], None], ...] = (what_was_answered_is_there_after_a_crash,)
+CHECKS_OF_REOPENING: tuple[Callable[[StoreFactory], None], ...] = (what_was_answered_is_there_after_a_crash,)
 
-CHECKS_AT_ONCE: tuple[Callable[[Bench], None], ...] = (
-    of_all_that_race_for_one_thing_one_gets_it,
+CHECKS_AT_ONCE: tuple[Callable[[StoreFactory], None], ...] = (
+    one_of_racing_events_wins,
     a_record_that_was_made_again_meanwhile_is_not_written_over,
 )

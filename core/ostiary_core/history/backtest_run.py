@@ -9,8 +9,8 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from ostiary_core import events as e
 from ostiary_core.clients.client_fields import NEW_CLIENT, REFRESH_TOKEN_SECONDS
+from ostiary_core.events import AuthenticationMethod, ClientCredentials, LoginRefreshed, RefreshRequested
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Decision, Insert, Update
 from ostiary_core.model.fact import FactKind
@@ -32,8 +32,9 @@ from ostiary_core.model.records import (
 from ostiary_core.model.reply import LoginIssued, Refused, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.why import Why
-from ostiary_core.oauth import session as machine
 from ostiary_core.oauth.inherited_endings import epochs_now
+from ostiary_core.oauth.session import end as end_session
+from ostiary_core.oauth.session import start as start_session
 from ostiary_core.storage.store import MemoryStore
 from ostiary_core.users.user_fields import NEW_USER
 
@@ -145,7 +146,7 @@ class BacktestRun:
             user, consent = self._user(entry.user_id), self._consent(entry.user_id, entry.client_id)
             is_login = entry.client_id == CONSOLE_CLIENT
             kind = SessionKind.LOGIN if is_login else SessionKind.AUTHORIZATION_CODE
-        made, issued, changes, _ = machine.start(
+        made, issued, changes, _ = start_session(
             kind=kind,
             client=client,
             user_id=entry.user_id,
@@ -174,15 +175,15 @@ class BacktestRun:
             in_time = later(entry.earlier_at, self.retry_seconds)
             arrived_at = in_time if in_time < entry.at <= in_time + _LONGEST_WAIT_MS else entry.at
         arrival = arrival_at(arrived_at)
-        event: e.LoginRefreshed | e.RefreshRequested
+        event: LoginRefreshed | RefreshRequested
         if session.kind is SessionKind.LOGIN:
-            event = e.LoginRefreshed(
+            event = LoginRefreshed(
                 refresh_token=token, user_agent=entry.user_agent, entropy=entropy, arrival=arrival
             )
         else:
-            event = e.RefreshRequested(
-                credentials=e.ClientCredentials(
-                    client_id=session.client_id, secret=_CLIENT_SECRET, method=e.AuthenticationMethod.BASIC
+            event = RefreshRequested(
+                credentials=ClientCredentials(
+                    client_id=session.client_id, secret=_CLIENT_SECRET, method=AuthenticationMethod.BASIC
                 ),
                 refresh_token=token,
                 scopes=None,
@@ -217,7 +218,7 @@ class BacktestRun:
     def _end(self, entry: AuditEntry) -> None:
         _, session = self._find(entry)
         if session is not None and session.ended_at is None:
-            changes, _ = machine.end(session, entry.why or Why.SESSION_FORCED_OUT, entry.at)
+            changes, _ = end_session(session, entry.why or Why.SESSION_FORCED_OUT, entry.at)
             self._store.write(changes)
 
     def _move_to_new_epoch(self, entry: AuditEntry) -> None:

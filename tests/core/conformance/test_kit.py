@@ -9,8 +9,8 @@ import pytest
 
 from ostiary_core import MemoryStore
 from ostiary_core.conformance import check_store, choose_checks, run_check
-from ostiary_core.conformance.bench import Bench
-from ostiary_core.conformance.lives import a_life
+from ostiary_core.conformance.harness import StoreFactory
+from ostiary_core.conformance.scenario import make_scenario
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
 from tests.core.conformance.faulty import FAULTS
@@ -34,7 +34,7 @@ def test_the_reference_store_is_sound_and_what_was_not_looked_at_is_said() -> No
 @pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_named(fault: type[MemoryStore]) -> None:
     """The checks are made until one says so."""
-    bench = Bench(fault)
+    bench = StoreFactory(fault)
     found = (run_check(check, bench) for check in choose_checks(bench)[0])
     assert any(ALL_FAULTS[fault] in (words or "") for words in found)
 
@@ -135,8 +135,8 @@ class Noting(MemoryStore):
 
 def test_the_life_writes_every_table_in_every_way() -> None:
     store = Noting()
-    for wave in a_life():
-        store.turn(wave.events, wave.at)
+    for batch in make_scenario():
+        store.turn(batch.events, batch.at)
     assert all(store.records(table) for table in RECORD_TABLES)
     never_changed = {Table.REFRESH_TOKEN}
     never_deleted = {Table.USER, Table.CLIENT, Table.CONSENT}
@@ -152,9 +152,9 @@ def test_the_life_makes_again_what_it_deleted_in_the_same_turn_and_in_later_ones
     at_once: set[Table] = set()
     later: set[Table] = set()
     deleted_before: set[Key] = set()
-    for wave in a_life():
+    for batch in make_scenario():
         deleted: set[Key] = set()
-        for decision in store.turn(wave.events, wave.at):
+        for decision in store.turn(batch.events, batch.at):
             for change in decision.changes:
                 if isinstance(change, Delete):
                     deleted.add(change.before.key)

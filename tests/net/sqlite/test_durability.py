@@ -21,7 +21,7 @@ from tests.core import asks
 from tests.core.story import START
 from tests.net.rooms import usernames
 from tests.net.sqlite.disk import Disk
-from tests.net.store.lives import a_life, world_on
+from tests.net.store.lives import make_scenario, world_on
 
 
 def contents(store: SQLiteStore) -> tuple[set[Record], tuple[AuditEntry, ...]]:
@@ -142,9 +142,9 @@ def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
 ) -> None:
     monkeypatch.setattr(record_sql, "PENDING_ENTRIES_MAX", pending_max)
     with SQLiteStore(tmp_path / "ostiary.db") as store:
-        largest = max(a_life(), key=lambda wave: len(wave.events))
-        for wave in takewhile(lambda wave: wave is not largest, a_life()):
-            store.turn(wave.events, wave.at)
+        largest = max(make_scenario(), key=lambda batch: len(batch.events))
+        for batch in takewhile(lambda batch: batch is not largest, make_scenario()):
+            store.turn(batch.events, batch.at)
         before = contents(store)
         failing_at = 0
         while True:

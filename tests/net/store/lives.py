@@ -4,25 +4,25 @@ from functools import cache
 from typing import cast
 
 from ostiary_core import Decision, MemoryStore
-from ostiary_core.conformance import lives
-from ostiary_core.conformance.lives import Wave, origin_of
+from ostiary_core.conformance import scenario
+from ostiary_core.conformance.scenario import EventBatch, origin_of
 from ostiary_core.events import Event
 from tests.core import story
 from tests.net.store.stores import ContractStore
 
 
 @cache
-def a_life() -> tuple[Wave, ...]:
+def make_scenario() -> tuple[EventBatch, ...]:
     """The same events each time: issued, rotated, repeated, replayed, ended, deleted, read."""
-    return tuple(lives.a_life())
+    return tuple(scenario.make_scenario())
 
 
 def live(store: ContractStore) -> list[tuple[Event, Decision]]:
-    """Let a store live it, a wave a turn; what each event led to."""
+    """Let a store live it, a batch a turn; what each event led to."""
     told: list[tuple[Event, Decision]] = []
-    for wave in a_life():
-        origins = [origin_of(place) for place in range(len(told), len(told) + len(wave.events))]
-        told += zip(wave.events, store.turn(wave.events, wave.at, origins), strict=True)
+    for batch in make_scenario():
+        origins = [origin_of(place) for place in range(len(told), len(told) + len(batch.events))]
+        told += zip(batch.events, store.turn(batch.events, batch.at, origins), strict=True)
     return told
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ostiary_core import Digest, Entropy, Instant
 from ostiary_core.clients.client_fields import NEW_CLIENT
-from ostiary_core.conformance.lives import origin_of
+from ostiary_core.conformance.scenario import origin_of
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import (
     Client,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core import Instant, Why
-from ostiary_core.conformance.lives import origin_of
+from ostiary_core.conformance.scenario import origin_of
 from ostiary_core.events import ClientDisabled, ClientEnabled, GraceExpired, Operator, UserForcedOut
 from ostiary_core.model.audit import NOT_KEPT, AuditEntry, Origin
 from ostiary_core.model.fact import FactKind
@@ -16,7 +16,7 @@ from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
 from tests.core.story import START
-from tests.net.store.lives import a_life, live, world_on
+from tests.net.store.lives import live, make_scenario, world_on
 from tests.net.store.stores import KINDS, ContractStore, opened
 
 PHONE = Origin(trace_id="trace of the request", source="2001:db8::1", user_agent="Phone/1.0")
@@ -29,7 +29,7 @@ def test_every_fact_is_kept_with_the_origin_of_its_event(store: ContractStore) -
         for fact in decision.facts
         if fact.kind not in NOT_KEPT
     ]
-    instants = {wave.at for wave in a_life()}
+    instants = {batch.at for batch in make_scenario()}
     entries = store.audit()
     assert len(entries) == len(told)
     assert [entry.number for entry in entries] == sorted({entry.number for entry in entries})

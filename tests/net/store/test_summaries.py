@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from ostiary_core.conformance.lives import a_life
+from ostiary_core.conformance.scenario import make_scenario
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.memory_summaries import merge_hours
@@ -30,9 +30,9 @@ END = Instant(HOUR + 9_000_000 * HOUR_MS)
 def live(store: ContractStore) -> Instant:
     """Let a store have a trail; the last instant of it."""
     at = Instant(0)
-    for wave in a_life():
-        store.turn(wave.events, wave.at)
-        at = max(at, wave.at)
+    for batch in make_scenario():
+        store.turn(batch.events, batch.at)
+        at = max(at, batch.at)
     return at
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ostiary_core import SPECIFICATION, MemoryStore, Policy
-from ostiary_core.conformance.lives import Backend, a_life
+from ostiary_core.conformance.scenario import Backend, make_scenario
 from ostiary_core.events import LoginRefreshed, Operator, PasswordChanged, SignedIn, UserForcedOut
 from ostiary_core.history.backtest import Verdict, backtest
 from ostiary_core.history.backtest_run import RECORDED, Rules
@@ -142,8 +142,8 @@ def test_each_story_goes_as_it_went_and_otherwise_under_other_rules() -> None:
 
 def test_under_its_own_policy_a_whole_life_goes_as_it_went() -> None:
     store = MemoryStore()
-    for wave in a_life():
-        store.turn(wave.events, wave.at)
+    for batch in make_scenario():
+        store.turn(batch.events, batch.at)
     found = backtest(store.audit(), RECORDED)
     assert (found.unexplained_session_ids, found.differences) == ((), ())
     assert found.ended == found.ended_by_alternative == 1

@@ -1,4 +1,4 @@
-"""Tools of the checks: new stores to check, comparisons of contents, and the error of a broken store."""
+"""Harness of the checks: stores to check, comparisons of contents, and the error of a broken store."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class CheckedStore(Store, Protocol):
-    """The port, with what a store is written by and looked into."""
+    """The port, with methods that write to a store and read all of it."""
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
-        """The records of `table` under `identifiers`, those that there are."""
+        """Return the records of `table` under `identifiers`, those that exist."""
         ...
 
     def write(self, changes: Sequence[Change]) -> None:
@@ -24,26 +24,26 @@ class CheckedStore(Store, Protocol):
         ...
 
     def records(self, table: Table) -> Collection[Record]:
-        """Everything in one table."""
+        """Return all records of one table."""
         ...
 
     def audit(self) -> Sequence[AuditEntry]:
-        """The whole audit trail, the oldest first."""
+        """Return the whole audit trail, the oldest first."""
         ...
 
 
 AtOnce = Callable[[Sequence[Callable[[], Any]]], Sequence[Any]]
-"""Makes calls at the same time and gives what they returned, in their order: a pool of threads has it."""
+"""Function that makes calls concurrently and returns their results in order, as a pool of threads does."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class StoreFactory:
     """Makes and reopens stores for the checks; each check gets a new store."""
 
     make: Callable[[], Any]
-    """A new store with nothing in it."""
+    """Maker of a new, empty store."""
     reopen: Callable[[Any], Any] | None = None
-    """The store again, from nothing but what it kept: as after a crash."""
+    """Opener of a store again from what it kept, as after a crash."""
     at_once: AtOnce | None = None
 
 
@@ -61,7 +61,7 @@ class Crash(BaseException):
     """Stands for the end of the program; a store must not swallow it."""
 
 
-class Torn(Sequence[T]):
+class CrashingSequence(Sequence[T]):
     """A sequence that raises `Crash` after so many of its items, counted over all passes through it."""
 
     def __init__(self, items: Sequence[T], place: int) -> None:
@@ -98,7 +98,7 @@ class Torn(Sequence[T]):
 
 
 class Interrupted(Sequence[T]):
-    """A sequence that calls `interrupt` once: when it is gone through as often as `passes`."""
+    """A sequence that calls `interrupt` once, at the pass number `passes`."""
 
     def __init__(self, items: Sequence[T], passes: int, interrupt: Callable[[], None]) -> None:
         self._items = items

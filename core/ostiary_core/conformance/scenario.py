@@ -1,7 +1,7 @@
-"""A small backend to check stores with: it makes events that write to every table.
+"""A scenario to check stores with: events of a small backend that write to every table.
 
 The events were decided on the reference store as they were made, so that one may present what another was
-answered. Inside a wave none does: a wave may come in one turn, or cut into any.
+answered. Inside a batch none does: a batch may be one turn, or split into any.
 """
 
 from base64 import urlsafe_b64encode
@@ -11,7 +11,38 @@ from hashlib import sha256
 from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from ostiary_core import events as e
+from ostiary_core.events import (
+    AuthenticationMethod,
+    AuthorizationParameters,
+    ClientChanged,
+    ClientCredentials,
+    ClientCredentialsRequested,
+    ClientDisabled,
+    ClientEnabled,
+    ClientRegistered,
+    CodeRedeemed,
+    ConsentGiven,
+    ConsentWithdrawn,
+    Event,
+    FirstAdministratorCreated,
+    IntrospectionRequested,
+    Operator,
+    PasswordResetByTextMessage,
+    RecordExpired,
+    RefreshRequested,
+    RevocationRequested,
+    RoleChanged,
+    RoleDeleted,
+    RoleRegistered,
+    SignedIn,
+    SignedOut,
+    SignInAttempted,
+    TextCodeRequested,
+    UserChanged,
+    UserDeleted,
+    UserDisabled,
+    UserRegistered,
+)
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.records import Key, TextCodePurpose
@@ -40,11 +71,11 @@ _HASH = "the hash of a password"
 
 
 @dataclass(frozen=True, slots=True)
-class Wave:
+class EventBatch:
     """Events of one instant that do not depend on one another's answers."""
 
     at: Instant
-    events: tuple[e.Event, ...]
+    events: tuple[Event, ...]
 
 
 def origin_of(place: int) -> Origin | None:
@@ -54,11 +85,11 @@ def origin_of(place: int) -> Origin | None:
     return Origin(trace_id=f"trace {place}", source=f"203.0.113.{place % 250}", user_agent=f"agent {place}")
 
 
-def registration_of(username: str, seed: str, phone: str | None = None) -> e.UserRegistered:
+def registration_of(username: str, seed: str, phone: str | None = None) -> UserRegistered:
     """Make the event that registers a new account."""
     fields = {"username": username, "name": username, "phone": phone, "mustChangePassword": False}
-    return e.UserRegistered(
-        caller=e.Operator(), fields=fields, password_hash=_HASH, entropy=_entropy(f"{seed} {username}")
+    return UserRegistered(
+        caller=Operator(), fields=fields, password_hash=_HASH, entropy=_entropy(f"{seed} {username}")
     )
 
 
@@ -68,17 +99,17 @@ def _entropy(seed: str) -> Entropy:
 
 @dataclass
 class Backend:
-    """Users and clients on a store, with their secrets; every event is noted in its wave."""
+    """Users and clients on a store, with their secrets, and the batches of events so far."""
 
     store: Store = field(default_factory=MemoryStore)
     now: Instant = _START
     secrets: dict[str, Secret] = field(default_factory=dict)
     user_ids: dict[str, str] = field(default_factory=dict)
-    waves: list[Wave] = field(default_factory=list)
-    _events: list[e.Event] = field(default_factory=list)
+    batches: list[EventBatch] = field(default_factory=list)
+    _events: list[Event] = field(default_factory=list)
     _drawn: int = 0
 
-    def ask(self, event: e.Event, kind: type[R]) -> R:
+    def ask(self, event: Event, kind: type[R]) -> R:
         """Decide an event and return its reply, which must be of this kind."""
         self._events.append(event)
         [decision] = self.store.turn([event], self.now)
@@ -86,8 +117,8 @@ class Backend:
         return decision.reply
 
     def wait(self, seconds: int) -> None:
-        """End the wave and let time pass."""
-        self.waves.append(Wave(self.now, tuple(self._events)))
+        """End the batch and let time pass."""
+        self.batches.append(EventBatch(self.now, tuple(self._events)))
         self._events = []
         self.now = later(self.now, seconds)
 
@@ -97,7 +128,7 @@ class Backend:
 
     def populate(self) -> None:
         """Create the first administrator, two clients and two users."""
-        first = e.FirstAdministratorCreated(
+        first = FirstAdministratorCreated(
             username="root", password_hash=_HASH, must_change_password=False, entropy=self.draw()
         )
         self.ask(first, object)
@@ -109,19 +140,19 @@ class Backend:
                 "grantTypes": ["authorization_code", "refresh_token", "client_credentials"],
                 "scopes": ["user.read"],
             }
-            registered = e.ClientRegistered(caller=e.Operator(), fields=fields, entropy=self.draw())
+            registered = ClientRegistered(caller=Operator(), fields=fields, entropy=self.draw())
             self.secrets[client_id] = self.ask(registered, SecretIssued).secret
         for number, username in enumerate(("alice", "bob")):
             known = self.ask(registration_of(username, "life", f"+1555010{number}"), UserKnown)
             self.user_ids[username] = known.user.user_id
 
-    def by(self, client_id: str) -> e.ClientCredentials:
-        return e.ClientCredentials(
-            client_id=client_id, secret=self.secrets[client_id], method=e.AuthenticationMethod.BASIC
+    def by(self, client_id: str) -> ClientCredentials:
+        return ClientCredentials(
+            client_id=client_id, secret=self.secrets[client_id], method=AuthenticationMethod.BASIC
         )
 
-    def login(self, username: str) -> e.SignedIn:
-        attempt = e.SignInAttempted(
+    def login(self, username: str) -> SignedIn:
+        attempt = SignInAttempted(
             username=username,
             verified_against=_HASH,
             password_matches=True,
@@ -129,23 +160,23 @@ class Backend:
             source="203.0.113.7",
             entropy=self.draw(),
         )
-        return e.SignedIn(access_token=self.ask(attempt, LoginIssued).tokens.access_token)
+        return SignedIn(access_token=self.ask(attempt, LoginIssued).tokens.access_token)
 
-    def code(self, caller: e.SignedIn, client_id: str = "app") -> Secret:
+    def code(self, caller: SignedIn, client_id: str = "app") -> Secret:
         challenge = urlsafe_b64encode(sha256(_VERIFIER.encode()).digest()).rstrip(b"=").decode()
-        parameters = e.AuthorizationParameters(
+        parameters = AuthorizationParameters(
             response_type="code",
             client_id=client_id,
             redirect_uri=_REDIRECT_URI,
             code_challenge=challenge,
             code_challenge_method="S256",
         )
-        given = e.ConsentGiven(caller=caller, parameters=parameters, entropy=self.draw())
+        given = ConsentGiven(caller=caller, parameters=parameters, entropy=self.draw())
         address = self.ask(given, CodeIssued).redirect_to.reveal()
         return Secret(parse_qs(urlsplit(address).query)["code"][0])
 
-    def redemption(self, code: Secret, client_id: str = "app") -> e.CodeRedeemed:
-        return e.CodeRedeemed(
+    def redemption(self, code: Secret, client_id: str = "app") -> CodeRedeemed:
+        return CodeRedeemed(
             credentials=self.by(client_id),
             code=code,
             redirect_uri=_REDIRECT_URI,
@@ -162,8 +193,8 @@ class Backend:
         client_id: str = "app",
         user_agent: str = "app/1.0",
         scopes: tuple[str, ...] | None = None,
-    ) -> e.RefreshRequested:
-        return e.RefreshRequested(
+    ) -> RefreshRequested:
+        return RefreshRequested(
             credentials=self.by(client_id),
             refresh_token=pair.refresh_token,
             scopes=scopes,
@@ -171,13 +202,13 @@ class Backend:
             entropy=self.draw(),
         )
 
-    def recovery(self, phone: str) -> e.TextCodeRequested:
-        return e.TextCodeRequested(
+    def recovery(self, phone: str) -> TextCodeRequested:
+        return TextCodeRequested(
             caller=None, purpose=TextCodePurpose.RESET_PASSWORD, phone=phone, entropy=self.draw()
         )
 
-    def machine(self) -> e.ClientCredentialsRequested:
-        return e.ClientCredentialsRequested(
+    def machine(self) -> ClientCredentialsRequested:
+        return ClientCredentialsRequested(
             credentials=self.by("other"),
             scopes=None,
             user_agent=None,
@@ -186,13 +217,13 @@ class Backend:
         )
 
 
-def a_life() -> Sequence[Wave]:
-    """Return the waves of a backend that went through everything (`live_through`)."""
-    return tuple(live_through().waves)
+def make_scenario() -> Sequence[EventBatch]:
+    """Return the batches of events of `run_scenario`."""
+    return tuple(run_scenario().batches)
 
 
-def live_through() -> Backend:
-    """Run a backend through everything that sessions, users and clients can go through; return it.
+def run_scenario() -> Backend:
+    """Run a backend through all that can happen to sessions, users and clients, and return it.
 
     Every table is written in every way in which the rules write it.
     """
@@ -223,13 +254,13 @@ def live_through() -> Backend:
     here.ask(here.refreshing(pairs[1], user_agent="another"), object)
     here.wait(40)
     here.ask(here.refreshing(rotated), TokensIssued)
-    here.ask(e.RevocationRequested(credentials=here.by("other"), token=pairs[2].access_token), object)
-    here.ask(e.IntrospectionRequested(credentials=here.by("app"), token=rotated.access_token), object)
+    here.ask(RevocationRequested(credentials=here.by("other"), token=pairs[2].access_token), object)
+    here.ask(IntrospectionRequested(credentials=here.by("app"), token=rotated.access_token), object)
     here.wait(1)
-    here.ask(e.ConsentWithdrawn(caller=bob, client_id="other"), object)
-    here.ask(e.SignedOut(caller=alice), object)
-    here.ask(e.ClientDisabled(caller=e.Operator(), client_id="other"), object)
-    here.ask(e.ClientEnabled(caller=e.Operator(), client_id="other"), object)
+    here.ask(ConsentWithdrawn(caller=bob, client_id="other"), object)
+    here.ask(SignedOut(caller=alice), object)
+    here.ask(ClientDisabled(caller=Operator(), client_id="other"), object)
+    here.ask(ClientEnabled(caller=Operator(), client_id="other"), object)
     here.ask(here.refreshing(pairs[2], client_id="other"), object)
     here.wait(1)
     _delete_and_make_again(here)
@@ -237,9 +268,7 @@ def live_through() -> Backend:
     here.wait(1)
     here.code(alice, "other")
     here.code(bob)
-    changed = e.ClientChanged(
-        caller=e.Operator(), client_id="other", fields={"autoApproveScopes": ["user.read"]}
-    )
+    changed = ClientChanged(caller=Operator(), client_id="other", fields={"autoApproveScopes": ["user.read"]})
     here.ask(changed, ClientKnown)
     here.wait(1)
     unasked = here.code(bob, "other")
@@ -261,30 +290,30 @@ def _make_expired_records(here: Backend, store: MemoryStore) -> None:
     here.wait(40 * 24 * 60 * 60)
     for kind_of_record in Expirable:
         for identifier in store.expired(kind_of_record, b"", here.now, 100).identifiers:
-            here.ask(e.RecordExpired(key=Key(kind_of_record.table, identifier)), Done)
+            here.ask(RecordExpired(key=Key(kind_of_record.table, identifier)), Done)
     here.wait(1)
 
 
 def _delete_and_make_again(here: Backend) -> None:
-    """Delete and make again roles, names, numbers, codes and accounts, in one wave and over two."""
+    """Delete and make again roles, names, numbers, codes and accounts, in one batch and over two."""
     alice, bob = here.user_ids["alice"], here.user_ids["bob"]
 
-    def role(code: str, name: str) -> e.RoleRegistered:
-        return e.RoleRegistered(caller=e.Operator(), fields={"code": code, "name": name})
+    def role(code: str, name: str) -> RoleRegistered:
+        return RoleRegistered(caller=Operator(), fields={"code": code, "name": name})
 
-    def role_deleted(code: str) -> e.RoleDeleted:
-        return e.RoleDeleted(caller=e.Operator(), role_id=code)
+    def delete_role(code: str) -> RoleDeleted:
+        return RoleDeleted(caller=Operator(), role_id=code)
 
-    def changed(user_id: str, **fields: object) -> e.UserChanged:
-        return e.UserChanged(caller=e.Operator(), user_id=user_id, fields=fields)
+    def change(user_id: str, **fields: object) -> UserChanged:
+        return UserChanged(caller=Operator(), user_id=user_id, fields=fields)
 
-    def role_changed(code: str, name: str) -> e.RoleChanged:
-        return e.RoleChanged(caller=e.Operator(), role_id=code, fields={"name": name})
+    def change_role(code: str, name: str) -> RoleChanged:
+        return RoleChanged(caller=Operator(), role_id=code, fields={"name": name})
 
-    def user_deleted(user_id: str) -> e.UserDeleted:
-        return e.UserDeleted(caller=e.Operator(), user_id=user_id)
+    def delete_user(user_id: str) -> UserDeleted:
+        return UserDeleted(caller=Operator(), user_id=user_id)
 
-    def all_of(kind: type[object], *events: e.Event) -> None:
+    def all_of(kind: type[object], *events: Event) -> None:
         for event in events:
             here.ask(event, kind)
 
@@ -296,29 +325,29 @@ def _delete_and_make_again(here: Backend) -> None:
     all_of(Done, _reset_password(drawn))
     drawn = here.ask(here.recovery("+15550100"), TextCodeDrawn).code
     assert drawn is not None
-    all_of(RoleKnown, role_changed("clerk", "the clerk"))
-    all_of(UserKnown, changed(bob, roleIds=["clerk"]), changed(bob, username="bobby"))
-    all_of(UserKnown, changed(bob, username="bob"), changed(bob, phone=None), changed(bob, phone="+15550101"))
-    all_of(Done, role_deleted("reader"))
+    all_of(RoleKnown, change_role("clerk", "the clerk"))
+    all_of(UserKnown, change(bob, roleIds=["clerk"]), change(bob, username="bobby"))
+    all_of(UserKnown, change(bob, username="bob"), change(bob, phone=None), change(bob, phone="+15550101"))
+    all_of(Done, delete_role("reader"))
     all_of(RoleKnown, role("reader", "a reader"))
     here.wait(1)
     all_of(Done, _reset_password(drawn))
-    all_of(UserKnown, changed(bob, roleIds=[]), changed(alice, phone=None), changed(bob, phone="+15550100"))
-    all_of(Done, role_deleted("clerk"))
-    all_of(RoleKnown, role("clerk", "another"), role_changed("clerk", "yet another"))
-    all_of(Done, role_deleted("reader"))
+    all_of(UserKnown, change(bob, roleIds=[]), change(alice, phone=None), change(bob, phone="+15550100"))
+    all_of(Done, delete_role("clerk"))
+    all_of(RoleKnown, role("clerk", "another"), change_role("clerk", "yet another"))
+    all_of(Done, delete_role("reader"))
     here.wait(1)
     here.ask(here.recovery("+15550100"), TextCodeDrawn)
     all_of(RoleKnown, role("reader", "a reader"))
-    all_of(UserKnown, changed(alice, phone="+15550101"))
-    all_of(UserKnown, e.UserDisabled(caller=e.Operator(), user_id=bob))
-    all_of(Done, user_deleted(bob))
+    all_of(UserKnown, change(alice, phone="+15550101"))
+    all_of(UserKnown, UserDisabled(caller=Operator(), user_id=bob))
+    all_of(Done, delete_user(bob))
     all_of(UserKnown, registration_of("bob", "made again", "+15550100"))
-    all_of(Done, user_deleted(alice))
+    all_of(Done, delete_user(alice))
     here.wait(1)
     all_of(UserKnown, registration_of("alice", "made again", "+15550101"))
     here.wait(1)
 
 
-def _reset_password(code: Secret) -> e.PasswordResetByTextMessage:
-    return e.PasswordResetByTextMessage(phone="+15550100", code=code, new_password_hash=_HASH)
+def _reset_password(code: Secret) -> PasswordResetByTextMessage:
+    return PasswordResetByTextMessage(phone="+15550100", code=code, new_password_hash=_HASH)
