@@ -164,7 +164,7 @@ def failover(
 
 
 @campaign("machine", "fuzz.processes.machine")
-@click.option("--rounds", type=POSITIVE, default=13)
+@click.option("--rounds", type=POSITIVE, default=16)
 @seed_option
 @seconds_option
 @click.option("--fault", multiple=True, metavar="NAME", help="only this one")
