@@ -81,7 +81,7 @@ def tell(text: str | bytes) -> None:
 
 
 def escape_json(text: str) -> str:
-    """Escape in a JSON text the characters that act on a terminal.
+    r"""Escape in a JSON text the characters that act on a terminal.
 
     >>> escape_json('"\x9b31m"')
     '"\\u009b31m"'

@@ -21,7 +21,7 @@ from ostiary_web.api.resources.clients import ClientSecret, NewSecret
 from ostiary_web.api.resources.online import RUNNING_SESSIONS
 from ostiary_web.api.resources.roles import DescribedPermission
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
-from ostiary_web.api_document.operations import Body, Operation
+from ostiary_web.api_document.operations import Body, DescribedOperation
 from ostiary_web.api_document.resources import SHEET, ZONE, convention
 from ostiary_web.api_document.schemas import (
     NEW_PASSWORD,
@@ -114,7 +114,7 @@ _CLIENT: Final = record_type("Client", clients.RESOURCE.list_view)
 _CLIENT_PATH: Final = f"{clients.RESOURCE.path}/{{client_id}}"
 _ONLINE_SESSION: Final = record_type("OnlineSession", RUNNING_SESSIONS)
 
-CLIENTS: Final[Mapping[str, Operation]] = {
+CLIENTS: Final[Mapping[str, DescribedOperation]] = {
     **convention(
         clients.RESOURCE,
         _CLIENT,
@@ -122,25 +122,25 @@ CLIENTS: Final[Mapping[str, Operation]] = {
         change=_change(_CLIENT_FIELDS, _CLIENT),
         made=record_type("ClientWithSecret", clients.RESOURCE.list_view, secret=ClientSecret),
     ),
-    f"POST {_CLIENT_PATH}/secret": Operation(
+    f"POST {_CLIENT_PATH}/secret": DescribedOperation(
         "resetClientSecret",
         "Another secret, shown this once; the old one ends now, or when it is said",
         body=Body({KEEP_OLD_FOR: optional(_OVERLAP)}, is_required=False),
         data=NewSecret,
         refusals=(Why.BUILT_IN_PROTECTED,),
     ),
-    f"DELETE {_CLIENT_PATH}/old-secret": Operation(
+    f"DELETE {_CLIENT_PATH}/old-secret": DescribedOperation(
         "endOldClientSecret",
         "The old secret that was to work on stops working now",
         data=_CLIENT,
         refusals=(Why.BUILT_IN_PROTECTED, Why.MEDIA_TYPE_UNSUPPORTED),
     ),
-    f"POST {_CLIENT_PATH}/force-logout": Operation(
+    f"POST {_CLIENT_PATH}/force-logout": DescribedOperation(
         "forceClientOut",
         "End all sessions and unredeemed codes of a client, which stays enabled",
         refusals=(Why.BUILT_IN_PROTECTED, Why.MEDIA_TYPE_UNSUPPORTED),
     ),
-    f"GET {_CLIENT_PATH}/sessions": Operation(
+    f"GET {_CLIENT_PATH}/sessions": DescribedOperation(
         "listClientSessions",
         "The running sessions of a client",
         parameters=tuple(page_parameters(RUNNING_SESSIONS)),
@@ -167,29 +167,29 @@ _USER_FIELDS: Final[Mapping[str, Any]] = {
 _USER: Final = record_type("User", users.RESOURCE.list_view)
 _USER_PATH: Final = f"{users.RESOURCE.path}/{{user_id}}"
 
-USERS: Final[Mapping[str, Operation]] = {
+USERS: Final[Mapping[str, DescribedOperation]] = {
     **convention(
         users.RESOURCE,
         _USER,
         new=Body({**_USER_FIELDS, "password": NEW_PASSWORD, "enabled": _ENABLED}),
         change=_change(_USER_FIELDS, _USER),
     ),
-    f"PUT {_USER_PATH}/password": Operation(
+    f"PUT {_USER_PATH}/password": DescribedOperation(
         "resetUserPassword",
         "Another password, to be changed at the next sign-in; ends all that is open",
         body=Body({"password": NEW_PASSWORD}),
     ),
-    f"POST {_USER_PATH}/force-logout": Operation(
+    f"POST {_USER_PATH}/force-logout": DescribedOperation(
         "forceUserOut",
         "End all sessions and unredeemed codes of a user",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
-    f"GET {_USER_PATH}/grants": Operation(
+    f"GET {_USER_PATH}/grants": DescribedOperation(
         "listUserGrants",
         "What other systems may do for a user, by client, and their running sessions",
         data=list[Grant],
     ),
-    f"DELETE {_USER_PATH}/grants/{{client_id}}": Operation(
+    f"DELETE {_USER_PATH}/grants/{{client_id}}": DescribedOperation(
         "withdrawUserGrant",
         "Withdraw on a user's behalf what a client may do, and end its sessions of the user",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
@@ -200,37 +200,37 @@ _ROLE_FIELDS: Final = {"name": _NAME, "permissions": optional(set_of(Permission)
 _ROLE: Final = record_type("Role", roles.RESOURCE.list_view)
 _ROLE_CODE: Final = Annotated[str, Meta(pattern="^[a-z][a-z0-9._-]{0,63}$")]
 
-ROLES: Final[Mapping[str, Operation]] = {
+ROLES: Final[Mapping[str, DescribedOperation]] = {
     **convention(
         roles.RESOURCE,
         _ROLE,
         new=Body({"code": _ROLE_CODE, **_ROLE_FIELDS}),
         change=_change(_ROLE_FIELDS, _ROLE),
     ),
-    "GET /api/iam/permissions": Operation(
+    "GET /api/iam/permissions": DescribedOperation(
         "listPermissions", "What a role can allow", data=list[DescribedPermission]
     ),
 }
 
 # --- sessions and the audit trail
 
-ONLINE_USERS: Final[Mapping[str, Operation]] = {
-    "GET /api/monitor/online-users": Operation(
+ONLINE_USERS: Final[Mapping[str, DescribedOperation]] = {
+    "GET /api/monitor/online-users": DescribedOperation(
         "listOnlineUsers",
         "Who is signed in, and which sessions run",
         description="Sessions of client credentials are listed for a super administrator only.",
         parameters=tuple(page_parameters(RUNNING_SESSIONS)),
         data=page_of(_ONLINE_SESSION),
     ),
-    "DELETE /api/monitor/online-users/{session_id}": Operation("forceSessionOut", "End one session"),
-    "POST /api/monitor/force-logout-all": Operation(
+    "DELETE /api/monitor/online-users/{session_id}": DescribedOperation("forceSessionOut", "End one session"),
+    "POST /api/monitor/force-logout-all": DescribedOperation(
         "forceEverybodyOut",
         "End every session and unredeemed code there is, the caller's own included",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
 }
-OVERVIEW: Final[Mapping[str, Operation]] = {
-    "GET /api/monitor/overview": Operation(
+OVERVIEW: Final[Mapping[str, DescribedOperation]] = {
+    "GET /api/monitor/overview": DescribedOperation(
         "showOverview",
         "What happened and how the server is, in numbers",
         description="By the hour up to 48 hours, else by the day, in the zone of `X-Timezone` or the caller. "
@@ -246,20 +246,20 @@ OVERVIEW: Final[Mapping[str, Operation]] = {
         data=OverviewRecord,
     )
 }
-AUDIT: Final[Mapping[str, Operation]] = {
-    "GET /api/audit/events": Operation(
+AUDIT: Final[Mapping[str, DescribedOperation]] = {
+    "GET /api/audit/events": DescribedOperation(
         "listAuditEvents",
         "What happened, the latest first",
         parameters=tuple(page_parameters(AUDIT_EVENTS)),
         data=page_of(record_type("AuditEvent", AUDIT_EVENTS)),
     ),
-    "GET /api/audit/events/export": Operation(
+    "GET /api/audit/events/export": DescribedOperation(
         "exportAuditEvents",
         "What happened, as a sheet",
         parameters=(*narrowing_parameters(AUDIT_EVENTS), ZONE),
         replies=SHEET,
     ),
-    "GET /api/audit/sessions/{session_id}/explain": Operation(
+    "GET /api/audit/sessions/{session_id}/explain": DescribedOperation(
         "explainSession", "A session's life in order, and how and why it ended", data=SessionHistoryRecord
     ),
 }

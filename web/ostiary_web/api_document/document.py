@@ -7,7 +7,7 @@ from quart import Quart
 
 from ostiary_core.texts import Languages
 from ostiary_web.api_document import administration, own_account, pages, token_service
-from ostiary_web.api_document.operations import Operation, describe, described_path
+from ostiary_web.api_document.operations import DescribedOperation, describe, described_path
 from ostiary_web.api_document.schemas import Json, Schemas
 from ostiary_web.http.browser import FORM_HEADER
 
@@ -22,7 +22,7 @@ A program sends `Authorization: Bearer` with the access token of `POST /api/auth
 on its cookies, and proves every change with its form token.
 """
 
-_SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Operation]]]] = {
+_SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, DescribedOperation]]]] = {
     "OAuth 2.0": ("What third parties call, and the consent page for them.", token_service.OPERATIONS),
     "Own account": ("Signing in, and what people do with their own account.", own_account.OPERATIONS),
     "Clients": ("The third parties, their secrets and their sessions.", administration.CLIENTS),

@@ -89,7 +89,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class DescribedOperation:
     """What a route does, for its callers."""
 
     name: str
@@ -126,7 +126,12 @@ def described_path(rule: str) -> str:
 
 
 def describe(
-    operation: Operation, tag: str, method: str, path: str, view: Callable[..., Any], schemas: Schemas
+    operation: DescribedOperation,
+    tag: str,
+    method: str,
+    path: str,
+    view: Callable[..., Any],
+    schemas: Schemas,
 ) -> Json:
     """Return the operation as OpenAPI has it."""
     gate = gate_of(view)
@@ -182,7 +187,7 @@ def describe_parameters(path: str, others: Iterable[Json], schemas: Schemas) -> 
     return described + [{**each, "schema": schemas.of(each["schema"])} for each in others]
 
 
-def _responses(operation: Operation, whys: Iterable[Why], schemas: Schemas) -> dict[str, Json]:
+def _responses(operation: DescribedOperation, whys: Iterable[Why], schemas: Schemas) -> dict[str, Json]:
     replies: dict[int, Json] = {}
     if operation.replies is None:
         succeeded = Reply(_outcome(operation.data), _envelope(operation.data, schemas))

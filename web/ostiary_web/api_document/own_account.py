@@ -14,7 +14,7 @@ from ostiary_web.api.grants import Grant
 from ostiary_web.api_document.operations import (
     MULTIPART,
     Body,
-    Operation,
+    DescribedOperation,
     Reply,
 )
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, text
@@ -31,15 +31,15 @@ _PASSWORD_REFUSALS: Final = (
     Why.PASSWORD_CHANGED_MEANWHILE,
 )
 
-OPERATIONS: Final[Mapping[str, Operation]] = {
-    "POST /api/auth/login": Operation(
+OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
+    "POST /api/auth/login": DescribedOperation(
         "signIn",
         "Sign in",
         body=Body({"username": text(1, LONGEST_USERNAME), "password": CURRENT_PASSWORD}),
         data=Login,
         refusals=(Why.SIGN_IN_WRONG, Why.SIGN_INS_TOO_FREQUENT),
     ),
-    "POST /api/auth/refresh": Operation(
+    "POST /api/auth/refresh": DescribedOperation(
         "renewLogin",
         "The next pair of a login session",
         description="A browser may leave it to its cookie, and proves its origin by `X-Form-Token`.",
@@ -47,31 +47,31 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         data=Login,
         refusals=(Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN),
     ),
-    "POST /api/auth/logout": Operation("signOut", "End this login session"),
-    "GET /api/auth/me": Operation(
+    "POST /api/auth/logout": DescribedOperation("signOut", "End this login session"),
+    "GET /api/auth/me": DescribedOperation(
         "showOwnAccount",
         "Who is signed in, and what they may do",
         data=Account,
     ),
-    "PUT /api/auth/password": Operation(
+    "PUT /api/auth/password": DescribedOperation(
         "changePassword",
         "Choose another password; ends every other session",
         body=Body({"oldPassword": CURRENT_PASSWORD, "newPassword": NEW_PASSWORD}),
         refusals=_PASSWORD_REFUSALS,
     ),
-    "PUT /api/auth/phone": Operation(
+    "PUT /api/auth/phone": DescribedOperation(
         "changePhone",
         "Take another telephone number; ends every other session",
         body=Body({"phone": WrittenPhone, "code": _CODE, "password": CURRENT_PASSWORD}),
         refusals=(*_PASSWORD_REFUSALS, Why.TEXT_CODE_WRONG, Why.ALREADY_TAKEN),
     ),
-    "PUT /api/auth/locale": Operation(
+    "PUT /api/auth/locale": DescribedOperation(
         "chooseLocale", "The language to be addressed in", body=Body({"locale": Locale})
     ),
-    "PUT /api/auth/timezone": Operation(
+    "PUT /api/auth/timezone": DescribedOperation(
         "chooseTimezone", "The zone that times are given in", body=Body({"timezone": TimeZone})
     ),
-    "POST /api/auth/sms-code": Operation(
+    "POST /api/auth/sms-code": DescribedOperation(
         "sendTextCode",
         "A code by text message, to change a number or recover a password",
         description="The answer is the same whether the number is known or not. To change a number an "
@@ -80,20 +80,20 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         body=Body({"phone": WrittenPhone, "purpose": TextCodePurpose}),
         refusals=(*SIGNED_IN.refusals, Why.TEXT_CODES_TOO_FREQUENT),
     ),
-    "POST /api/auth/reset-password": Operation(
+    "POST /api/auth/reset-password": DescribedOperation(
         "recoverPassword",
         "Another password for whoever holds the telephone; ends everything",
         body=Body({"phone": WrittenPhone, "code": _CODE, "newPassword": NEW_PASSWORD}),
         refusals=(Why.TEXT_CODE_WRONG,),
     ),
-    "PUT /api/auth/avatar": Operation(
+    "PUT /api/auth/avatar": DescribedOperation(
         "chooseAvatar",
         "A picture: PNG, JPEG or WebP, at most 2 MiB",
         body=Body({"file": FILE}, MULTIPART),
         data=Picture,
     ),
-    "DELETE /api/auth/avatar": Operation("removeAvatar", "No picture any more"),
-    "GET /files/{name}": Operation(
+    "DELETE /api/auth/avatar": DescribedOperation("removeAvatar", "No picture any more"),
+    "GET /files/{name}": DescribedOperation(
         "showFile",
         "A picture by its name, as in `avatarUrl`",
         replies={
@@ -102,12 +102,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             304: Reply("Not changed."),
         },
     ),
-    "GET /api/auth/grants": Operation(
+    "GET /api/auth/grants": DescribedOperation(
         "listGrants",
         "What other systems may do for the user, by client, and their running sessions",
         data=list[Grant],
     ),
-    "DELETE /api/auth/grants/{client_id}": Operation(
+    "DELETE /api/auth/grants/{client_id}": DescribedOperation(
         "withdrawGrant",
         "Withdraw what a client may do, and end its sessions of this user",
         description="What was never given is not found, whether or not there is such a client.",

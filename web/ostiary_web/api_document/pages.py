@@ -5,32 +5,32 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ostiary_core.model.why import Why
-from ostiary_web.api_document.operations import FORM, Operation, Reply, describe_parameters
+from ostiary_web.api_document.operations import FORM, DescribedOperation, Reply, describe_parameters
 from ostiary_web.api_document.schemas import Json, Schemas
 from ostiary_web.api_document.token_service import AUTHORIZATION_QUERY
 
 TAG: Final = "Pages"
 
-HEALTH: Final[Mapping[str, Operation]] = {
-    "GET /healthz": Operation("showHealth", "The process answers"),
-    "GET /readyz": Operation(
+HEALTH: Final[Mapping[str, DescribedOperation]] = {
+    "GET /healthz": DescribedOperation("showHealth", "The process answers"),
+    "GET /readyz": DescribedOperation(
         "showReadiness",
         "The store takes changes, and its schema is the one of this release",
         refusals=(Why.NOT_READY,),
     ),
 }
-THIS_DOCUMENT: Final[Mapping[str, Operation]] = {
-    "GET /api/docs": Operation(
+THIS_DOCUMENT: Final[Mapping[str, DescribedOperation]] = {
+    "GET /api/docs": DescribedOperation(
         "showDocs",
         "This document, to be read and tried",
         replies={200: Reply("The page.", str, ("text/html",))},
     ),
-    "GET /api/docs/{name}": Operation(
+    "GET /api/docs/{name}": DescribedOperation(
         "showDocsFile",
         "What the page is made of: a style sheet, a script or a licence",
         replies={200: Reply("The file.", str, ("text/css", "text/javascript", "text/plain"))},
     ),
-    "GET /api/docs-json": Operation(
+    "GET /api/docs-json": DescribedOperation(
         "showDocument", "This document", replies={200: Reply("OpenAPI 3.1.", dict[str, Any])}
     ),
 }

@@ -12,7 +12,7 @@ from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.routes import MOST_OPTIONS, Deleted, Option
 from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters
-from ostiary_web.api_document.operations import MULTIPART, Body, Operation, Reply
+from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
 from ostiary_web.api_document.schemas import FILE, Json, list_of, page_of, set_of, text
 from ostiary_web.http.zones import ZONE_HEADER
 
@@ -39,7 +39,7 @@ def convention(
     new: Body,
     change: Body,
     made: type[Struct] | None = None,
-) -> Mapping[str, Operation]:
+) -> Mapping[str, DescribedOperation]:
     """Return the operations of a resource.
 
     `record` is the record as shown, `new` and `change` are what is sent, and `made` is the answer for a new
@@ -47,13 +47,13 @@ def convention(
     """
     one, path, list_view = record.__name__, resource.path, resource.list_view
     operations = {
-        f"GET {path}": Operation(
+        f"GET {path}": DescribedOperation(
             f"list{one}s",
             "A page of the list",
             parameters=tuple(page_parameters(list_view)),
             data=page_of(record),
         ),
-        f"POST {path}": Operation(
+        f"POST {path}": DescribedOperation(
             f"create{one}",
             "A new record",
             body=new,
@@ -61,22 +61,22 @@ def convention(
             data=made or record,
             refusals=(Why.ALREADY_TAKEN, Why.SUBMITTED_TWICE),
         ),
-        f"GET {path}/options": Operation(
+        f"GET {path}/options": DescribedOperation(
             f"list{one}Options",
             f"What to choose from, at most {MOST_OPTIONS}",
             parameters=tuple(narrowing_parameters(list_view)),
             data=list_of(Option, most=MOST_OPTIONS),
         ),
-        f"GET {path}/export": Operation(
+        f"GET {path}/export": DescribedOperation(
             f"export{one}s",
             "The list as a sheet",
             parameters=(*narrowing_parameters(list_view), ZONE),
             replies=SHEET,
         ),
-        f"GET {path}/import-template": Operation(
+        f"GET {path}/import-template": DescribedOperation(
             f"show{one}ImportTemplate", "An empty sheet to fill in", replies=SHEET
         ),
-        f"POST {path}/import": Operation(
+        f"POST {path}/import": DescribedOperation(
             f"import{one}s",
             "A sheet of records, all of it or nothing",
             description="A row that changes a record takes the permission "
@@ -86,27 +86,27 @@ def convention(
             begun=None if resource.has_password is None else ImportRun,
             refusals=(*_CHANGING, Why.TOO_MANY_REQUESTS),
         ),
-        f"POST {path}/batch-delete": Operation(
+        f"POST {path}/batch-delete": DescribedOperation(
             f"delete{one}s",
             "Delete several records, all of them or none",
             body=Body({"ids": set_of(text(), least=1, most=MOST_AT_ONCE)}),
             data=Deleted,
             refusals=(*_CHANGING, Why.NOT_FOUND),
         ),
-        f"GET {path}/{{record_id}}": Operation(f"show{one}", "One record", data=record),
-        f"PUT {path}/{{record_id}}": Operation(
+        f"GET {path}/{{record_id}}": DescribedOperation(f"show{one}", "One record", data=record),
+        f"PUT {path}/{{record_id}}": DescribedOperation(
             f"change{one}",
             "Other values for some fields of a record; what is not sent stays",
             body=change,
             data=record,
             refusals=_CHANGING,
         ),
-        f"DELETE {path}/{{record_id}}": Operation(
+        f"DELETE {path}/{{record_id}}": DescribedOperation(
             f"delete{one}", "Delete a record", refusals=(*_CHANGING, Why.MEDIA_TYPE_UNSUPPORTED)
         ),
     }
     if resource.has_password is not None:
-        operations[f"GET {path}/import/{{run_id}}"] = Operation(
+        operations[f"GET {path}/import/{{run_id}}"] = DescribedOperation(
             f"show{one}sImport",
             "How far an import of one's own is that goes on after its request",
             description="One that was refused is answered as its request would have been. It is forgotten "
@@ -115,7 +115,7 @@ def convention(
             refusals=(*_CHANGING, Why.FIELDS_INVALID),
         )
     if resource.switch is not None:
-        operations[f"PUT {path}/{{record_id}}/enabled"] = Operation(
+        operations[f"PUT {path}/{{record_id}}/enabled"] = DescribedOperation(
             f"enable{one}",
             "Enable a record, or disable it and end all that it has open",
             body=Body({"enabled": bool}),

@@ -11,7 +11,7 @@ from ostiary_core.users.user_fields import LONGEST_PASSWORD
 from ostiary_web.api.answer_data import Time
 from ostiary_web.api.resources.changes import ChangedField
 from ostiary_web.api.resources.fields import Kind, ListView, SheetUse
-from ostiary_web.api.resources.lists import Page
+from ostiary_web.api.resources.lists import ListAnswer
 from ostiary_web.texts import LANGUAGES
 
 Json = dict[str, Any]
@@ -102,7 +102,7 @@ def list_of(item: Any, least: int | None = None, most: int | None = None, **more
 
 def page_of(item: Any) -> Any:
     """Return a page of a list."""
-    return Page[item]
+    return ListAnswer[item]
 
 
 def set_of(item: Any, least: int | None = None, most: int | None = None, **more: Any) -> Any:

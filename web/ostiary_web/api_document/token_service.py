@@ -15,7 +15,7 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.texts import ENGLISH
 from ostiary_web.api.answer_data import AnswerData, Locale, Token, one_of
-from ostiary_web.api_document.operations import CHALLENGE, FORM, Body, Operation, Overrun, Reply
+from ostiary_web.api_document.operations import CHALLENGE, FORM, Body, DescribedOperation, Overrun, Reply
 from ostiary_web.api_document.schemas import Json, optional, text
 
 Scope = Annotated[str, Meta(description="Scopes, separated by single blanks.")]
@@ -58,7 +58,7 @@ class InactiveToken(AnswerData):
     active: Annotated[bool, Meta(extra_json_schema={"const": False})]
 
 
-class Profile(AnswerData):
+class UserInfo(AnswerData):
     """The user that an access token stands for."""
 
     sub: Annotated[str, Meta(description="Never changes; link accounts by it.")]
@@ -123,8 +123,8 @@ _ERRORS: Final[Mapping[int, Reply]] = {
 
 def _token_operation(
     name: str, summary: str, members: Mapping[str, Any], done: Reply, about: str = ""
-) -> Operation:
-    return Operation(
+) -> DescribedOperation:
+    return DescribedOperation(
         name,
         summary,
         description=about,
@@ -197,23 +197,23 @@ AUTHORIZATION_QUERY: Final[tuple[Json, ...]] = tuple(
     for name, kind in {**_REQUIRED, **_OPTIONAL}.items()
 )
 
-OPERATIONS: Final[Mapping[str, Operation]] = {
+OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     **_TOKEN_OPERATIONS,
-    "GET /api/oauth2/userinfo": Operation(
+    "GET /api/oauth2/userinfo": DescribedOperation(
         "showUserInfo",
         "The profile of the user a token stands for",
         refusals=(Why.NOT_SIGNED_IN, Why.USER_READ_MISSING, Why.REPRESENTS_NO_USER),
         security=[{"accessToken": ["user.read"]}, {"login": []}],
-        data=Profile,
+        data=UserInfo,
     ),
-    "GET /api/oauth2/authorize": Operation(
+    "GET /api/oauth2/authorize": DescribedOperation(
         "checkAuthorization",
         "Whether an authorization request is in order, and what to ask the user",
         parameters=AUTHORIZATION_QUERY,
         data=AuthorizationOffer,
         refusals=_CONSENT_REFUSALS,
     ),
-    "POST /api/oauth2/authorize": Operation(
+    "POST /api/oauth2/authorize": DescribedOperation(
         "decideAuthorization",
         "The user's yes or no, and where to send the browser",
         body=Body(

@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 class TooManyRuns(Exception):
-    """This process has as many runs as it may have."""
+    """The process has as many runs as it may have."""
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):

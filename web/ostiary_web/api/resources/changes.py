@@ -12,8 +12,10 @@ JSONValue = str | int | bool | list[str] | None
 
 
 class ChangedField(AnswerData):
-    """A field before and after, null for no value; a telephone number keeps two digits, `…` marks omitted
-    items."""
+    """A field before and after, null for no value.
+
+    A telephone number keeps two digits, `…` marks omitted items.
+    """
 
     field: str
     before: JSONValue

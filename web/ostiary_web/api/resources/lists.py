@@ -19,7 +19,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
-class Page(AnswerData, Generic[T]):
+class ListAnswer(AnswerData, Generic[T]):
     """One page of a list, and the number of items on all pages."""
 
     items: Annotated[list[T], Meta(max_length=LARGEST_PAGE_SIZE)]
@@ -40,7 +40,9 @@ async def answer_list(
         return list_view.add_details(store, page.items), page.total
 
     items, total = await context.query(read)
-    return context.success(Page(items=[encode_item(list_view.fields, item) for item in items], total=total))
+    return context.success(
+        ListAnswer(items=[encode_item(list_view.fields, item) for item in items], total=total)
+    )
 
 
 def query_arguments() -> dict[str, list[str]]:

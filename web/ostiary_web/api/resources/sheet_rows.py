@@ -183,12 +183,11 @@ def _find_bad_cells(columns: Sequence[Field[Any] | None], row: Row) -> Iterator[
 
 
 def _judge_cell(field: Field[Any] | None, cell: Cell) -> FieldRule | None:
-    """Return what is wrong with a cell whatever its field's rules; cells beside the table may hold
-    anything."""
+    """Return what is wrong with a cell whatever its field's rules are."""
     match cell:
         case BadCell(rule=FieldRule.CELL_WITHOUT_HEADING as rule):
             return rule
-        case _ if field is None:
+        case _ if field is None:  # beside the table, cells may hold anything
             return None
         case BadCell(rule=FieldRule.CELL_ERROR | FieldRule.CELL_FORMULA as rule):
             return rule
