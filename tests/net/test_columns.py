@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core.model.records import Table
-from ostiary_net.sql.columns import TABLES, row_codec
+from ostiary_net.sql.columns import TABLES, make_row_codec
 from tests.core.hostile import records_of
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_difference_is_what_two_rows_differ_in(table: Table) -> None:
     kind = TABLES[table].record
-    made = row_codec(kind)
+    made = make_row_codec(kind)
 
     @settings(max_examples=25)
     @given(st.data())

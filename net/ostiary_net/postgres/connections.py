@@ -1,4 +1,4 @@
-"""PrimaryConnections to the database: a pool that replaces broken ones, as long as somebody asks for them."""
+"""Lend connections to the primary: a pool that replaces broken ones as long as callers wait."""
 
 import math
 import time

@@ -19,7 +19,7 @@ from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import Record, Session, Table
 from ostiary_core.storage.store import LostRace
-from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, row_codec
+from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, make_row_codec
 from ostiary_net.sql.joins import ALL_OF_SESSIONS, JOINED
 
 Ask = Callable[[str, Sequence[Any]], list[Row]]
@@ -90,7 +90,7 @@ class _Layout:
 
 
 def _layout(stored: Stored) -> _Layout:
-    made = row_codec(stored.record)
+    made = make_row_codec(stored.record)
     name, key = stored.name, stored.key
     key_kinds = tuple(made.kinds[made.columns.index(part)] for part in key)
     values_of: Callable[[Record], Any] = attrgetter(*key)

@@ -1,11 +1,11 @@
-"""Tokens and codes with all that they lead to, one row each: what to select, and the records in such rows."""
+"""Read tokens and codes with all records that they lead to, in one row each."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ostiary_core.model.records import Record, Table
-from ostiary_net.sql.columns import TABLES, Row, row_codec
+from ostiary_net.sql.columns import TABLES, Row, make_row_codec
 
 _ALIASES: Final = {
     Table.REFRESH_TOKEN: "t",
@@ -19,23 +19,22 @@ _ALIASES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JoinedRows:
-    """Rows of a token, session or code with its consent, user and client, where there are such."""
+    """Rows of a token, session or code, joined with its consent, user and client."""
 
     columns: str
-    """Of the refresh token as `t`, where it is one, the session or code `s`, consent `n`, user `u`, client
-    `c`."""
+    """Columns to select: `t` refresh token, `s` session or code, `n` consent, `u` user, `c` client."""
     client: tuple[int, Callable[[Row], Any]]
-    """The place of its key in a row, NULL where there is none, and what makes the record of a row."""
+    """Place of the client's key in a row, NULL without a client, and the function that makes the record."""
     parts: tuple[tuple[int, Callable[[Row], Any]], ...]
-    """Key place and record maker for each of the other tables; what others lead to comes first."""
+    """Key place and record maker of the other tables; records that others lead to come first."""
 
     def records(self, rows: Iterable[Row]) -> list[Record]:
-        """Make the records of rows; what a token or code leads to comes before it."""
+        """Make the records of rows; those that a token or code leads to come before it."""
         records: list[Record] = []
         clients: set[Any] = set()
         client_at, client_from = self.client
         for row in rows:
-            # Few clients have all the tokens, so each is made once.
+            # Many tokens are of few clients, so the record of each client is made once.
             client_id = row[client_at]
             if client_id is not None and client_id not in clients:
                 clients.add(client_id)
@@ -51,7 +50,7 @@ def _join(*tables: Table) -> JoinedRows:
     parts: list[tuple[int, Callable[[Row], Any]]] = []
     for table in tables:
         stored = TABLES[table]
-        made = row_codec(stored.record)
+        made = make_row_codec(stored.record)
         first = len(listed)
         parts.append((first + made.columns.index(stored.key[0]), made.from_row_at(first)))
         listed += [f"{_ALIASES[table]}.{column}" for column in made.columns]
@@ -65,12 +64,11 @@ JOINED: Final[Mapping[Table, JoinedRows]] = {
     Table.REFRESH_TOKEN: _join(Table.REFRESH_TOKEN, Table.SESSION, *_OWNERS),
     Table.CODE: _join(Table.CODE, *_OWNERS),
 }
-"""By tokens and codes: session, consent, user and client, which every event needs that has one of them in it.
-The session of a used code comes by itself, as few are asked for."""
+"""Joined rows by table; the session of a used code is not in them, as it is rarely needed."""
 
 ALL_OF_SESSIONS: Final = (
     " LEFT JOIN consents n ON n.user_id = s.user_id AND n.client_id = s.client_id"
     " LEFT JOIN users u ON u.user_id = s.user_id"
     " LEFT JOIN clients c ON c.client_id = s.client_id"
 )
-"""What joins to the sessions or codes `s` all that they lead to."""
+"""JOIN clauses from the sessions or codes `s` to all records that they lead to."""

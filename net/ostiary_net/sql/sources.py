@@ -18,7 +18,7 @@ from ostiary_core.storage.listing import (
     USERS,
     Listable,
 )
-from ostiary_net.sql.columns import RowCodec, row_codec
+from ostiary_net.sql.columns import RowCodec, make_row_codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Source:
 
 
 def _source(resource: Listable[Any], tables: str, base_condition: str, **expressions: str) -> Source:
-    return Source(tables, base_condition, expressions, row_codec(resource.item))
+    return Source(tables, base_condition, expressions, make_row_codec(resource.item))
 
 
 # A session runs as `session.state_of` has it: by its own record and by its client, user and consent. SQLite

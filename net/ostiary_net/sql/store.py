@@ -1,4 +1,4 @@
-"""The part of a store that both SQL databases share, over connections that each has of its own."""
+"""Implement what the stores of both databases share, over their own connections."""
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
 
@@ -31,23 +31,23 @@ from ostiary_core.storage.summaries import (
     tally_entries,
 )
 from ostiary_net.sql import summaries
-from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, row_codec
+from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, make_row_codec
 from ostiary_net.sql.paging import Dialect, Execute, Pager
 from ostiary_net.sql.trail import BETWEEN, LAST_NUMBER, TrailEnd
 
 T = TypeVar("T")
 
-_ROWS: Final = {table: row_codec(stored.record) for table, stored in TABLES.items()}
+_ROWS: Final = {table: make_row_codec(stored.record) for table, stored in TABLES.items()}
 _ENTRIES_FROM: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM"
 
 ALL_RECORDS: Final[Mapping[Table, str]] = {
     table: f"SELECT {', '.join(_ROWS[table].columns)} FROM {stored.name} ORDER BY {', '.join(stored.key)}"
     for table, stored in TABLES.items()
 }
-"""What reads each table whole, in the order of its key."""
+"""Statements that read a table whole, in the order of its key."""
 
 ALL_ENTRIES: Final = f"{_ENTRIES_FROM} audit ORDER BY number"
-"""What reads the audit trail, the oldest entry first."""
+"""Statement that reads the audit trail, the oldest entry first."""
 
 _EXPIRED: Final = {
     Expirable.CODES: (
@@ -67,7 +67,7 @@ _EXPIRED: Final = {
         "SELECT purpose, phone FROM text_codes WHERE counted_from <= ? ORDER BY counted_from LIMIT ?"
     ),
 }
-"""What follows an index to the records of a kind that are older than an instant."""
+"""Statements that follow an index to the records of a kind before an instant."""
 
 _TOKENS: Final = (
     "SELECT t.digest, s.session_id"
@@ -76,37 +76,37 @@ _TOKENS: Final = (
 )
 
 LONG_AGO: Final = Instant(0)
-"""For questions that do not depend on the time."""
+"""Instant for queries that do not depend on the time."""
 
 
 class Reading(Protocol):
-    """One transaction that only reads: everything asked in it is of one moment."""
+    """A read transaction, in which everything is of one moment."""
 
     @property
     def fetch(self) -> Fetch:
-        """As `load` asks; it may give more than it was asked for."""
+        """Fetch records for `load`; may return more than was asked for."""
         ...
 
     @property
     def execute(self) -> Execute:
-        """Gives the rows of a statement."""
+        """Execute a statement and return its rows."""
         ...
 
     @property
     def now(self) -> Instant:
-        """The time that holds in it."""
+        """Return the time of the transaction."""
         ...
 
 
 class SQLStore(ABC):
-    """A store over `_find` and `_change`, which begin and end transactions. Any thread may call it."""
+    """A store over `_find` and `_change`, which begin and end transactions; any thread may call it."""
 
     _entries_of_a_session: ClassVar[str] = "audit"
-    """Where the audit trail is searched by session."""
+    """Table or view in which the audit trail is searched by session."""
     _tables_of_entries: ClassVar[tuple[str, ...]] = ("audit",)
-    """Where entries are erased, the older ones first."""
+    """Tables of entries, the older entries first."""
     _entry_lag_ms: ClassVar[int] = 0
-    """How old an entry is before none with a lower number can come any more."""
+    """Age of an entry after which none with a lower number can appear."""
 
     def __init__(self, policy: Policy, dialect: Dialect) -> None:
         self.policy = policy
@@ -114,7 +114,7 @@ class SQLStore(ABC):
 
     @abstractmethod
     def _find(self, find: Callable[[Reading], T], now: Instant = LONG_AGO, *, takes_long: bool = False) -> T:
-        """Return what `find` finds in one moment; where it `takes_long`, nobody waits for it."""
+        """Return what `find` returns, in one read transaction; `takes_long` lifts the time limit."""
 
     @abstractmethod
     def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
@@ -126,10 +126,10 @@ class SQLStore(ABC):
 
     @abstractmethod
     def _schema(self, reading: Reading) -> tuple[int, int]:
-        """How many steps the schema went through, and how many this release knows."""
+        """Return the number of steps that the schema has, and the number that this release knows."""
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
-        """Decide `events`, all of them `READ_ONLY`, beside all turns and without waiting for any."""
+        """Decide `events`, all of them `READ_ONLY`, beside all turns."""
         for event in events:
             if type(event) not in READ_ONLY:
                 raise TypeError(f"{type(event).__name__} may write: give it to turn()")
@@ -143,7 +143,7 @@ class SQLStore(ABC):
     # --- lists
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
-        """Read the items of one page; none past the last. `now` decides which sessions are running."""
+        """Read one page; past the last it is empty. `now` decides which sessions are running."""
         return self._find(lambda reading: self._pager.page(reading.execute, listing, reading.now), now)
 
     def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
@@ -153,7 +153,7 @@ class SQLStore(ABC):
         )
 
     def records(self, table: Table) -> tuple[Record, ...]:
-        """Read everything in one table, in the order of its key, to inspect the store as a whole."""
+        """Read one table whole, in the order of its key, to inspect a store."""
         rows = self._find(lambda reading: reading.execute(ALL_RECORDS[table], ()), takes_long=True)
         return tuple(map(_ROWS[table].from_row, rows))
 
@@ -173,7 +173,7 @@ class SQLStore(ABC):
         return tuple(map(ENTRIES.from_row, rows))
 
     def trail_end(self) -> TrailEnd:
-        """Read how far the trail is, and then who is adding to it."""
+        """Read the trail's end, and then which transactions are adding entries."""
 
         def look(reading: Reading) -> TrailEnd:
             last = reading.execute(LAST_NUMBER, ())
@@ -182,7 +182,7 @@ class SQLStore(ABC):
         return self._find(look)
 
     def _writers_of_entries(self, execute: Execute) -> frozenset[str]:
-        """The transactions that may have drawn numbers and are not through; none where one writes."""
+        """Return running transactions that may have drawn numbers; none where writers take turns."""
         return frozenset()
 
     def entries_between(self, after: int, last: int, most: int) -> tuple[AuditEntry, ...]:
@@ -191,13 +191,10 @@ class SQLStore(ABC):
         return tuple(map(ENTRIES.from_row, rows))
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
-        """When each of these clients was last given tokens; clients that never were are left out.
-
-        For each client the statement goes back through the index of its entries to the first of the kinds
-        that count.
-        """
+        """Return when each of these clients was last given tokens; clients that never were are left out."""
         if not client_ids:
             return {}
+        # For each client, back through the index of its entries to the first of a kind that counts.
         kinds, clients = ", ".join("?" * len(USES)), ", ".join("?" * len(client_ids))
         statement = (
             "SELECT client_id, (SELECT a.at FROM audit a WHERE a.client_id = clients.client_id"
@@ -209,7 +206,7 @@ class SQLStore(ABC):
         return {client_id: Instant(at) for client_id, at in rows if at is not None}
 
     def session_history(self, session_id: str) -> SessionHistory | None:
-        """Read one session with everything that happened to it; None where there is no such session."""
+        """Read one session with all its entries; None where there is no such session."""
 
         def read(reading: Reading) -> SessionHistory | None:
             snapshot = load((roots(session_key(session_id)),), reading.fetch)
@@ -241,10 +238,10 @@ class SQLStore(ABC):
 
         return self._change(forget, now)
 
-    # --- what has lapsed
+    # --- what has expired
 
     def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
-        """Sessions that still have a salt though no retry may ask for it, the oldest first."""
+        """Find sessions that still have a salt though no retry may ask for it, the oldest first."""
         statement = (
             "SELECT session_id FROM sessions WHERE salt IS NOT NULL AND rotated_at < ? "
             "ORDER BY rotated_at LIMIT ?"
@@ -255,12 +252,10 @@ class SQLStore(ABC):
         return [str(session_id) for (session_id,) in rows]
 
     def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        """Find up to `limit` identifiers of one kind that the rules may let go of, the oldest first.
-
-        Refresh tokens have no index by session, as it would cost every rotation a write: they are gone
-        through by their key, from `after` on.
-        """
+        """Find up to `limit` identifiers of one kind that the rules may delete, the oldest first."""
         if lapses is Expirable.TOKENS:
+            # In the order of their key, from `after` on: an index by session would cost every rotation a
+            # write.
             rows = self._find(lambda reading: reading.execute(_TOKENS, (after, limit)), now)
             orphans = tuple(digest for digest, session_id in rows if session_id is None)
             return ExpiredBatch(orphans, rows[-1][0] if len(rows) == limit else None)
@@ -286,11 +281,7 @@ class SQLStore(ABC):
     # --- summaries
 
     def count_entries(self, now: Instant, limit: int) -> int:
-        """Count up to `limit` entries that are not counted yet; return how many.
-
-        They are read and counted beside all turns; what is written is small, and is written only where nobody
-        else has counted them meanwhile.
-        """
+        """Count up to `limit` entries that are not counted yet, beside all turns; return how many."""
 
         def read(reading: Reading) -> tuple[int, list[AuditEntry]]:
             counted, entries = summaries.read_uncounted(reading.execute, limit)
@@ -312,7 +303,7 @@ class SQLStore(ABC):
         return len(entries) if is_first else 0
 
     def add_tallies(self, tallies: Tallies, refusals: Sequence[Refusal], now: Instant) -> None:
-        """Add to the summaries, and keep the last refusals of each client."""
+        """Add to the summaries, and to the last refusals of each client."""
 
         def write(execute: Execute, _: Instant) -> None:
             summaries.add(execute, tallies)
@@ -321,7 +312,7 @@ class SQLStore(ABC):
         retry_lost_races(lambda: self._change(write, now))
 
     def summaries(self, start: Instant, end: Instant, *, of_clients: bool) -> dict[SummaryKey, Tally]:
-        """Read the summaries of these hours, of all clients hour by hour, or of each in all of them."""
+        """Read the summaries of these hours: hour by hour over all clients, or one for each client."""
         return self._find(
             lambda reading: summaries.read_between(reading.execute, start, end, of_clients=of_clients)
         )
@@ -331,7 +322,7 @@ class SQLStore(ABC):
         return self._find(lambda reading: summaries.read_refusals(reading.execute, client_id))
 
     def forget_summaries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase summaries and refusals that are older; return how many were erased."""
+        """Erase summaries and refusals that are older; return how many."""
         return self._change(
             lambda execute, at: summaries.forget(
                 execute, Instant(at - older_than_seconds * SECOND_MS), limit
@@ -340,13 +331,13 @@ class SQLStore(ABC):
         )
 
     def record_milestone(self, milestone: Milestone, now: Instant) -> None:
-        """Remember that something was done now."""
+        """Record that something was done now."""
         retry_lost_races(
             lambda: self._change(lambda execute, at: summaries.record_milestone(execute, milestone, at), now)
         )
 
     def state(self) -> StoreState:
-        """Read how the store is."""
+        """Read the state of the store."""
 
         def read(reading: Reading) -> StoreState:
             done = summaries.read_milestones(reading.execute)
@@ -386,8 +377,8 @@ def _find_ending(execute: Execute, sought: EndingQuery) -> AuditEntry | None:
     bindings: list[SQLValue] = [*(kind.value for kind in sought.kinds), sought.since]
     for column, wanted in (("user_id", sought.user_id), ("client_id", sought.client_id)):
         if wanted is not None:
-            # Not the bare column: endings are rare among all entries of a busy client, and its own index
-            # would lead through every one of those.
+            # Not the bare column: its index would lead through all entries of a busy client, of which few end
+            # anything.
             conditions.append(f"COALESCE({column}, '') = ?")
             bindings.append(wanted)
     rows = execute(

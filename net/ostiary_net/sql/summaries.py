@@ -1,4 +1,4 @@
-"""Summaries, last refusals and milestones as rows (`ostiary_core.storage.summaries`), for both SQL stores."""
+"""Read and write summaries, last refusals and milestones (`ostiary_core.storage.summaries`)."""
 
 # ruff: noqa: S608 (what goes into a statement's text are names of columns and places for what is bound)
 
@@ -24,7 +24,7 @@ from ostiary_net.sql.paging import Execute
 
 _ROWS_A_STATEMENT: Final = 40
 _COUNTED: Final = "counted"
-"""The milestone that is the number of the last entry that is counted."""
+"""Name of the milestone whose value is the number of the last counted entry."""
 
 _COLUMNS: Final = ("client_id", "hour", "what", "detail", "number", "total_ms", "most_ms")
 _REFUSAL: Final = ("client_id", "at", "trace_id", "operation", "why")
@@ -46,7 +46,7 @@ _OF_CLIENTS: Final = (
 
 
 def read_uncounted(execute: Execute, limit: int) -> tuple[int, list[AuditEntry]]:
-    """Up to which number entries are counted, and the first ones behind it."""
+    """Return the number up to which entries are counted, and the first entries behind it."""
     counted = _read_counted_number(execute)
     rows = execute(
         f"SELECT {', '.join(ENTRIES.columns)} FROM audit WHERE number > ? ORDER BY number LIMIT ?",
@@ -56,7 +56,7 @@ def read_uncounted(execute: Execute, limit: int) -> tuple[int, list[AuditEntry]]
 
 
 def add_counted(execute: Execute, before: int, after: int, tallies: Tallies) -> bool:
-    """Add what entries up to `after` count as; False where somebody has counted on from `before` by now."""
+    """Add the tallies of entries up to `after`; False if another instance has counted on from `before`."""
     moved = execute(
         "INSERT INTO milestones (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE"
         " SET value = excluded.value WHERE milestones.value = ? RETURNING name",
@@ -68,13 +68,13 @@ def add_counted(execute: Execute, before: int, after: int, tallies: Tallies) -> 
 
 
 def add(execute: Execute, tallies: Tallies) -> None:
-    """Add to the summaries, in one order, so that two who do it wait for each other."""
+    """Add to the summaries, in one order, so that two instances wait for each other and do not deadlock."""
     rows = ((*key, *tally) for key, tally in sorted(tallies.items()))
     _insert(execute, "summaries", _COLUMNS, rows, _ADD)
 
 
 def add_refusals(execute: Execute, refusals: Sequence[Refusal]) -> None:
-    """Keep the last refusals of each client."""
+    """Add refusals, and erase all but the last of each client."""
     _insert(execute, "refusals", _REFUSAL, sorted(refusals), " ON CONFLICT DO NOTHING")
     for client_id in sorted({refusal.client_id for refusal in refusals}):
         oldest = execute(
@@ -88,7 +88,7 @@ def add_refusals(execute: Execute, refusals: Sequence[Refusal]) -> None:
 def read_between(
     execute: Execute, start: Instant, end: Instant, *, of_clients: bool
 ) -> dict[SummaryKey, Tally]:
-    """The summaries of these hours, of all clients hour by hour, or of each in all of them."""
+    """Return the summaries of these hours: hour by hour over all clients, or one for each client."""
     rows = execute(_OF_CLIENTS if of_clients else _OF_ALL, (ALL_CLIENTS, start, end))
     return {
         SummaryKey(client_id, Instant(hour), Metric(what), detail): Tally(*numbers)
@@ -97,7 +97,7 @@ def read_between(
 
 
 def read_refusals(execute: Execute, client_id: str) -> list[Refusal]:
-    """The last refusals of a client, the latest first."""
+    """Return the last refusals of a client, the latest first."""
     rows = execute(
         f"SELECT {', '.join(_REFUSAL)} FROM refusals WHERE client_id = ? ORDER BY at DESC, trace_id LIMIT ?",
         (client_id, REFUSALS_KEPT),
@@ -118,7 +118,7 @@ def forget(execute: Execute, before: Instant, limit: int) -> int:
 
 
 def record_milestone(execute: Execute, milestone: Milestone, at: Instant) -> None:
-    """Remember that something was done."""
+    """Record that something was done at `at`."""
     execute(
         "INSERT INTO milestones (name, value) VALUES (?, ?)"
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING name",
@@ -127,14 +127,14 @@ def record_milestone(execute: Execute, milestone: Milestone, at: Instant) -> Non
 
 
 def read_milestones(execute: Execute) -> dict[Milestone, Instant]:
-    """When each was last."""
+    """Return when each milestone was last reached."""
     names = {milestone.value for milestone in Milestone}
     rows = execute("SELECT name, value FROM milestones", ())
     return {Milestone(name): Instant(value) for name, value in rows if name in names}
 
 
 def count_uncounted(execute: Execute) -> int:
-    """About how many entries are not counted yet."""
+    """Return about how many entries are not counted yet."""
     last = execute("SELECT number FROM audit ORDER BY number DESC LIMIT 1", ())
     return max(0, int(last[0][0]) - _read_counted_number(execute)) if last else 0
 

@@ -1,8 +1,8 @@
-"""The audit trail read as it grows, so that no entry is passed over.
+"""Read the audit trail as it grows, without passing over an entry.
 
-Numbers are drawn while a transaction runs and seen once it is committed: in PostgreSQL a higher one can be
-seen before a lower one. So whoever goes on behind a number asks how far the trail is and who was adding to it
-then, waits until none of these is at it any more, and reads up to there.
+In PostgreSQL a number is drawn in a transaction and visible once it commits, so a higher one can be visible
+before a lower one. A reader asks for the trail's end and for the transactions that were adding entries, waits
+until these are through, and reads up to that end.
 """
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns)
@@ -19,21 +19,21 @@ BETWEEN: Final = (
 
 
 class TrailEnd(NamedTuple):
-    """How far the trail is at one moment."""
+    """End of the trail at one moment."""
 
     number: int
-    """Of the last entry that can be seen; 0 where there is none."""
+    """Number of the last visible entry; 0 without any."""
     writers: frozenset[str]
-    """The transactions that were adding entries: theirs may have lower numbers."""
+    """Transactions that were adding entries, which may have lower numbers."""
 
 
 class GrowingTrail(Protocol):
     """A store whose trail can be followed."""
 
     def trail_end(self) -> TrailEnd:
-        """How far the trail is, and who is adding to it."""
+        """Return the trail's end, and the transactions that are adding entries."""
         ...
 
     def entries_between(self, after: int, last: int, most: int) -> tuple[AuditEntry, ...]:
-        """Up to `most` entries with numbers behind `after` and not behind `last`, in their order."""
+        """Return up to `most` entries with numbers behind `after` and not behind `last`, in order."""
         ...

@@ -17,7 +17,7 @@ from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace
-from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, row_codec
+from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, make_row_codec
 from ostiary_net.sql.joins import ALL_OF_SESSIONS, JOINED
 
 # --- statements
@@ -60,7 +60,7 @@ def _update(layout: Layout, changed: tuple[int, ...]) -> str:
 
 
 def _layout(stored: Stored) -> Layout:
-    made = row_codec(stored.record)
+    made = make_row_codec(stored.record)
     name, key, columns = stored.name, stored.key, made.columns
     return Layout(
         name=name,
@@ -132,7 +132,7 @@ class _Lookup:
 
 
 def _lookup(stored: Stored, key: tuple[str, ...]) -> _Lookup:
-    made = row_codec(stored.record)
+    made = make_row_codec(stored.record)
     selection = f"SELECT {', '.join(made.columns)} FROM {stored.name}"
     return _Lookup({size: f"{selection} WHERE {_one_of(key, size)}" for size in _SELECT_SIZES}, made.from_row)
 

@@ -1,7 +1,7 @@
-"""Whether changes are kept: what became of the last turns that had something to keep.
+"""Remember whether the last turn that had something to keep was kept.
 
-A look at the store tells whether it can be reached and takes the one write that the look makes. That a disk
-has no room for more than that, or that a table is gone, only the turns find out.
+A check of the store makes one small write. Only turns find out that a disk has no room for more than that,
+or that a table is gone.
 """
 
 import math
@@ -14,19 +14,19 @@ from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.turn_taking import TakeTurn
 
 _REMEMBERED_SECONDS: Final = 30.0
-"""Whoever is told that nothing is kept sends nothing more, so that no turn would ever tell of the end."""
+"""Longest time a failure is reported: a load balancer that heard of it sends no turn that could end it."""
 
 
 class NothingKept(RuntimeError):
-    """The last turn that had something to keep failed, and the store is to blame."""
+    """Raised when the last turn with something to keep failed because of the store."""
 
 
 @runtime_checkable
 class BlamedStore(Protocol):
-    """A store that knows which of its errors will come again with the next change, whatever that is."""
+    """A store that knows which of its errors any next change will meet too."""
 
     def is_broken_by(self, error: Exception) -> bool:
-        """Whether `error` is of the store itself, and a look at it might not find it."""
+        """Whether `error` is the store's own, and a check of the store might not find it."""
         ...
 
 
@@ -38,7 +38,7 @@ class Keeping:
         self._failed_at = -math.inf
 
     def watch(self, take_turn: TakeTurn) -> TakeTurn:
-        """A function that takes turns by `take_turn`, and remembers what became of the last."""
+        """Wrap `take_turn` so that the outcome of the last turn is remembered."""
 
         async def take_and_watch(choose_events: ChooseEvents) -> list[Decision]:
             try:
@@ -53,7 +53,7 @@ class Keeping:
         return take_and_watch
 
     def require(self) -> None:
-        """Raise `NothingKept` where the last of them failed, a moment ago."""
+        """Raise `NothingKept` if the last of them failed a moment ago."""
         if trio.current_time() < self._failed_at + _REMEMBERED_SECONDS:
             raise NothingKept
 

@@ -1,4 +1,4 @@
-"""What the server asks of a store beyond the core's port: reading turns, lists, and turns in two steps."""
+"""Ports of a store beyond the core's: reading turns, lists, and turns in steps."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
@@ -12,24 +12,21 @@ from ostiary_core.storage.store import Store
 from ostiary_core.storage.summaries import SummaryStore
 
 ChooseEvents = Callable[[], tuple[Sequence[Event], Sequence[Origin | None]]]
-"""Says which events a turn is to decide, and where they came from. Asked again, it says which of them
-somebody still waits for: so it is asked when the turn has begun, and before each further attempt (READINGS
-46)."""
+"""Returns the events of a turn and their origins; called again, only those whose callers still wait.
+
+A store calls it once the turn has begun, and before each further attempt (READINGS 46)."""
 
 
 class CommitUnconfirmed(RuntimeError):
-    """Nobody can know whether a turn was kept: the store was asked to commit and gave no answer.
-
-    The cause is chained.
-    """
+    """Raised when a commit got no clear answer, so that the turn may be kept or not; the cause is chained."""
 
 
 class ListStore(ListingStore, SummaryStore, Protocol):
-    """What can be looked up in a store beside all turns: lists and summaries."""
+    """Lists and summaries of a store, read beside all turns."""
 
 
 class ReadingStore(Store, ListStore, Protocol):
-    """A store that decides read-only events, and can be looked up in, beside the turns that write."""
+    """A store that decides read-only events, and reads lists, beside the turns that write."""
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`."""
@@ -38,13 +35,10 @@ class ReadingStore(Store, ListStore, Protocol):
 
 @runtime_checkable
 class ChoosingStore(ReadingStore, Protocol):
-    """A store that asks for the events of a turn only once the turn has begun.
-
-    Before that it may have to wait, and meanwhile some who sent events may have gone.
-    """
+    """A store that chooses the events of a turn once it has begun: callers may leave while it waits."""
 
     def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
-        """Decide the events that are chosen once the turn has begun; no decisions for no events.
+        """Decide the events that are chosen once the turn has begun.
 
         Raises what `turn` raises, and `CommitUnconfirmed`.
         """
@@ -76,11 +70,7 @@ class Turn(Protocol):
 
 @runtime_checkable
 class InPlaceStore(ReadingStore, Protocol):
-    """A store that may be called in the event loop, as only few of its steps wait.
-
-    No writer holds a reader up, the pages that are read most are in memory, and a turn waits for others only
-    before it begins, for the disk only when it is committed.
-    """
+    """A store that may be called in the event loop: only `begin_turn`, `commit` and `checkpoint` wait."""
 
     def begin_turn(self) -> Turn:
         """Wait until no other turn writes, and begin one; in any thread."""

@@ -1,7 +1,4 @@
-"""One place where events meet the rules: decide, count, and answer the four operations.
-
-All doors call it, so a request is counted, decided and answered in one way.
-"""
+"""Decide, count and answer requests in one way, for all doors."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -41,12 +38,12 @@ _log = structlog.get_logger("ostiary")
 T = TypeVar("T")
 
 _UNUSED: Final = Entropy(b"")
-"""To draw costs a call of the system: not for what mints nothing."""
+"""Entropy of operations that mint nothing: to draw some costs a call of the system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The rules with a store, a clock and a random source: all that a front door needs."""
+    """All that a front door needs: turns on a store, a clock, a random source and what is counted."""
 
     turns: Turns
     clock: Clock
@@ -64,15 +61,15 @@ class Service:
         return self.entropy_source.draw()
 
     def trace_id(self) -> str:
-        """Draw a fresh identifier for a request; its door draws it once, and hands it on."""
+        """Draw a fresh identifier for a request; its door draws one and hands it on."""
         return draw_trace_id(self.entropy_source, self.clock.now())
 
     def origin(self, headers: Fields, source: str, trace_id: str) -> Origin:
-        """Where a request came from, and the trace id that log, audit trail and answer have it under."""
+        """Return the origin of a request: its trace id, source and User-Agent."""
         return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
 
     def arrival(self) -> Arrival:
-        """When a request that is read now arrived (READINGS 46)."""
+        """Return when a request that is read now may have arrived (READINGS 46)."""
         now = self.clock.now()
         return (
             arrival_at(now)
@@ -81,17 +78,14 @@ class Service:
         )
 
     def admit(self, operation: Operation, source: str) -> int:
-        """Count a request against the limit of its source; 0 while the source is within it."""
+        """Count a request against the limit of its source; return the seconds to wait, 0 within the limit."""
         seconds = self.endpoint.rate_windows.admit(operation, source, self.clock.monotonic())
         if seconds:
             self.metrics.count_rate_limited(operation)
         return seconds
 
     async def decide(self, event: Event, origin: Origin) -> Decision:
-        """Decide an event durably; its facts are in the audit trail, in the log and in the metrics.
-
-        Raises `TurnFailed` when the turn could not be taken; the log then holds the trace id.
-        """
+        """Decide an event durably, and count it. Raises `TurnFailed`, after logging it."""
         try:
             decision = await self.turns.decide(event, origin)
         except TurnFailed as failure:
@@ -117,11 +111,11 @@ class Service:
         observe(_log_failure, "turn failed", failure, origin, type(event).__name__)
 
     async def query(self, read: ListQuery[T], origin: Origin) -> T:
-        """Answer a question from the store's lists. Raises `TurnFailed`, after logging it."""
+        """Read lists of the store. Raises `TurnFailed`, after logging it."""
         return await self._log_if_failed(self.turns.query(read), origin, "a list")
 
     async def query_whole_lists(self, read: ListQuery[T], origin: Origin) -> T:
-        """Answer a question that reads whole lists. Raises `TurnFailed`, after logging it."""
+        """Read whole lists of the store. Raises `TurnFailed`, after logging it."""
         return await self._log_if_failed(self.turns.query_whole_lists(read), origin, "a whole list")
 
     async def _log_if_failed(self, answer: Awaitable[T], origin: Origin, asked: str) -> T:
@@ -133,7 +127,7 @@ class Service:
             raise
 
     async def answer(self, request: Request, trace_id: str) -> Answer:
-        """Answer a request for one of the four operations, of which the body is complete."""
+        """Answer a request for one of the four operations, whose body is complete."""
         pending = self.receive(request, trace_id, self.clock.now())
         if isinstance(pending, Answer):
             return pending
@@ -146,7 +140,7 @@ class Service:
         return self.finish(pending, decision)
 
     def receive(self, request: Request, trace_id: str, now: Instant) -> PendingRequest | Answer:
-        """Read a request: what is to be decided for it, or its answer where nothing is to be decided."""
+        """Read a request; return what to decide for it, or its answer where that needs no turn."""
         monotonic = self.clock.monotonic()
         pending = self.endpoint.receive(
             request,
@@ -161,7 +155,7 @@ class Service:
         return pending
 
     def _log_refusal(self, request: Request, answer: Answer, trace_id: str) -> None:
-        """Log a refusal that needs no turn, so that the log knows the trace id in its answer ("Errors")."""
+        """Log a refusal that needs no turn: its answer names a trace id ("Errors")."""
         operation = PATHS.get(request.path)
         if operation is None:
             log_refusal(Why.NOT_SIGNED_IN, trace_id, request.source)
@@ -171,19 +165,19 @@ class Service:
             log_refusal(Why.TOO_MANY_REQUESTS, trace_id, request.source)
 
     def finish(self, pending: PendingRequest, decision: Decision) -> Answer:
-        """The answer to a request whose decision is kept; notes whether its client secret was right."""
+        """Return the answer to a decided request; record whether its client secret was right."""
         self._record_decision(pending.event, pending.origin, decision)
         self.authentications.record(pending.event, decision, pending.arrival.latest)
         return pending.answer(decision)
 
     def fail(self, pending: PendingRequest, failure: TurnFailed) -> Answer:
-        """The answer to a request whose turn could not be taken; the log then holds the trace id."""
+        """Return the answer to a request whose turn failed, after logging it."""
         self._record_failure(pending.event, pending.origin, failure)
         return pending.failure()
 
 
 def _log_failure(what: str, failure: TurnFailed, origin: Origin, asked: str) -> None:
-    """Log what could not be done, under the trace id that the client is given."""
+    """Log what failed, under the trace id that the client is given."""
     cause = failure.__cause__ or failure
     unknown = {}
     if isinstance(cause, CommitUnconfirmed):

@@ -1,11 +1,9 @@
-"""The queue in front of a store: events that wait while one turn is committed make up the next.
+"""Queue events in front of a store: those that wait while one turn is committed make up the next.
 
-So a flush of the disk is shared by everybody who is waiting for one, and nobody waits for company: an event
-that finds the store idle is a turn of its own.
+So waiting callers share a flush of the disk, and an event that finds the store idle is a turn of its own.
 
-An event that nobody waits for any more when its turn begins is left out; one whose turn has begun is decided,
-and kept, whether or not anybody waits for the answer. Nobody waits for longer than `LONGEST_WAIT_SECONDS`,
-whatever the store does (READINGS 46, 47).
+An event whose caller left before its turn began is dropped; one whose turn has begun is decided and kept.
+No caller waits longer than `LONGEST_WAIT_SECONDS`, whatever the store does (READINGS 46, 47).
 """
 
 import time
@@ -28,33 +26,29 @@ if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
     from ostiary_net.observability.spans import Spans
 
 MOST_EVENTS_A_TURN: Final = 256
-"""Bounds how long the first of a turn waits for the last of it."""
+"""Most events of one turn: the first of them waits for the last."""
 
 LONGEST_WAIT_SECONDS: Final = 9.0
-"""From when an event came until its caller is told that nobody knows what becomes of it: a request is
-answered within 10 s."""
+"""Longest time until a caller is told that its event has no known outcome; answers take 10 s at most."""
 
 _HALF_CLOSE_GRACE_SECONDS: Final = 1.0
-"""A client may close its side as soon as it has sent its request, and still wait. One that has done so, and
-was not answered for longer than this, is taken to have gone."""
+"""Time after which a client that closed its side, and is not answered, counts as gone.
+
+A client may close its side as soon as it has sent its request, and still wait."""
 
 _ALONE_SECONDS: Final = 2.0
-"""How long the events of a turn that failed are taken each alone: a store that makes one wait is not asked
-again for each of them."""
+"""Longest time for retrying the events of a failed turn one by one: a slow store is not asked for each."""
 
 
 class TurnFailed(RuntimeError):
-    """The turn of an event could not be taken, and nothing of it is known to be kept.
-
-    The cause is chained.
-    """
+    """Raised when a turn failed, and nothing of it is known to be kept; the cause is chained."""
 
     def __init__(self) -> None:
         super().__init__("the turn could not be taken; nothing of it is known to be kept")
 
 
 class QueuedEvent:
-    """An event in a queue, and the caller who is told its decision, unless the caller has gone.
+    """An event in a queue, and the caller to tell its decision.
 
     `is_client_gone` is believed at once where the event `may_be_stale`, as it was found in a socket after the
     server had stood still.
@@ -77,11 +71,11 @@ class QueuedEvent:
         self._resolve: Resolve | None = resolve
         self._is_client_gone = is_client_gone
         self._asks_after = since - 1.0 if may_be_stale else since + _HALF_CLOSE_GRACE_SECONDS
-        """Until then the sender is not asked after."""
+        """Time until which the client is not checked for having gone."""
 
     @property
     def is_answered(self) -> bool:
-        """Whether nobody waits for the decision any more."""
+        """Whether the caller was told, or has left."""
         return self._resolve is None
 
     def is_wanted(self, now: float) -> bool:
@@ -94,22 +88,22 @@ class QueuedEvent:
         return not has_waited_too_long and (self._is_client_gone is None or not self._is_client_gone())
 
     def leave(self) -> None:
-        """Wait no longer; an event whose turn has begun is decided and kept all the same."""
+        """Stop waiting; an event whose turn has begun is decided and kept all the same."""
         self._resolve = None
 
     def resolve(self, result: Decision | TurnFailed) -> None:
-        """Tell the caller what became of the event, unless the caller has gone."""
+        """Tell the caller the outcome, unless the caller has left."""
         resolve, self._resolve = self._resolve, None
         if resolve is not None:
             resolve(result)
 
 
 Resolve = Callable[[Decision | TurnFailed], None]
-"""Called once where turns are taken, with the decision or `TurnFailed`. It neither waits nor raises."""
+"""Callback for the decision or `TurnFailed`; neither waits nor raises."""
 
 
 class TurnQueue:
-    """Events that wait, and one task that takes them as many at a time as there are."""
+    """Events that wait, and the task that takes turns with as many as there are."""
 
     def __init__(
         self,
@@ -129,39 +123,36 @@ class TurnQueue:
         self._most_events = most_events
         self._waiting: deque[QueuedEvent] = deque()
         self._arrived = trio.Event()
-        self._watched: trio.Event | None = None
-        """Set when there is somebody to watch over again, where nobody was."""
+        self._has_work: trio.Event | None = None
+        """Event to set when the queue is no longer empty; None while callers are watched over."""
         self._batch: list[QueuedEvent] = []
         self._left_out: list[QueuedEvent] = []
         self._has_chosen = False
         self._retry_alone_left = 0
-        """How many of the next events were in a turn that failed, and are taken each alone."""
+        """Number of the next events that were in a failed turn, and are taken one by one."""
         self._retry_alone_until = 0.0
         self._batch_error: Exception | None = None
         self._clock = trio.lowlevel.current_clock()
         self._closed = False
 
     def submit(self, waiting: QueuedEvent) -> None:
-        """Put an event into the queue; its caller is told the decision, or `TurnFailed`.
-
-        Raises `TurnFailed` where no more events are taken.
-        """
+        """Append an event; raise `TurnFailed` once the queue is closed."""
         if self._closed:
             raise TurnFailed
         self._waiting.append(waiting)
         self._arrived.set()
-        if self._watched is not None:
-            self._watched.set()
+        if self._has_work is not None:
+            self._has_work.set()
 
     async def run(self) -> None:
-        """Take turns until the queue is closed and empty, and let nobody wait for too long."""
+        """Take turns until the queue is closed and empty, and fail callers that wait too long."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._release_overdue)
             await self._drain()
             nursery.cancel_scope.cancel()
 
     async def _drain(self) -> None:
-        """Take turns until the queue is closed and empty; whatever ends this lets nobody wait on."""
+        """Take turns until the queue is closed and empty; when cancelled, fail every caller."""
         try:
             while self._waiting or not self._closed:
                 if not self._waiting:
@@ -169,7 +160,7 @@ class TurnQueue:
                     await self._arrived.wait()
                     continue
                 await self._take_next_turn()
-                # Those who were answered go on first: what they ask next shares the next turn.
+                # Callers that were answered run first: what they ask next shares the next turn.
                 await trio.lowlevel.checkpoint()
         finally:
             self._closed = True
@@ -185,13 +176,13 @@ class TurnQueue:
         self._arrived.set()
 
     async def _release_overdue(self) -> None:
-        """Fail the events of callers who have waited for too long."""
+        """Fail the callers that have waited too long."""
         while True:
             oldest = next((one for one in (*self._batch, *self._waiting) if not one.is_answered), None)
             if oldest is None:
-                self._watched = trio.Event()
-                await self._watched.wait()
-                self._watched = None
+                self._has_work = trio.Event()
+                await self._has_work.wait()
+                self._has_work = None
                 continue
             deadline = oldest.since + LONGEST_WAIT_SECONDS
             await trio.sleep_until(deadline)
@@ -201,9 +192,9 @@ class TurnQueue:
             )
 
     def _choose(self) -> tuple[list[Event], list[Origin | None]]:
-        """Choose the waiting events that make up the turn; called again, drop those no longer wanted.
+        """Choose the waiting events of the turn; called again, drop those no longer wanted.
 
-        A store may ask in its own thread, while nobody else touches the batch.
+        May be called in the store's thread, while the event loop leaves the batch alone.
         """
         batch = self._batch
         if not self._has_chosen:
@@ -230,7 +221,7 @@ class TurnQueue:
         try:
             decisions = await self._take_turn(self._choose)
         except Exception as cause:
-            if not self._has_chosen:  # it could not even begin
+            if not self._has_chosen:  # the turn could not even begin
                 self._choose()
             self._fail(cause, began_at)
         else:
@@ -242,9 +233,9 @@ class TurnQueue:
         self._batch = []
 
     def _fail(self, cause: Exception, began_at: float) -> None:
-        """Take each event of a failed turn alone, so that only the one at fault fails.
+        """Retry the events of a failed turn one by one, so that only the one at fault fails.
 
-        Not where the turn may be kept all the same, nor where the store made it wait.
+        Give them up instead where the turn may be kept, or where the store was slow.
         """
         until = began_at + _ALONE_SECONDS
         if len(self._batch) < 2 or isinstance(cause, CommitUnconfirmed) or self._clock.current_time() > until:
@@ -254,7 +245,7 @@ class TurnQueue:
         self._retry_alone_left, self._retry_alone_until, self._batch_error = len(self._batch), until, cause
 
     def _answer(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Count a kept turn, log it, and then answer its callers, whatever the observers do."""
+        """Count a kept turn, log it, and answer its callers, whatever the observers do."""
         origins = [waiting.origin for waiting in self._batch]
         observe(self._metrics.count_turn, self._name, len(decisions), seconds)
         if self._tracing is not None:
@@ -270,7 +261,7 @@ class TurnQueue:
 
 
 def make_failure(cause: Exception | None) -> TurnFailed:
-    """Make a `TurnFailed` for one waiting task: a shared one would collect the tracebacks of all."""
+    """Make a `TurnFailed` for one caller: a shared one would collect the tracebacks of all."""
     failure = TurnFailed()
     failure.__cause__ = cause
     return failure

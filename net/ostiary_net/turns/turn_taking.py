@@ -1,4 +1,4 @@
-"""Three ways to take a turn: whole in a thread, whole at once, or in steps of which some are a thread's.
+"""Run turns in one of three ways: whole in a thread, whole in the event loop, or in steps.
 
 Steps leave a write-ahead log behind, which is put into the database file beside the turns.
 """
@@ -17,17 +17,17 @@ from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed, InPlaceStor
 
 _log = structlog.get_logger("ostiary")
 
-_LEAST_SECONDS: Final = 0.05
-"""Between two checkpoints: one that could not be finished, as somebody reads what is in the log, is not tried
-again at once."""
+_CHECKPOINT_PAUSE_SECONDS: Final = 0.05
+"""Pause between two checkpoints: one that an open reader kept from finishing is not tried again at once."""
 
 TakeTurn = Callable[[ChooseEvents], Awaitable[list[Decision]]]
-"""Gives the decisions of the events that were chosen last, which are kept; none for no events. Raising, it
-kept nothing, unless it raises `CommitUnconfirmed`."""
+"""Returns the kept decisions of the events that were chosen last, none for no events.
+
+Raising, it kept nothing, unless it raises `CommitUnconfirmed`."""
 
 
 def run_turns_in_thread(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> TakeTurn:
-    """A function that takes each turn from beginning to end in a thread, by calling `take`."""
+    """Return a function that takes each turn whole in a thread, by calling `take`."""
     limiter = trio.CapacityLimiter(1)
 
     async def take_turn(choose_events: ChooseEvents) -> list[Decision]:
@@ -40,7 +40,7 @@ def run_turns_in_thread(take: Callable[[ChooseEvents], list[Decision]], run_sync
 
 
 def run_turns_inline(take: Callable[[ChooseEvents], list[Decision]]) -> TakeTurn:
-    """A function that takes each turn by calling `take`, which waits for nobody."""
+    """Return a function that takes each turn by calling `take` in the event loop; it must not wait."""
 
     async def take_turn(choose_events: ChooseEvents) -> list[Decision]:
         return take(choose_events)
@@ -51,9 +51,9 @@ def run_turns_inline(take: Callable[[ChooseEvents], list[Decision]]) -> TakeTurn
 def run_turns_in_steps(
     store: InPlaceStore, clock: Clock, run_sync: RunSync, after_commit: Callable[[], None]
 ) -> TakeTurn:
-    """A function that takes turns in the event loop; a thread waits for other writers and the disk.
+    """Return a function that takes turns in the event loop; a thread waits for other writers and the disk.
 
-    Whoever comes while others are waited for is part of the turn. `after_commit` is called after each commit.
+    `after_commit` is called after each commit.
     """
     limiter = trio.CapacityLimiter(1)
 
@@ -62,6 +62,7 @@ def run_turns_in_steps(
         if turn is None:
             turn = await run_sync(store.begin_turn, limiter=limiter)
         try:
+            # Chosen last, so that events which came while other writers were waited for share the turn.
             events, origins = choose_events()
             if not events:
                 return []
@@ -80,7 +81,7 @@ def run_turns_in_steps(
 
 
 class Checkpointing:
-    """Has a thread of its own put the write-ahead log into the file, whenever it has become long."""
+    """Puts the write-ahead log into the database file, in a thread, whenever the log is long."""
 
     def __init__(self, store: InPlaceStore, run_sync: RunSync) -> None:
         self._store = store
@@ -89,17 +90,17 @@ class Checkpointing:
         self._is_due = trio.Event()
 
     def schedule_if_due(self) -> None:
-        """Look after a turn whether it is time for a checkpoint."""
+        """Schedule a checkpoint if the log is long enough."""
         if self._store.needs_checkpoint:
             self._is_due.set()
 
     async def run(self) -> Never:
-        """Make checkpoints until cancelled. One that fails is tried again when the log is longer still."""
+        """Make checkpoints until cancelled; one that fails is tried again when the log is longer still."""
         while True:
             await self._is_due.wait()
             try:
                 await self._run_sync(self._store.checkpoint, limiter=self._limiter)
             except Exception as error:
                 _log.error("checkpoint failed", cause=type(error).__name__)
-            await trio.sleep(_LEAST_SECONDS)
+            await trio.sleep(_CHECKPOINT_PAUSE_SECONDS)
             self._is_due = trio.Event()

@@ -1,7 +1,6 @@
-"""Decides events against a store, durably: one queue for events that write, one for those that read.
+"""Decide events against a store, durably: one queue for events that write, one for those that read.
 
-Events that only read have a queue of their own, because they never wait behind a flush. Lists are looked at
-beside both.
+Events that only read never wait behind a flush. Lists are read beside both queues.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -37,21 +36,21 @@ if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
 
 _MOST_READ_IN_PLACE: Final = 32
 _MOST_WRITTEN_IN_PLACE: Final = 64
-"""Bound how long everybody else waits for a turn that is not taken in a thread."""
+"""Most events of a turn in the event loop: everything else there waits for it."""
 
-_MOST_LOOKERS: Final = 2
-"""Lists that are read at a time: they are an administrator's, and the rest is for the token service."""
+_MOST_LIST_QUERIES: Final = 2
+"""Most lists read at a time: administrators read them, and the other threads are for the token service."""
 
 
 T = TypeVar("T")
 
 
 ListQuery = Callable[[ListStore, Instant], T]
-"""Something to be found in a store's lists or summaries at an instant."""
+"""Query of a store's lists or summaries at an instant."""
 
 
 class Turns:
-    """Decides events against a store; any number of tasks may ask at once."""
+    """Decides events against a store, for any number of tasks at once."""
 
     def __init__(
         self,
@@ -81,8 +80,8 @@ class Turns:
         self._store = store
         self._clock = clock
         self._run_sync = run_sync
-        self._lookers = trio.CapacityLimiter(_MOST_LOOKERS)
-        self._reader_of_whole_lists = trio.CapacityLimiter(1)
+        self._list_limiter = trio.CapacityLimiter(_MOST_LIST_QUERIES)
+        self._whole_list_limiter = trio.CapacityLimiter(1)
 
     async def decide(
         self, event: Event, origin: Origin | None = None, *, may_be_stale: bool = False
@@ -109,15 +108,12 @@ class Turns:
         return result
 
     def submit(self, waiting: QueuedEvent) -> None:
-        """Have an event decided, for a caller that need have no task to wait in.
-
-        Raises `TurnFailed` where no more events are taken.
-        """
+        """Queue an event, for a caller that may have no task; raise `TurnFailed` once the queue is closed."""
         queue = self._reading if type(waiting.event) in READ_ONLY else self._writing
         queue.submit(waiting)
 
     async def decide_all(self, events: Sequence[Event]) -> list[Decision]:
-        """Decide events that nobody asked for, in few turns. Raises `TurnFailed` once all are through."""
+        """Decide the server's own events in few turns; raise `TurnFailed` once all are through."""
         decisions: list[Decision] = []
         failures: list[TurnFailed] = []
         all_resolved = trio.Event()
@@ -130,7 +126,7 @@ class Turns:
             if len(decisions) + len(failures) == len(events):
                 all_resolved.set()
 
-        # Without a task for each: measured, a quarter of all that an erased salt costs.
+        # No task for each event: measured, that was a quarter of the cost of an erased salt.
         waiting = [QueuedEvent(event, None, resolve) for event in events]
         try:
             for each in waiting:
@@ -145,15 +141,12 @@ class Turns:
         return decisions
 
     async def query(self, read: ListQuery[T]) -> T:
-        """Answer a question from the store's lists, beside all turns. Raises `TurnFailed`."""
-        return await self._ask(read, self._lookers)
+        """Read lists of the store, beside all turns. Raises `TurnFailed`."""
+        return await self._ask(read, self._list_limiter)
 
     async def query_whole_lists(self, read: ListQuery[T]) -> T:
-        """Answer a question that reads whole lists, one such question at a time. Raises `TurnFailed`.
-
-        Those who only look at a page do not wait for it.
-        """
-        return await self._ask(read, self._reader_of_whole_lists)
+        """Read whole lists, one query at a time, so that pages do not wait. Raises `TurnFailed`."""
+        return await self._ask(read, self._whole_list_limiter)
 
     async def _ask(self, read: ListQuery[T], limiter: trio.CapacityLimiter) -> T:
         try:
@@ -162,7 +155,7 @@ class Turns:
             raise make_failure(cause) from cause
 
     def count_waiting(self) -> dict[str, int]:
-        """How many events wait for their turn in each queue."""
+        """Return how many events wait in each queue."""
         return {"write": len(self._writing), "read": len(self._reading)}
 
     async def run(self) -> None:
@@ -182,7 +175,7 @@ class Turns:
 
 
 def _take_turn(store: Store, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:
-    """Take one turn, and take it again while another instance is quicker."""
+    """Take one turn, again while another instance is quicker."""
     return retry_lost_races(partial(_take_once, store, clock, choose_events))
 
 
@@ -206,15 +199,14 @@ async def open_turns(
     metrics: Metrics | None = None,
     tracing: "Spans | None" = None,
 ) -> AsyncIterator[Turns]:
-    """Open turns on `store` for as long as the block runs; at its end, waiting events are decided first.
+    """Run turns on `store` while the block runs; at its end, decide the waiting events first.
 
-    `run_sync` is where the store works: a worker thread unless a simulation says otherwise. An `InPlaceStore`
-    answers reading turns sooner than a thread could be asked: measured, a way there and back costs as much as
-    loading four records. Of its writing turns only what waits is a thread's: when they ran there whole, it
-    and the event loop took the interpreter's lock from each other with every call of the system. Measured, on
-    two cores: a seventh less CPU for a client-credentials grant, a fourteenth for a refresh.
+    `run_sync` runs the store: in a worker thread, unless a simulation says otherwise.
     """
     thread: Any = trio.to_thread.run_sync
+    # In place: a way to a thread and back costs as much as loading four records, and a thread that writes
+    # takes the interpreter's lock from the event loop with every call of the system. Measured on two cores: a
+    # seventh less CPU for a client-credentials grant, a fourteenth for a refresh.
     in_place = store if run_sync is None and isinstance(store, InPlaceStore) else None
     turns = Turns(store, clock, run_sync or thread, metrics or Metrics(), tracing=tracing, in_place=in_place)
     async with trio.open_nursery() as nursery:

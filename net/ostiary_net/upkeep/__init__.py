@@ -1,4 +1,4 @@
-"""Work that nobody waits for: forgetting what has lapsed, counting what happened, copying a whole database.
+"""Do what no request waits for: purge, count the trail into summaries, copy a whole database.
 
 Nothing that a request needs enters.
 """

@@ -1,4 +1,4 @@
-"""Copies a SQLite file to a PostgreSQL database: every record and entry as it is, counted afterwards."""
+"""Copy a SQLite file to a PostgreSQL database: every record and entry as it is, counted afterwards."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -23,14 +23,14 @@ _A_BATCH: Final = 500
 
 
 class CopyError(RuntimeError):
-    """The copy was not begun, or is incomplete; the text is for an operator."""
+    """Raised when a copy was not begun, or is incomplete; the text is for an operator."""
 
 
 def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int], None]) -> dict[str, int]:
-    """Copy everything; return how many rows each table has. `tell` hears of each table that is done.
+    """Copy everything; return the number of rows of each table, and call `tell` for each that is done.
 
-    The target must hold nothing, or `CopyError` is raised; so it is where the counts differ afterwards.
-    Nothing may write to the source meanwhile: what it writes then is not in the copy.
+    Raises `CopyError` where the target holds something, or the numbers differ afterwards. What is written to
+    the source meanwhile is not in the copy.
     """
     filled = [name for name, number in target.counts().items() if number]
     if filled:

@@ -1,7 +1,7 @@
-"""Counts the audit trail into summaries hour by hour, samples what runs, and forgets old summaries.
+"""Count the audit trail into summaries by the hour, sample the running sessions, and forget old summaries.
 
-One instance at a time does it, by a lease; two that think they hold it would still count each entry once
-(`SummaryStore.count_entries`). A trail from before there were summaries is counted in the same way.
+One instance at a time does it, by a lease; two that think they hold it still count each entry once
+(`SummaryStore.count_entries`).
 """
 
 import math
@@ -32,14 +32,14 @@ _log = structlog.get_logger("ostiary")
 T = TypeVar("T")
 
 SUMMARIES_SECONDS: Final = 400 * 24 * 60 * 60
-"""How long summaries are kept: a year, and a month to compare it with."""
+"""Time that summaries are kept: a year, and a month to compare it with."""
 _ENTRIES_A_BATCH: Final = 1_000
 _SUMMARIES_A_BATCH: Final = 500
 _LEASE: Final = "summaries"
 
 
 class SummarisedStore(SummaryStore, ListingStore, Protocol):
-    """What is asked of a store."""
+    """A store whose trail can be summarised."""
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
         """Take or keep the lease `name` for so many seconds; False where another holder has it."""
@@ -48,7 +48,7 @@ class SummarisedStore(SummaryStore, ListingStore, Protocol):
 
 @dataclass(slots=True, eq=False)
 class Summarising:
-    """Keeps the summaries of a store up to date, in batches that are each followed by a rest as long."""
+    """Keeps the summaries of a store up to date, in batches, each followed by a rest as long."""
 
     store: SummarisedStore
     clock: Clock
@@ -56,10 +56,7 @@ class Summarising:
     _limiter: trio.CapacityLimiter = field(default_factory=partial(trio.CapacityLimiter, 1), init=False)
 
     async def summarise_once(self, until: float = math.inf) -> int:
-        """Count all that is not counted, or as far as one comes `until` then; return how many entries.
-
-        Raises what the store raises.
-        """
+        """Count entries that are not counted yet, `until` then at the latest; return how many."""
         number = await self._repeat(self.store.count_entries, _ENTRIES_A_BATCH, until)
         await self._sample_running()
         forget: Callable[[Instant, int], int] = lambda now, limit: self.store.forget_summaries(  # noqa: E731
@@ -69,7 +66,7 @@ class Summarising:
         return number
 
     async def run(self, holder: str, every_seconds: float) -> None:
-        """Summarise for ever, on one instance at a time; a failure is logged, and tried again."""
+        """Summarise until cancelled, on one instance at a time; log a failure and try again."""
         while True:
             began = trio.current_time()
             try:
@@ -91,7 +88,7 @@ class Summarising:
             await trio.sleep(trio.current_time() - began)
 
     async def _sample_running(self) -> None:
-        """Count the running sessions once an hour, as to count a million of them takes its time."""
+        """Count the running sessions once an hour: a million of them take seconds."""
         hour = hour_of(self.clock.now())
 
         def sample() -> None:
@@ -114,6 +111,6 @@ class Summarising:
 
 
 def count_running(store: ListingStore, kind: SessionKind, now: Instant) -> int:
-    """How many sessions of a kind run."""
+    """Return the number of running sessions of a kind."""
     listing = Listing(resource=ONLINE_SESSIONS, filters={"kind": kind.value}, page_size=1)
     return store.page(listing, now).total

@@ -1,7 +1,6 @@
-"""The sweeper: erases salts after their grace (READINGS 1), and purges what has expired.
+"""Erase salts after their grace (READINGS 1), and purge what has expired.
 
-So no rotation can be derived again once no retry may ask for it, and a store under a constant load stays as
-large as it is (`retention`).
+Without its salt no rotation can be derived again, and a store under constant load stops growing.
 """
 
 import math
@@ -27,19 +26,18 @@ from ostiary_net.turns.turns import Turns
 _log = structlog.get_logger("ostiary")
 
 _SESSIONS_A_BATCH: Final = 100
-"""Few enough that a request which shares their turn does not notice."""
+"""Most sessions of a batch: a request that shares its turn must not notice."""
 _RECORDS_A_BATCH: Final = 100
 _TOKENS_A_BATCH: Final = 500
-"""That are looked at in one statement; those that go are let go of in batches like all others."""
+"""Tokens examined in one statement."""
 _ALL_TOKENS_SECONDS: Final = 7 * 24 * 60 * 60
-"""In which the background goes once through all tokens, however many there are: so what is left of sessions
-that are gone is never more than a week's, and no store is read through for nothing more often than that."""
+"""Time for one pass over all tokens, and so the longest that tokens of deleted sessions stay."""
 _ENTRIES: Final = "audit entries"
 _LEASE: Final = "sweeper"
 
 
 class SweepableStore(Protocol):
-    """What the sweeper asks of a store."""
+    """A store whose salts can be erased."""
 
     policy: Policy
 
@@ -51,7 +49,7 @@ class SweepableStore(Protocol):
 async def sweep(
     turns: Turns, store: SweepableStore, clock: Clock, every_seconds: float, run_sync: RunSync = run_in_thread
 ) -> None:
-    """Sweep for ever; a failure is logged, and tried again next time."""
+    """Sweep until cancelled; log a failure and try again next time."""
     while True:
         await trio.sleep(every_seconds)
         try:
@@ -74,19 +72,19 @@ async def sweep_once(
         decisions = await turns.decide_all([GraceExpired(session_id=session_id) for session_id in due])
         erased = sum(bool(decision.changes) for decision in decisions)
         swept += erased
-        # A store whose clock is behind the one that found them erases none yet: they wait for the next time.
+        # A store whose clock is behind erases none of them yet: they wait for the next time.
         if len(due) < _SESSIONS_A_BATCH or not erased:
             return swept
 
 
-# --- what has lapsed
+# --- purge
 
 
 class PurgeableStore(SweepableStore, Protocol):
-    """What the purge asks of a store."""
+    """A store from which expired records can be deleted."""
 
     def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        """Find up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        """Find up to `limit` identifiers of one kind that the rules may delete at `now`."""
         ...
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
@@ -103,25 +101,22 @@ class PurgeableStore(SweepableStore, Protocol):
 
 
 _Batch = Callable[[], Awaitable[tuple[int, bool]]]
-"""Clears some away: how many there were, and whether there are no more."""
+"""Purges one batch; returns how many, and whether none are left."""
 
 
 @dataclass(slots=True, eq=False)
 class Purge:
     """Purges what has expired, in small batches.
 
-    Each batch is followed by a rest as long as itself: so it never has more than half of a store that others
-    wait for.
-
-    The rules decide about every record once more, in the turn that deletes it; what is found by then to be
-    needed stays.
+    Each batch is followed by a rest as long, so that requests have half of the store at least. The rules
+    decide about every record once more, in the turn that deletes it.
     """
 
     turns: Turns
     store: PurgeableStore
     clock: Clock
     audit_seconds: int = field(default=0, kw_only=True)
-    """How long the audit trail is kept; 0 keeps it for ever."""
+    """Time that the audit trail is kept; 0 keeps it for ever."""
     run_sync: RunSync = field(default=run_in_thread, kw_only=True)
     metrics: Metrics = field(default_factory=Metrics, kw_only=True)
     _limiter: trio.CapacityLimiter = field(default_factory=partial(trio.CapacityLimiter, 1), init=False)
@@ -133,11 +128,8 @@ class Purge:
         return await self._purge_kinds(math.inf, share_of_tokens=1.0)
 
     async def run(self, holder: str, every_seconds: float) -> None:
-        """Purge for ever, on one instance at a time; a failure is logged, and tried again.
-
-        Anywhere among the tokens is as good a place to begin; at the first of them, the last would never be
-        reached by instances that are replaced every day.
-        """
+        """Purge until cancelled, on one instance at a time; log a failure and try again."""
+        # Anywhere among them: from the first, instances that are replaced daily never reach the last.
         self._tokens_after = sha256(holder.encode()).digest()
         rest_seconds = every_seconds
         while True:
@@ -174,14 +166,14 @@ class Purge:
                     await self._rest(began)
             if trio.current_time() >= half:
                 break
-        if not batches:  # a sweeper that falls behind does not say that it is through
+        if not batches:  # a purge that falls behind has not swept to the end
             done = partial(self.store.record_milestone, Milestone.SWEPT, self.clock.now())
             await self.run_sync(done, limiter=self._limiter)
         cleared[Expirable.TOKENS.value] = await self._purge_tokens(until, share_of_tokens)
         return cleared
 
     def _count(self, what: str, number: int) -> None:
-        """Count what was purged, at once, as a later batch may fail."""
+        """Count what was purged now, as a later batch may fail."""
         self.metrics.count_swept(what.replace(" ", "_"), number)
 
     async def _purge_some(self, kind: Expirable) -> tuple[int, bool]:
@@ -191,9 +183,9 @@ class Purge:
         return gone, not gone or len(found.identifiers) < _RECORDS_A_BATCH
 
     async def _purge_tokens(self, until: float, share: float) -> int:
-        """Go on through the tokens, for one batch at least and for this share of them all at most.
+        """Continue over the tokens, by one batch at least and by this share of them all at most.
 
-        Digests are spread evenly, so how far one has come among them is how many of them one has seen.
+        Digests are spread evenly, so a place among them tells what share of them is passed.
         """
         gone, begin = 0, _place(self._tokens_after)
         while True:
@@ -234,7 +226,7 @@ class Purge:
 
 
 def _place(digest: bytes) -> float:
-    """The place of a digest among all there may be, from 0 to 1.
+    """Return the place of a digest among all possible ones, from 0 to 1.
 
     >>> _place(b""), _place(bytes.fromhex("c0") + bytes(31))
     (0.0, 0.75)

@@ -27,7 +27,7 @@ from ostiary_core.model.reply import (
     UserKnown,
 )
 from ostiary_core.model.secret import digest_of
-from ostiary_net.sql.columns import TABLES, row_codec
+from ostiary_net.sql.columns import TABLES, make_row_codec
 from ostiary_net.sql.migrations import Migration
 from ostiary_net.sqlite import SchemaError, SQLiteStore
 from ostiary_net.sqlite.file import FileMoved
@@ -157,7 +157,7 @@ def declared(kind: type[Any]) -> dict[str, tuple[str, bool]]:
     """The columns that a class asks for: their type and whether they may be NULL."""
     columns: dict[str, tuple[str, bool]] = {}
     hints = get_type_hints(kind)
-    names = iter(row_codec(kind).columns)
+    names = iter(make_row_codec(kind).columns)
     for field in fields(kind):
         members = get_args(hints[field.name])
         optional = NoneType in members
