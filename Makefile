@@ -49,7 +49,7 @@ run: $(SERVER_STAMP)  ## start the server (BIND=127.0.0.1:8000 and the other set
 	@$(BIN)/ostiary serve
 
 demo: $(SERVER_STAMP)  ## the whole protocol in a browser: the server with sample data, and a third party
-	@$(BIN)/ostiary demo
+	@PYTHONPATH=docs/examples $(BIN)/python -m demo
 
 test: $(STAMP)  ## every test, a process for each core
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile

@@ -74,7 +74,7 @@ def checkout(tmp_path: Path) -> Checkout:
 SERVE, TEST = "run ostiary serve", "run python -m pytest -q -n auto --maxprocesses 4 --dist loadfile"
 
 
-@pytest.mark.parametrize("target, ran", [("run", SERVE), ("demo", "run ostiary demo")])
+@pytest.mark.parametrize("target, ran", [("run", SERVE), ("demo", "run python -m demo")])
 def test_a_server_from_nothing_is_given_what_a_server_needs(
     checkout: Checkout, target: str, ran: str
 ) -> None:

@@ -265,14 +265,6 @@ def test_the_wheel_serves_from_an_empty_folder(installed: Path, tmp_path: Path) 
         run(ostiary, "check", cwd=tmp_path)
 
 
-def test_the_demonstration_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
-    command = (installed / "python", "-m", "ostiary_web", "demo", "--shop", "127.0.0.1:0")
-    with started(tmp_path, *command) as [shop, server]:
-        for page in (shop, f"{server}/login"):
-            answer = httpx.get(page, timeout=PATIENCE_SECONDS)
-            assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-
-
 def test_the_lock_of_a_server_is_a_part_of_it_with_all_that_a_server_needs(metadata: Message) -> None:
     whole, part = locked(), locked("requirements-server.lock")
     assert {name: line for name, line in whole.items() if name in part} == part, "run `make lock`"

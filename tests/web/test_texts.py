@@ -32,7 +32,6 @@ DEFAULT = LANGUAGES.default
 COUNTED = ("running", "refused", "sign_ins", "failed", "started", "ended", "refreshed", "retried")
 RANGES = ("day", "week", "month")
 PROBLEMS = ("not_yours", "too_large", "too_long", "too_slow", "too_fast", "not_found", "went_wrong")
-TRIES = ("refresh", "retry", "steal", "userinfo", "machine", "revoke")
 NAMES = {"Ostiary", "Asia/Shanghai"}
 """What no language says otherwise."""
 MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true"'}
@@ -59,7 +58,6 @@ def families() -> Iterator[str]:
     yield from (f"overview.{name}" for name in (*COUNTED, *RANGES, *SessionKind))
     yield from (f"page.{problem}_lead" for problem in PROBLEMS)
     yield from (f"{heading}{end}" for heading in headings() for end in ("_lead", "_none"))
-    yield from (f"demo.do_{action}{end}" for action in TRIES for end in ("", "_hint"))
 
 
 def calls(function: str) -> Iterator[ast.Call]:
@@ -87,12 +85,11 @@ def given_as_keys() -> Iterator[str]:
 def in_templates() -> Iterator[str]:
     """The keys that templates name: whole, or by a family's short name."""
     for path in TEMPLATES:
-        of = {"t": "demo" if path.name == "demo.html" else "page"}
         tree = Environment().parse(path.read_text(encoding="utf-8"))
         yield from (str(node.value) for node in tree.find_all(nodes.Const))
         for node in tree.find_all(nodes.Getattr):
-            if isinstance(node.node, nodes.Name) and node.node.name in of:
-                yield f"{of[node.node.name]}.{node.attr}"
+            if isinstance(node.node, nodes.Name) and node.node.name == "t":
+                yield f"page.{node.attr}"
 
 
 def test_every_key_has_a_text_and_every_text_is_used() -> None:

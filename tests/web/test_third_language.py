@@ -11,10 +11,8 @@ from quart import Quart
 
 from ostiary_core.texts import Language, Languages
 from ostiary_web import texts
-from ostiary_web.demo.protocol import OAuthClient
-from ostiary_web.demo.third_party import third_party
 from tests.web.account.people import code_sent_to, outbox, with_phone
-from tests.web.callers import BASE, Caller, form_token_in, sso
+from tests.web.callers import Caller, form_token_in, sso
 from tests.web.command_line.machine import Machine
 from tests.web.envelopes import refused, succeeded
 from tests.web.resources.sheets import SHEET, rows_of, sheet_of
@@ -157,17 +155,6 @@ async def test_a_third_language_is_spoken_by_the_interface_and_its_sheets(
             headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"},
         )
         assert "«1 registered, 0 changed, 0 unchanged.»" in done.text
-
-
-async def test_a_third_language_is_spoken_by_the_demonstration(three: Languages) -> None:
-    oauth = OAuthClient(
-        httpx.AsyncClient(), client_id="demo-shop", secret="s", redirect_uri=f"{BASE}/callback", server=BASE
-    )
-    transport = httpx.ASGITransport(third_party(oauth, BASE, three))  # type: ignore[arg-type]
-    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=ASKED) as shopper:
-        page = await shopper.get("/")
-    assert f'<html lang="{TAG}">' in page.text
-    assert Shown(page.text).texts & set(three.default.texts.values()) == set()
 
 
 def test_a_third_language_is_spoken_on_the_command_line(tmp_path: Path, three: Languages) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import httpx
 import pytest
+from demo.protocol import OAuthClient
+from demo.third_party import third_party
 
-from ostiary_web.demo.protocol import OAuthClient
-from ostiary_web.demo.third_party import third_party
 from ostiary_web.texts import LANGUAGES
 from tests.web.callers import ADMIN_PASSWORD, BASE
 from tests.web.served import Served

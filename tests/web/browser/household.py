@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_pla
 from tests.localhost import free_port
 
 PASSWORD: Final = "correct horse"
+EXAMPLES: Final = Path(__file__).resolve().parents[3] / "docs" / "examples"
 _START_SECONDS: Final = 30
 _PATIENCE_MS: Final = 15_000
 
@@ -142,7 +143,7 @@ def chromium() -> str:
 
 @contextmanager
 def a_household(folder: Path, **settings: str) -> Iterator[Household]:
-    """`ostiary demo` for as long as the block runs."""
+    """The demonstration for as long as the block runs."""
     server, shop = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     outbox = folder / "outbox.jsonl"
     log = folder / "demo.log"
@@ -151,10 +152,11 @@ def a_household(folder: Path, **settings: str) -> Iterator[Household]:
         "BIND": server,
         "SMS_OUTBOX": str(outbox),
         "RATE_LIMIT_SCALE": "100",
+        "PYTHONPATH": str(EXAMPLES),
         "PYTHONUNBUFFERED": "1",
         **settings,
     }
-    command = [sys.executable, "-m", "ostiary_web", "demo", "--shop", shop]
+    command = [sys.executable, "-m", "demo", "--shop", shop]
     with (
         log.open("wb") as errors,
         subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,

@@ -11,7 +11,6 @@ from ostiary_web.cli.backup import backup, compact, restore
 from ostiary_web.cli.check import check
 from ostiary_web.cli.clients import client
 from ostiary_web.cli.copy import copy
-from ostiary_web.cli.demo import demo
 from ostiary_web.cli.ending import end_everything_command
 from ostiary_web.cli.explain import explain_session
 from ostiary_web.cli.replay import replay_trail
@@ -26,7 +25,6 @@ __all__ = [
     "client",
     "compact",
     "copy",
-    "demo",
     "end_everything_command",
     "explain_session",
     "export",

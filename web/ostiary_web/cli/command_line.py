@@ -30,7 +30,6 @@ from ostiary_web.cli import (
     client,
     compact,
     copy,
-    demo,
     end_everything_command,
     explain_session,
     export,
@@ -126,7 +125,6 @@ main.add_command(audit)
 main.add_command(replay_trail)
 for _command in (apply, export, check, sweep, backup, restore, compact, end_everything_command, copy):
     main.add_command(_command)
-main.add_command(demo)
 
 
 def _prepare_settings() -> Settings:

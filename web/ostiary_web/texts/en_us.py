@@ -900,51 +900,5 @@ LANGUAGE: Final = ENGLISH.extended(
             "was taken to come from {seen}, and this machine asked from {own}: if no network in between "
             "changes addresses, that is the proxy's, and TRUST_PROXY must hold it"
         ),
-        # --- the demonstration's third party
-        "demo.title": "Demo Shop",
-        "demo.lead": (
-            "A third-party backend that signs users in with Ostiary. Everything below is what such a backend "
-            "sends and gets; tokens are shown by their ends only."
-        ),
-        "demo.sign_in": "Sign in with Ostiary",
-        "demo.sign_in_hint": "Any of alice, bob, wangfang or liwei; the password is “{password}”.",
-        "demo.signed_in": "Signed in as {name}",
-        "demo.state": "What the server says of the tokens",
-        "demo.access_token": "Access token",
-        "demo.refresh_token": "Refresh token",
-        "demo.spent_token": "Spent refresh token",
-        "demo.machine_token": "Machine token",
-        "demo.active": "active until {until}",
-        "demo.inactive": "not active",
-        "demo.grace": "first used at {used}; a safe retry is answered until {ends}",
-        "demo.try_it": "Try it",
-        "demo.do_refresh": "Refresh",
-        "demo.do_refresh_hint": "A new pair; the old access token is dead at once.",
-        "demo.do_retry": "Retry the spent token",
-        "demo.do_retry_hint": (
-            "As after a lost answer: within 30 seconds the very same pair comes back, later the session ends."
-        ),
-        "demo.do_steal": "Replay it as a thief",
-        "demo.do_steal_hint": "The same token from another User-Agent: the session ends.",
-        "demo.do_userinfo": "Read the profile",
-        "demo.do_userinfo_hint": "User-info with the access token.",
-        "demo.do_machine": "Get a machine token",
-        "demo.do_machine_hint": "client_credentials: it represents no user.",
-        "demo.do_revoke": "Sign out (revoke)",
-        "demo.do_revoke_hint": "The whole session ends; both tokens are dead.",
-        "demo.again": "Start over",
-        "demo.log": "What was sent",
-        "demo.log_none": "Nothing yet.",
-        "demo.same_pair": "the very same pair as before",
-        "demo.new_pair": "a new pair",
-        "demo.ended": "the server ended the session",
-        "demo.denied": "You declined; nothing was shared.",
-        "demo.wrong_state": (
-            "The answer does not belong to a request of this browser (state differs). It was ignored."
-        ),
-        "demo.look_behind": "See it on the server",
-        "demo.look_behind_hint": (
-            "Sign in to Ostiary as admin, same password: Online shows this session, Audit tells its history."
-        ),
     }
 )

@@ -5,15 +5,17 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from quart import Response, abort, redirect, render_template, request
 from quart_trio import QuartTrio
 
+from demo.protocol import Authorization, OAuthClient, Sent, shortened
+from demo.sample import PASSWORD
+from demo.texts import add_texts
 from ostiary_core.texts import Language, Languages
-from ostiary_web.demo.protocol import Authorization, OAuthClient, Sent, shortened
-from ostiary_web.demo.sample import PASSWORD
 from ostiary_web.http.browser import is_cross_site
 from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.texts import TextFamily
@@ -46,8 +48,10 @@ class _Shopper:
 
 
 def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartTrio:
-    """The backend as a Quart-Trio application; `server` is where its users find Ostiary."""
-    app = QuartTrio("ostiary_web", static_folder="static")
+    """Return the backend as a Quart-Trio application; `server` is where its users find Ostiary."""
+    # The server's styles, which are in its package; the page is our own.
+    app = QuartTrio("ostiary_web", static_folder="static", template_folder=str(Path(__file__).parent))
+    languages = add_texts(languages)
     shoppers: dict[str, _Shopper] = {}
     # Browsers give cookies to every port of a host (RFC 6265 §8.5): another demonstration has another name.
     cookie = f"demo_shop_{urlsplit(oauth.redirect_uri).port}"
@@ -86,7 +90,7 @@ def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartT
             tokens.append((text("demo.spent_token"), shortened(found.spent_token), state))
         notice, found.notice = found.notice, None
         body = await render_template(
-            "demo.html",
+            "shop.html",
             language=language().tag,
             t=TextFamily(language(), "demo"),
             text=text,

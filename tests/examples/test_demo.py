@@ -1,4 +1,4 @@
-"""`ostiary demo` has passwords that everybody knows: it serves whoever is at this machine, and no other."""
+"""The demonstration has passwords that everybody knows: it serves this machine and no other."""
 
 import os
 import re
@@ -11,9 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from demo.texts import TEXTS
 
 from ostiary_net.front_door.listeners import AddressError, open_listeners
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 PATIENCE_SECONDS = 60
 
 
@@ -35,8 +37,8 @@ def started(
 ) -> Iterator[subprocess.Popen[str]]:
     """The demonstration as it starts."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "ostiary_web", "demo", *(options or ("--shop", "127.0.0.1:0"))],
-        env={**os.environ, "BIND": bind, "PYTHONUNBUFFERED": "1"},
+        [sys.executable, "-m", "demo", *(options or ("--shop", "127.0.0.1:0"))],
+        env={**os.environ, "BIND": bind, "PYTHONPATH": str(EXAMPLES), "PYTHONUNBUFFERED": "1"},
         pass_fds=() if inherited is None else (inherited.fileno(),),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -112,3 +114,13 @@ def test_a_socket_that_is_handed_over_is_judged_by_its_own_address() -> None:
         started(bind=f"fd://{open_to_all.fileno()}", inherited=open_to_all) as process,
     ):
         assert "passwords are known to everybody" in refusal(process)
+
+
+def test_the_shop_has_each_of_its_texts_in_every_language() -> None:
+    used = "".join(path.read_text() for path in (EXAMPLES / "demo").glob("[!t]*"))
+    used += (EXAMPLES / "demo" / "third_party.py").read_text()
+    for texts in TEXTS.values():
+        assert texts.keys() == TEXTS["en-US"].keys()
+    for key in TEXTS["en-US"]:
+        name = key.removeprefix("demo.")
+        assert key in used or f"t.{name} " in used or name.startswith("do_"), key

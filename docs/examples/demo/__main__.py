@@ -1,13 +1,13 @@
-"""`ostiary demo`: the whole protocol in a browser, with sample data that is gone when it stops."""
+"""`make demo`: the whole protocol in a browser, with sample data that is gone when it stops."""
 
 import os
 import sys
 
 import click
 
+from demo.running import run_demo
 from ostiary_net.front_door import AddressError, ServerFailed
 from ostiary_web.app.asgi_app import greet, load_settings_or_exit
-from ostiary_web.demo import run_demo
 from ostiary_web.server.logs import configure_logs
 
 
@@ -20,7 +20,7 @@ from ostiary_web.server.logs import configure_logs
     metavar="HOST:PORT",
     help="Where the third-party backend listens.",
 )
-def demo(shop_bind: str) -> None:
+def main(shop_bind: str) -> None:
     """Serve with sample data, and a third-party backend that signs in with it.
 
     The server listens on BIND, which nobody but this machine may reach; nothing that is done is kept.
@@ -40,3 +40,7 @@ def _tell(server: str, shop: str, password: str) -> None:
         "Ctrl-C ends it, and everything is gone.",
         None,
     )
+
+
+if __name__ == "__main__":
+    main()

@@ -16,14 +16,14 @@ from typing import Any, cast
 import httpx
 import trio
 
+from demo.protocol import OAuthClient
+from demo.sample import DEMO_CLIENT, PASSWORD, fill
+from demo.third_party import third_party
 from ostiary_net.front_door import AddressError, Guard
 from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.serving import serve_on
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_web.app.asgi_app import asgi_app, make_door_rules
-from ostiary_web.demo.protocol import OAuthClient
-from ostiary_web.demo.sample import DEMO_CLIENT, PASSWORD, fill
-from ostiary_web.demo.third_party import third_party
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
