@@ -94,7 +94,12 @@ _INSTEAD: Final = (
         lenient_basic,
     ),
     (
-        *("language-first", "the language that stands first is preferred", of_requests, "preferred_language"),
+        *(
+            "language-first",
+            "the language that stands first is preferred",
+            of_requests,
+            "negotiated_language",
+        ),
         lambda text: CHINESE if text.startswith("zh") else ENGLISH,
     ),
     (

@@ -162,7 +162,7 @@ class Driver:
         """Delete what has expired, as the sweeper does; what it names and has not expired stays."""
         named = [Key(Table.SESSION, call.session_id or ""), self.store.records(Table.CLIENT)[0].key]
         for kind in Expirable:
-            found = self.store.expired(kind, b"", now, 1_000).identifiers
+            found = self.store.find_expired(kind, b"", now, 1_000).identifiers
             named += [Key(kind.table, each) for each in found]
             self._before += self.store.turn([e.RecordExpired(key=key) for key in named], now)
             named = []

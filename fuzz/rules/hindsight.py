@@ -23,7 +23,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import SessionState
 from ostiary_core.storage import listing as lists
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
-from ostiary_core.storage.listing import Listable, Listing, Range, Sort
+from ostiary_core.storage.listing import Listable, Listing, Sort, TimeRange
 from ostiary_core.storage.store import MemoryStore
 from ostiary_core.storage.summaries import Metric
 from ostiary_core.texts import CHINESE, ENGLISH
@@ -137,7 +137,7 @@ def _faults_of_list(
     """A list has what there is, in one order however it is read, and each of its items is found by name."""
     expected = {*expected} - {None}
     sort = (Sort(resource.sorts[-1], descending=True),)
-    ever = tuple(Range(field=each, start=Instant(0), end=_END_OF_TIME) for each in resource.ranges)
+    ever = tuple(TimeRange(field=each, start=Instant(0), end=_END_OF_TIME) for each in resource.ranges)
     everything = Listing(resource=resource, filters=filters, sort=sort, ranges=ever, page_size=_ALL)
     whole = store.page(everything, now)
     names = [getattr(item, resource.key) for item in whole.items]

@@ -99,12 +99,12 @@ def test_a_request_is_read_whole_whatever_the_case_of_its_field_names_and_keeps_
         pending = received(one, arrival=arrival)
         assert pending == PendingRequest(event, origin, CHINESE, arrival)
         assert pending.may_be_stale
-        known = replace(one, headers=(), sender=sender_of(one.headers).without_secrets())
+        known = replace(one, headers=(), sender=sender_of(one.headers).drop_secrets())
         assert received(known, arrival=arrival) == pending, "by what is kept of its fields"
         with pytest.raises(ValueError, match="was not kept"):
             received(known).event.credentials.secret.reveal()
     nobody = Sender(is_form=False, basic=None, user_agent=None, language=ENGLISH)
-    assert sender_of(()) == nobody == nobody.without_secrets()
+    assert sender_of(()) == nobody == nobody.drop_secrets()
     one = Request.of(
         "HEAD", USERINFO, [(b"Authorization", b"Bearer t"), (b"User-Agent", b"x")], source=source
     )

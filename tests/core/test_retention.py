@@ -66,7 +66,7 @@ def test_each_kind_expires_at_its_instant_and_is_found_as_that_kind_alone() -> N
         at = later(START, seconds)
         for now, expired in ((Instant(at - 1), False), (at, True)):
             for each in Expirable:
-                found = store.expired(each, b"", now, 1).identifiers
+                found = store.find_expired(each, b"", now, 1).identifiers
                 assert found == ((record.key.id,) if expired and each is kind else ()), (kind, each, now)
             changes = (Delete(record),) if expired else ()
             assert lapse(store, record.key, now) == Decision(Done(), changes), (kind, now)
@@ -79,7 +79,7 @@ def test_a_refresh_token_goes_with_its_session_and_what_is_none_of_these_never()
     stays: tuple[Record, ...] = (tokens[0], WORLD.client(), WORLD.user())
     records: tuple[Record, ...] = (SESSION, tokens[1], *stays)
     store.write([Insert(record) for record in records])
-    assert store.expired(Expirable.TOKENS, b"", START, 10).identifiers == (tokens[1].key.id,)
+    assert store.find_expired(Expirable.TOKENS, b"", START, 10).identifiers == (tokens[1].key.id,)
     assert lapse(store, tokens[1].key, far) == Decision(Done(), (Delete(tokens[1]),))
     for key in (*(record.key for record in stays), Key(Table.SESSION, "nobody's")):
         assert lapse(store, key, far) == Decision(Done()), key

@@ -14,7 +14,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Arrival, arrival_at, later
 from ostiary_core.model.records import Record, Table
 from ostiary_core.model.reply import Done, TokenActive, TokenInactive, TokensIssued
-from ostiary_core.model.secret import successor
+from ostiary_core.model.secret import derive_successor
 from tests.core import asks
 from tests.core.asks import profile, redeem, refresh
 from tests.core.story import World, given
@@ -116,10 +116,10 @@ def test_a_successor_is_derived_from_the_spent_token_and_a_salt_that_is_stored()
     assert salt is not None
     assert len(salt) == 32
     assert first.refresh_token is not None
-    assert second.access_token == successor(salt, "access:", first.refresh_token)
-    assert second.refresh_token == successor(salt, "refresh:", first.refresh_token)
+    assert second.access_token == derive_successor(salt, "access:", first.refresh_token)
+    assert second.refresh_token == derive_successor(salt, "refresh:", first.refresh_token)
     assert second.access_token != second.refresh_token
-    assert successor(b"another salt", "refresh:", first.refresh_token) != second.refresh_token
+    assert derive_successor(b"another salt", "refresh:", first.refresh_token) != second.refresh_token
 
 
 def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:

@@ -89,22 +89,22 @@ def test_every_language_says_the_same(language: Language) -> None:
     ],
 )
 def test_messages_follow_accept_language(header: str | None, language: Language) -> None:
-    assert THREE.preferred(header) is language
+    assert THREE.negotiate(header) is language
 
 
 def test_a_language_of_its_own_is_found_before_another_of_the_same_tongue() -> None:
     taiwan = replace(CHINESE, tag="zh-TW")
     languages = Languages((ENGLISH, CHINESE, taiwan))
-    assert languages.preferred("zh-TW") is taiwan
-    assert languages.preferred("zh-Hant") is CHINESE
+    assert languages.negotiate("zh-TW") is taiwan
+    assert languages.negotiate("zh-Hant") is CHINESE
     assert languages.by_tag("zh-TW") is taiwan
     assert languages.by_tag("zh-tw") is languages.by_tag("zh") is languages.by_tag(None) is None
 
 
 def test_what_is_said_twice_or_by_nobody_is_refused() -> None:
-    assert ENGLISH.extended({"page.title": "Title"}).text("page.title") == "Title"
+    assert ENGLISH.with_texts({"page.title": "Title"}).text("page.title") == "Title"
     with pytest.raises(ValueError, match=r"scope\.user\.read"):
-        ENGLISH.extended({"scope.user.read": "again"})
+        ENGLISH.with_texts({"scope.user.read": "again"})
     with pytest.raises(ValueError, match="en-US"):
         Languages((ENGLISH, replace(CHINESE, tag="en-US")))
     with pytest.raises(ValueError, match="at least one"):

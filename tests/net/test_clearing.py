@@ -178,7 +178,7 @@ def clear_by_hand(store: MemoryStore, now: Instant) -> int:
     """All that has lapsed, without a sweeper."""
     gone = 0
     for kind in Expirable:
-        found = store.expired(kind, b"", now, 1_000)
+        found = store.find_expired(kind, b"", now, 1_000)
         events = [e.RecordExpired(key=Key(kind.table, each)) for each in found.identifiers]
         decisions = store.turn(events, now)
         gone += sum(bool(decision.changes) for decision in decisions)

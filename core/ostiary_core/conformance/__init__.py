@@ -103,7 +103,7 @@ def choose_checks(stores: StoreFactory) -> tuple[list[Check], list[str]]:
 _OPTIONAL: Final[tuple[tuple[str, tuple[str, ...], tuple[Check, ...]], ...]] = (
     ("lists were", ("page", "items_after", "last_used"), lists.CHECKS),
     ("histories of sessions were", ("session_history",), histories.CHECKS),
-    ("what expires was", ("expired", "forget_entries"), retention.CHECKS),
+    ("what expires was", ("find_expired", "forget_entries"), retention.CHECKS),
 )
 """Optional abilities of a store: description, methods, and their checks."""
 

@@ -22,8 +22,8 @@ from ostiary_core.storage.listing import (
     Listable,
     Listing,
     Match,
-    Range,
     Sort,
+    TimeRange,
 )
 from ostiary_core.storage.store import MemoryStore
 
@@ -117,12 +117,12 @@ def _part(text: str) -> str:
 
 
 def _vary_ranges(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
-    both: list[Range] = []
+    both: list[TimeRange] = []
     for field in whole.resource.ranges:
         instants = sorted(getattr(item, field) for item in items)
         start, end = instants[len(instants) // 4], instants[len(instants) * 3 // 4]
-        both.append(Range(field=field, start=start, end=end))
-        for bounds in (both[-1], Range(field=field, start=start), Range(field=field, end=end)):
+        both.append(TimeRange(field=field, start=start, end=end))
+        for bounds in (both[-1], TimeRange(field=field, start=start), TimeRange(field=field, end=end)):
             yield f"{whole.resource.name} within a range of {field}", replace(whole, ranges=(bounds,))
     if len(both) > 1:
         yield f"{whole.resource.name} within two ranges", replace(whole, ranges=tuple(both))

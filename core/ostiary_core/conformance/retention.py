@@ -18,7 +18,7 @@ _MOST_ROUNDS = 1_000
 
 
 def what_has_expired_is_found_until_it_is_gone(stores: StoreFactory) -> None:
-    """Check that `expired` finds all that the reference finds; one too many does no harm."""
+    """Check that `find_expired` finds all that the reference finds; one too many does no harm."""
     store, reference, now = _make_stores(stores)
     for days in _AGES_DAYS:
         at = later(now, days * _DAY_SECONDS)
@@ -36,7 +36,7 @@ def _sweep(store: Any, kind: Expirable, at: Instant) -> None:
     """Delete what the store finds, until it has been through and found nothing that went."""
     after, went = b"", False
     for _ in range(_MOST_ROUNDS):
-        batch = store.expired(kind, after, at, _LIMIT)
+        batch = store.find_expired(kind, after, at, _LIMIT)
         for identifier in batch.identifiers:
             [decision] = store.turn([RecordExpired(key=Key(kind.table, identifier))], at)
             went = went or bool(decision.changes)

@@ -289,7 +289,7 @@ def _make_expired_records(here: Backend, store: MemoryStore) -> None:
     here.code(alice)
     here.wait(40 * 24 * 60 * 60)
     for kind_of_record in Expirable:
-        for identifier in store.expired(kind_of_record, b"", here.now, 100).identifiers:
+        for identifier in store.find_expired(kind_of_record, b"", here.now, 100).identifiers:
             here.ask(RecordExpired(key=Key(kind_of_record.table, identifier)), Done)
     here.wait(1)
 

@@ -41,7 +41,7 @@ class StepKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class HistoryStep:
     """One step in the history of a session, None where the audit trail has no value."""
 
     kind: StepKind
@@ -76,10 +76,10 @@ class Explanation:
     state: SessionState
     why: Why | None
     """Reason of the end; None while it runs, and at its maximum."""
-    steps: tuple[Step, ...]
+    steps: tuple[HistoryStep, ...]
 
     @property
-    def last(self) -> Step:
+    def last(self) -> HistoryStep:
         """Last step: how the session ended, or that it is running."""
         return self.steps[-1]
 
@@ -118,11 +118,11 @@ _STATES = MappingProxyType(
 )
 
 
-def _first_step(history: SessionHistory) -> Step:
+def _first_step(history: SessionHistory) -> HistoryStep:
     """Make the first step from the session's record, and add the request from its audit entry."""
     session = history.session
     entry = next((entry for entry in history.entries if entry.kind is FactKind.SESSION_STARTED), None)
-    return Step(
+    return HistoryStep(
         kind=StepKind.ISSUED,
         at=session.started_at,
         fact=FactKind.SESSION_STARTED,
@@ -132,7 +132,7 @@ def _first_step(history: SessionHistory) -> Step:
     )
 
 
-def _middle_steps(history: SessionHistory) -> Iterator[Step]:
+def _middle_steps(history: SessionHistory) -> Iterator[HistoryStep]:
     """Make the steps between the first and the last."""
     for entry in history.entries:
         # A code is used as its session starts: one step.
@@ -152,28 +152,28 @@ def is_of_a_spent_token(entry: AuditEntry) -> bool:
     return entry.kind is FactKind.PAIR_REPEATED or entry.why in _REPLAYS
 
 
-def _last_step(history: SessionHistory, now: Instant) -> Step:
+def _last_step(history: SessionHistory, now: Instant) -> HistoryStep:
     """Make the last step: how the session ended, or its state at `now`."""
     session = history.session
     if session.ended_at is not None:
         entry = next((entry for entry in history.entries if entry.kind is FactKind.SESSION_ENDED), None)
         if entry is None:
-            return Step(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
+            return HistoryStep(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
         return _step_of(entry, StepKind.ENDED)
     if history.inherited_ending is not None:
         return _step_of(history.inherited_ending, StepKind.ENDED)
     if now >= session.expires_at:
-        return Step(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
+        return HistoryStep(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
     why = inherited_ending(session, history.snapshot)
     if why is not None:
-        return Step(kind=StepKind.ENDED, at=None, why=why)
-    return Step(kind=StepKind.RUNNING, at=now)
+        return HistoryStep(kind=StepKind.ENDED, at=None, why=why)
+    return HistoryStep(kind=StepKind.RUNNING, at=now)
 
 
-def _step_of(entry: AuditEntry, kind: StepKind) -> Step:
+def _step_of(entry: AuditEntry, kind: StepKind) -> HistoryStep:
     """Make a step from an audit entry."""
     is_repeated = is_of_a_spent_token(entry)
-    return Step(
+    return HistoryStep(
         kind=kind,
         at=entry.at,
         fact=entry.kind,

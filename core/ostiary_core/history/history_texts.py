@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final, assert_never
 
 from ostiary_core.history.agents import browser_name
-from ostiary_core.history.explain import Explanation, Step, StepKind
+from ostiary_core.history.explain import Explanation, HistoryStep, StepKind
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant, iso_time
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.why import Why
@@ -49,7 +49,7 @@ ENDINGS: Final = (
 
 
 def step_text(
-    step: Step,
+    step: HistoryStep,
     of: Explanation,
     language: Language,
     names: Names = MappingProxyType({}),
@@ -148,7 +148,7 @@ def _issued_text(of: Explanation, language: Language) -> str:
     return language.text(f"history.issued.{session.kind}", client=client, user=user, scopes=scopes)
 
 
-def _running_text(step: Step, of: Explanation, language: Language) -> str:
+def _running_text(step: HistoryStep, of: Explanation, language: Language) -> str:
     session = of.session
     is_good = step.at is None or step.at < session.access_expires_at
     return language.text(
@@ -158,7 +158,7 @@ def _running_text(step: Step, of: Explanation, language: Language) -> str:
     )
 
 
-def _ended_text(step: Step, language: Language, names: Names, policy: Policy, say: AgentText) -> str:
+def _ended_text(step: HistoryStep, language: Language, names: Names, policy: Policy, say: AgentText) -> str:
     actor = _actor_text(step, language, names)
     is_by_user = step.actor_id is None and not _is_by_operator(step)
     ending = language.text(
@@ -188,25 +188,25 @@ def _ended_text(step: Step, language: Language, names: Names, policy: Policy, sa
 # --- parts of a sentence
 
 
-def _actor_text(step: Step, language: Language, names: Names) -> str:
+def _actor_text(step: HistoryStep, language: Language, names: Names) -> str:
     """Write who did a step: an administrator, or the operator, who has no identifier in the trail."""
     if step.actor_id is not None:
         return language.text("history.by_administrator", name=names.get(step.actor_id, step.actor_id))
     return language.text("history.by_operator" if _is_by_operator(step) else "history.by_an_administrator")
 
 
-def _is_by_operator(step: Step) -> bool:
+def _is_by_operator(step: HistoryStep) -> bool:
     """Whether the operator did it: an entry of the trail without request."""
     return step.actor_id is None and step.trace_id is None and step.at is not None
 
 
-def _delay_text(step: Step, language: Language) -> str:
+def _delay_text(step: HistoryStep, language: Language) -> str:
     if step.delay_ms is None:
         return language.text("history.delay_unknown")
     return duration_text(step.delay_ms, language)
 
 
-def _request_text(step: Step, language: Language, say: AgentText) -> str:
+def _request_text(step: HistoryStep, language: Language, say: AgentText) -> str:
     """Write the source and User-Agent of a step's request, if there was one."""
     if step.source is None:
         return ""
@@ -214,5 +214,5 @@ def _request_text(step: Step, language: Language, say: AgentText) -> str:
     return language.text("history.request", source=source, agent=agent)
 
 
-def _source_text(step: Step, language: Language) -> str:
+def _source_text(step: HistoryStep, language: Language) -> str:
     return "" if step.source is None else language.text("history.source", source=step.source)

@@ -17,7 +17,7 @@ from typing import Final
 from ostiary_core.events import ProfileRequested
 from ostiary_core.http import envelope, token_service, userinfo
 from ostiary_core.http.answer import NO_STORE, Answer
-from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
+from ostiary_core.http.sender import HeaderFields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
@@ -39,7 +39,7 @@ class Request:
     method: str
     path: str
     """Path without the query, which no operation of the token service has."""
-    headers: Fields
+    headers: HeaderFields
     """Header fields with lower-case names, as `Request.of` makes them."""
     source: str
     """Address of the sender."""

@@ -18,7 +18,7 @@ from ostiary_core.texts.language import Language, Languages
 LONGEST_USER_AGENT: Final = 512
 """Most bytes of a User-Agent that are kept whole; those of browsers have 100 to 300."""
 
-Fields = Sequence[tuple[bytes, bytes]]
+HeaderFields = Sequence[tuple[bytes, bytes]]
 """Header fields of a request, in order, with lower-case names."""
 
 
@@ -33,14 +33,14 @@ class Sender:
     user_agent: str | None
     language: Language
 
-    def without_secrets(self) -> "Sender":
+    def drop_secrets(self) -> "Sender":
         """Return a copy with only the digest of the client's secret, to cache."""
         if not isinstance(self.basic, ClientCredentials):
             return self
-        return replace(self, basic=replace(self.basic, secret=self.basic.secret.without_text()))
+        return replace(self, basic=replace(self.basic, secret=self.basic.secret.drop_text()))
 
 
-def sender_of(headers: Fields, languages: Languages = LANGUAGES) -> Sender:
+def sender_of(headers: HeaderFields, languages: Languages = LANGUAGES) -> Sender:
     """Read the sender from header fields; others than the token service's are ignored."""
     return Sender(
         is_form=has_form_content_type(headers),
@@ -50,7 +50,7 @@ def sender_of(headers: Fields, languages: Languages = LANGUAGES) -> Sender:
     )
 
 
-def user_agent_of(headers: Fields) -> str | None:
+def user_agent_of(headers: HeaderFields) -> str | None:
     """Read the User-Agent as Latin-1; a long one is cut and has the digest of all of it (READINGS 2)."""
     values = header_values(headers, b"user-agent")
     if not values:
@@ -63,6 +63,6 @@ def user_agent_of(headers: Fields) -> str | None:
     return f"{beginning}... (sha256 {hashlib.sha256(whole).hexdigest()})"
 
 
-def language_of(headers: Fields, languages: Languages) -> Language:
+def language_of(headers: HeaderFields, languages: Languages) -> Language:
     """Choose one of `languages` by Accept-Language."""
-    return languages.preferred(b",".join(header_values(headers, b"accept-language")).decode("latin-1"))
+    return languages.negotiate(b",".join(header_values(headers, b"accept-language")).decode("latin-1"))

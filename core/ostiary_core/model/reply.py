@@ -1,4 +1,4 @@
-"""The replies to events: what whoever asked is told, before it is anything in HTTP."""
+"""The replies to events, before they are HTTP."""
 
 from dataclasses import field
 
@@ -13,20 +13,20 @@ from ostiary_core.model.why import Why
 
 @immutable()
 class Refused:
-    """The answer no, and why; `ostiary_core.http.meanings` says what each reason is in HTTP ("Errors").
+    """A refusal with its reason; `ostiary_core.http.meanings` has each reason's meaning in HTTP ("Errors").
 
-    It may come with changes: some refusals commit, as a wrong verifier voids the code.
+    Some refusals come with changes: a wrong verifier voids the code.
     """
 
     why: Why
     faults: tuple[FieldFault, ...] = ()
     wait_seconds: int | None = None
-    """How long to wait before asking again, where waiting helps: for `Retry-After`."""
+    """Seconds of `Retry-After`, where waiting helps."""
 
 
 @immutable()
 class Done:
-    """Success without data; also the answer to every revocation, whatever its token was (RFC 7009 §2.2)."""
+    """Success without data; also the answer to every revocation (RFC 7009 §2.2)."""
 
 
 @immutable()
@@ -35,9 +35,9 @@ class TokensIssued:
 
     access_token: Secret
     expires_in_seconds: int
-    """Of the access token, rounded down (READINGS 8)."""
+    """Lifetime of the access token, rounded down (READINGS 8)."""
     refresh_token: Secret | None
-    """None for client credentials (RFC 6749 §4.4.3)."""
+    """Refresh token; None for client credentials (RFC 6749 §4.4.3)."""
     scopes: tuple[str, ...]
 
 
@@ -48,21 +48,21 @@ class TokenActive:
     client_id: str
     scopes: tuple[str, ...]
     is_access_token: bool
-    """Else it is a refresh token."""
+    """Whether it is an access token, not a refresh token."""
     expires_at: Instant
     user_id: str | None
-    """None, like `username`, for a session of client credentials."""
+    """User of the session; None, like `username`, for client credentials."""
     username: str | None
 
 
 @immutable()
 class TokenInactive:
-    """An introspected token that is not good, or none of the caller's business (RFC 7662 §2.2)."""
+    """An introspected token that is inactive, or not the client's own (RFC 7662 §2.2)."""
 
 
 @immutable(kw_only=True)
 class Profile:
-    """What user-info shows, and no more ("User profile")."""
+    """All that user-info shows of a user ("User profile")."""
 
     user_id: str
     username: str
@@ -73,7 +73,7 @@ class Profile:
 
 @immutable(kw_only=True)
 class ScopeOffered:
-    """A scope the client asks for, and whether it needs nobody's yes ("GET /sso")."""
+    """A requested scope, and whether it needs no consent ("GET /sso")."""
 
     scope: str
     auto_approved: bool
@@ -81,11 +81,7 @@ class ScopeOffered:
 
 @immutable(kw_only=True)
 class AuthorizationOffered:
-    """An authorization request that is in order: who asks, for what, and whether to ask the user.
-
-    The page of "GET /sso" shows it. `client_name` and `user_name` are for people; `username` is what the user
-    signs in with.
-    """
+    """A valid authorization request for the page of "GET /sso": its client, scopes and user."""
 
     client_id: str
     client_name: str
@@ -97,24 +93,21 @@ class AuthorizationOffered:
 
 @immutable()
 class CodeIssued:
-    """Where to send the browser with a fresh code (RFC 6749 §4.1.2); secret, as the code is in it."""
+    """The address to redirect to with a fresh code (RFC 6749 §4.1.2); secret, as it holds the code."""
 
     redirect_to: Secret
 
 
 @immutable()
 class ConsentRefused:
-    """Where to send the browser with `access_denied` (RFC 6749 §4.1.2.1).
-
-    It is not printed, as it holds the client's `state`.
-    """
+    """The address to redirect to with `access_denied` (RFC 6749 §4.1.2.1); holds the client's `state`."""
 
     redirect_to: str = field(repr=False)
 
 
 @immutable(kw_only=True)
 class LoginIssued:
-    """A login session's pair of tokens (READINGS 25), and whether its password must be changed first."""
+    """A login session's pair of tokens (READINGS 25), and whether the password must be changed first."""
 
     tokens: TokensIssued
     user_id: str
@@ -123,7 +116,7 @@ class LoginIssued:
 
 @immutable()
 class PasswordOnFile:
-    """The hash to verify a password against, in its encoded form; None where there is no such account.
+    """The encoded hash to verify a password against; None where there is no such account.
 
     Verify against some hash then too, so that both take as long.
     """
@@ -133,7 +126,7 @@ class PasswordOnFile:
 
 @immutable(kw_only=True)
 class AccountKnown:
-    """Who is calling, with roles and the codes of all they may do; no user and session for the operator."""
+    """The caller, with roles and permission codes; without user and session for the operator."""
 
     user: User | None
     roles: tuple[Role, ...]
@@ -142,7 +135,7 @@ class AccountKnown:
 
     @property
     def is_super_administrator(self) -> bool:
-        """Whether somebody is calling who holds every permission by the built-in role."""
+        """Whether the caller holds the built-in role."""
         return any(role.role_id == SUPER_ADMINISTRATOR for role in self.roles)
 
 
@@ -169,7 +162,7 @@ class ClientKnown:
 
 @immutable()
 class SecretIssued:
-    """A client with its new secret, in plain text for this once (READINGS 20)."""
+    """A client with its new secret, shown once in plain text (READINGS 20)."""
 
     client: Client
     secret: Secret
@@ -177,23 +170,23 @@ class SecretIssued:
 
 @immutable()
 class TextCodeDrawn:
-    """The code to send, or None where nothing is to be sent; outside, both look the same (READINGS 28)."""
+    """The code to send, or None to send none, which no visitor can tell apart (READINGS 28)."""
 
     code: Secret | None
     addressee: User | None = None
-    """The user in whose language and time zone the message is written."""
+    """User in whose language and time zone the message is written."""
 
 
 @immutable()
 class BatchDone:
-    """Every event of a batch (`BatchRequested`) was decided with a yes; their replies in order."""
+    """A batch of which no event was refused, with its replies in order."""
 
     replies: tuple["Reply", ...]
 
 
 @immutable()
 class BatchRefused:
-    """Nothing of a batch was done: the events that were refused, by their place in it from 0, and why."""
+    """A refused batch, of which nothing was done: its refusals with their places from 0."""
 
     refusals: tuple[tuple[int, Refused], ...]
 
@@ -219,4 +212,4 @@ Reply = (
     | BatchDone
     | BatchRefused
 )
-"""What is answered to an event; which of these, the rules of each event say."""
+"""A reply to an event."""

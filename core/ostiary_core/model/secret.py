@@ -1,4 +1,4 @@
-"""Secret values: how tokens are drawn, derived and digested, and never printed."""
+"""Secret values: drawn, derived and digested, and never printed."""
 
 import hmac
 from binascii import b2a_base64
@@ -8,13 +8,10 @@ from typing import Final, NewType
 from ostiary_core.model.instant import Instant
 
 Digest = NewType("Digest", bytes)
-"""The SHA-256 of a bearer value: the only thing of it that is ever stored."""
+"""SHA-256 of a bearer value, all of it that is ever stored."""
 
 Entropy = NewType("Entropy", bytes)
-"""32 random bytes that came with an event. The core draws nothing itself.
-
-Whatever is drawn from fewer or more raises `ValueError`: that is a fault of the program, as `NotLoaded` is.
-"""
+"""32 random bytes of an event; any other length raises `ValueError`, a fault of the program."""
 
 TOKEN_LENGTH: Final = 43
 _ENTROPY_BYTES: Final = 32
@@ -36,16 +33,16 @@ class Secret:
     def __init__(self, text: str) -> None:
         self._text: str | None = text
         self.digest = digest_of(text)
-        """Its SHA-256; lone surrogates are digested too, so that no text makes this fail."""
+        """SHA-256 of the text, lone surrogates included, so that no text fails."""
 
     def reveal(self) -> str:
-        """The text itself, for the one answer that carries it."""
+        """Return the text, for the one answer that carries it."""
         if self._text is None:
             raise ValueError("the text of this secret was not kept")
         return self._text
 
-    def without_text(self) -> "Secret":
-        """A copy without the text, for what is only compared."""
+    def drop_text(self) -> "Secret":
+        """Return a copy without the text, for comparisons."""
         kept = object.__new__(Secret)
         kept._text, kept.digest = None, self.digest
         return kept
@@ -64,18 +61,16 @@ class Secret:
 
 
 def digest_of(text: str) -> Digest:
-    """The SHA-256 of `text` in UTF-8."""
+    """Return the SHA-256 of `text` in UTF-8."""
     return Digest(sha256(text.encode("utf-8", "surrogatepass")).digest())
 
 
 def _expand(entropy: Entropy, purpose: str) -> bytes:
-    """Derive 32 bytes from entropy for one purpose, so that one draw gives several independent values.
-
-    BLAKE2s with a key (RFC 7693 §2.9): what HMAC does, in one pass.
-    """
-    # With none at all everybody would get the same token.
+    """Derive 32 bytes from entropy for one purpose, so that one draw yields several independent values."""
+    # Without entropy every client would get one token.
     if len(entropy) != _ENTROPY_BYTES:
         raise ValueError(f"expected {_ENTROPY_BYTES} random bytes as entropy, got {len(entropy)}")
+    # Keyed BLAKE2s (RFC 7693 §2.9) is an HMAC in one pass.
     return blake2s(purpose.encode(), key=entropy).digest()
 
 
@@ -93,13 +88,13 @@ def draw_id(entropy: Entropy, purpose: str) -> str:
     return _expand(entropy, purpose)[:16].hex()
 
 
-def dated_id(now: Instant, drawn: bytes) -> str:
+def make_dated_id(now: Instant, drawn: bytes) -> str:
     """Make an identifier of 32 hexadecimal digits that begins with its instant; not a secret.
 
-    What starts together then lies together in a store's indexes: with random ones every start touches pages
-    of its own, up to three more of the six that a commit writes for it.
+    Sessions that start together then lie together in a store's indexes: random identifiers touch up to three
+    more pages a start.
 
-    >>> dated_id(Instant(1_800_000_000_000), bytes(32))
+    >>> make_dated_id(Instant(1_800_000_000_000), bytes(32))
     '01a3185c500000000000000000000000'
     """
     return f"{max(now, 0) % 2**48:012x}{drawn[:10].hex()}"
@@ -107,7 +102,7 @@ def dated_id(now: Instant, drawn: bytes) -> str:
 
 def draw_session_id(entropy: Entropy, now: Instant) -> str:
     """Draw the identifier of a new session."""
-    return dated_id(now, _expand(entropy, "session"))
+    return make_dated_id(now, _expand(entropy, "session"))
 
 
 def draw_client_secret(entropy: Entropy) -> Secret:
@@ -130,11 +125,11 @@ def draw_salt(entropy: Entropy) -> bytes:
     return _expand(entropy, "rotation salt")
 
 
-def successor(salt: bytes, purpose: str, spent: Secret) -> Secret:
+def derive_successor(salt: bytes, purpose: str, spent: Secret) -> Secret:
     """Derive the token that follows `spent`, so that a safe retry gets the same token again.
 
-    HMAC-SHA256(salt, purpose ‖ spent), base64url without padding (READINGS 1). The salt is in the
-    store and the spent token is with the client: neither alone yields the successor.
+    HMAC-SHA256(salt, purpose ‖ spent), base64url without padding (READINGS 1). The store has the salt and the
+    client the spent token: neither alone yields the successor.
     """
     message = purpose.encode() + spent.reveal().encode("utf-8", "surrogatepass")
     return Secret(_base64url(hmac.digest(salt, message, "sha256")))

@@ -1,7 +1,7 @@
-"""Which characters nobody sees: a name with one of them looks like another name, or like none at all.
+"""Characters that cannot be seen: a name with one of them looks like another name, or like none.
 
-Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt) says which are not displayed; some others
-are displayed as nothing. `str.isprintable` lets many of both through, as they count as letters and marks.
+Unicode's `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt) are not displayed, and some others are
+displayed as nothing. `str.isprintable` lets many of both through, as letters and marks.
 """
 
 import re
@@ -28,7 +28,7 @@ def is_visible(text: str) -> bool:
 
 
 def is_visible_name(text: str) -> bool:
-    """Whether `text` can be a display name: visible, but for what says how the symbol before it is drawn.
+    """Whether `text` can be a display name: visible, except a selector after a symbol.
 
     >>> is_visible_name("I \u2764\ufe0f tea"), is_visible_name("tea\ufe0f")
     (True, False)

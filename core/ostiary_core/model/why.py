@@ -1,18 +1,16 @@
-"""Every reason of a refusal and of an ending, in one list.
+"""Reasons of refusals and endings.
 
-The rules name a reason and nothing else; what a reason means to an HTTP client stands in one table,
-`ostiary_core.http.meanings`. Sessions, codes, users and clients keep the reason of their ending, because
-an administrator will ask.
+The rules give a reason and nothing else; `ostiary_core.http.meanings` has its meaning in HTTP. Sessions,
+codes, users and clients store the reason of their ending, under its value.
 """
 
 from enum import StrEnum, auto
 
 
 class Why(StrEnum):
-    """By what they are about, and for the token service in the order of its checks (READINGS 13).
+    """Reasons by subject; the token service's in the order of its checks (READINGS 13).
 
-    What is looked at first elsewhere stands in the rules of each event. Where one answer has to speak for
-    several refusals, those of a batch, it gives the one that is named first here.
+    The answer to a batch has the first of its reasons in this order.
     """
 
     # The shape of a token-service request (READINGS 13-15).
@@ -49,7 +47,7 @@ class Why(StrEnum):
     REDIRECT_URI_DIFFERENT = auto()
     VERIFIER_MISSING = auto()
     VERIFIER_WRONG = auto()
-    # What the client registers, as it stands by now.
+    # The client's registration, as it is now.
     REDIRECT_URI_NO_LONGER_REGISTERED = "redirect_uri_unregistered"  # as stored with voided codes
     NO_SCOPE_REGISTERED = auto()
     SCOPE_UNREGISTERED = auto()
@@ -63,7 +61,7 @@ class Why(StrEnum):
     REPLAYED_BY_ANOTHER_USER_AGENT = auto()
     ARRIVAL_UNKNOWN = auto()
     SCOPE_TOO_WIDE = auto()
-    # Who calls the backend's own interface.
+    # The caller of the backend's own interface.
     NOT_SIGNED_IN = auto()
     PASSWORD_MUST_CHANGE = auto()
     PERMISSION_MISSING = auto()
@@ -77,7 +75,7 @@ class Why(StrEnum):
     REDIRECT_URI_NOT_REGISTERED = auto()
     RESPONSE_TYPE_UNSUPPORTED = auto()
     SCOPE_NOT_ALLOWED = auto()
-    # Accounts, people and clients.
+    # Accounts, users and clients.
     SIGN_INS_TOO_FREQUENT = auto()
     SIGN_IN_WRONG = auto()
     TEXT_CODES_TOO_FREQUENT = auto()
@@ -109,7 +107,7 @@ class Why(StrEnum):
     USER_FORCED_OUT = auto()
     CLIENT_FORCED_OUT = auto()
     EVERYBODY_FORCED_OUT = auto()
-    # What the server around the core has to say in the same words.
+    # Refusals of the server around the core.
     ROUTE_UNKNOWN = auto()
     METHOD_NOT_ALLOWED = auto()
     BODY_NOT_JSON = auto()

@@ -27,7 +27,14 @@ from ostiary_core.model.instant import Arrival, Instant, later, whole_seconds
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Client, Epochs, GrantType, RefreshToken, Session, SessionKind, revise
 from ostiary_core.model.reply import Done, Refused, Reply, TokenActive, TokenInactive, TokensIssued
-from ostiary_core.model.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
+from ostiary_core.model.secret import (
+    Entropy,
+    Secret,
+    derive_successor,
+    draw_salt,
+    draw_session_id,
+    draw_token,
+)
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import inherited_ending, inherited_ending_rows
 from ostiary_core.oauth.scopes import is_beyond, narrow_scopes
@@ -262,8 +269,8 @@ def _rotate(
     With the digest of its new access token the session forgets the spent one, which is dead at once.
     """
     salt = draw_salt(entropy)
-    access = successor(salt, ACCESS_LABEL, spent)
-    refresh_token = successor(salt, REFRESH_LABEL, spent)
+    access = derive_successor(salt, ACCESS_LABEL, spent)
+    refresh_token = derive_successor(salt, REFRESH_LABEL, spent)
     rotated = revise(
         session,
         generation=session.generation + 1,
@@ -297,8 +304,8 @@ def _repeat(
     # Nothing is written, so the grace never gets longer (READINGS 2).
     if is_beyond(scopes, session.scopes):
         return refuse(Why.SCOPE_TOO_WIDE)
-    access = successor(salt, ACCESS_LABEL, spent)
-    refresh_token = successor(salt, REFRESH_LABEL, spent)
+    access = derive_successor(salt, ACCESS_LABEL, spent)
+    refresh_token = derive_successor(salt, REFRESH_LABEL, spent)
     return Decision(
         _token_response(session, access, refresh_token, now),
         facts=(_fact_of(_REPEATS, session, user_agent=user_agent),),

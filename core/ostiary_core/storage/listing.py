@@ -90,7 +90,7 @@ class Sort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
+class TimeRange:
     """Bounds for a field, both inclusive; None is no bound."""
 
     field: str
@@ -252,7 +252,7 @@ class Listing(Generic[T]):
 
     resource: Listable[T]
     filters: Mapping[str, FilterValue] = field(default_factory=dict)
-    ranges: tuple[Range, ...] = ()
+    ranges: tuple[TimeRange, ...] = ()
     search: str | None = None
     sort: tuple[Sort, ...] = ()
     """Fields to sort by; the default of `resource` where empty."""

@@ -203,7 +203,7 @@ class MemoryStore:
             if entry.kind in USES and entry.client_id is not None and entry.client_id in client_ids
         }
 
-    def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+    def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Return up to `limit` identifiers of one kind that have expired at `now`."""
         sessions = self._tables[Table.SESSION]
         records = self.records(kind.table)

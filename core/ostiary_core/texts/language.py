@@ -1,7 +1,6 @@
-"""What a language is: its tag, its plural forms and its texts; and which of several a request prefers.
+"""Languages: tag, plural forms and texts; and which of several a request prefers.
 
-A text is looked up by its key: words in lower case with dots between, the first of them its family. What
-stands in braces in it is filled in by name.
+A text has a key of words in lower case with dots between, and placeholders in braces.
 """
 
 import re
@@ -11,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 PluralCategory = Literal["zero", "one", "two", "few", "many", "other"]
-"""The categories of Unicode CLDR; a language has `other` and those that its rule gives."""
+"""Plural categories of Unicode CLDR; a language has `other` and those of its rule."""
 
 _RANGE: Final = re.compile(
     r"\s*((?:[A-Za-z]{1,8}|\*)(?:-[A-Za-z0-9-]*)?)\s*(?:;\s*[qQ]\s*=\s*([0-9.]{1,5})\s*)?"
@@ -31,25 +30,25 @@ class Plural:
     other: str
 
     def form(self, category: PluralCategory) -> str:
-        """The text for numbers of a category; of one that it lacks, `other`, as Unicode CLDR has it."""
+        """Return the text for numbers of a category, or `other`, as in Unicode CLDR."""
         form: str | None = getattr(self, category)
         return self.other if form is None else form
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """A language and everything that is said in it."""
+    """A language and its texts."""
 
     tag: str
-    """As BCP 47 has it, such as zh-CN."""
+    """Tag of BCP 47, such as zh-CN."""
     name: str
-    """What the language calls itself."""
+    """Name of the language in itself."""
     plural_category: Callable[[int], PluralCategory] = field(repr=False)
-    """The rule of its plurals: the category of a number."""
+    """Function from a number to its plural category."""
     texts: Mapping[str, str | Plural] = field(repr=False)
 
     def text(self, key: str, /, **values: object) -> str:
-        """The text of `key` with `values` filled in; a `Plural` takes the form for the one named `count`.
+        """Return the text of `key` with `values` filled in; a `Plural` takes the form for `count`.
 
         Raises `KeyError` for a key or a value that is missing: a fault of the program.
         """
@@ -61,8 +60,8 @@ class Language:
             text = text.form(self.plural_category(count))
         return text.format_map(values) if values else text
 
-    def extended(self, texts: Mapping[str, str | Plural]) -> "Language":
-        """The same language with more texts. Raises `ValueError` for a key that it has already."""
+    def with_texts(self, texts: Mapping[str, str | Plural]) -> "Language":
+        """Return the language with more texts; raise `ValueError` for a key that it has already."""
         twice = sorted(self.texts.keys() & texts.keys())
         if twice:
             raise ValueError(f"{self.tag} has texts for these keys already: {', '.join(twice)}")
@@ -70,7 +69,7 @@ class Language:
 
 
 class Languages:
-    """The languages of a server in their order; the first answers a request that names none of them."""
+    """The languages of a server in order; the first is the default."""
 
     def __init__(self, languages: Iterable[Language]) -> None:
         in_order = tuple(languages)
@@ -91,15 +90,15 @@ class Languages:
         return iter(self._by_tag.values())
 
     def by_tag(self, tag: str | None) -> Language | None:
-        """The language with exactly this tag, if there is one."""
+        """Return the language with exactly this tag, if there is one."""
         return None if tag is None else self._by_tag.get(tag)
 
-    def preferred(self, accept_language: str | None) -> Language:
-        """The language that an Accept-Language field prefers (RFC 9110 §12.5.4).
+    def negotiate(self, accept_language: str | None) -> Language:
+        """Choose the language that an Accept-Language field prefers (RFC 9110 §12.5.4).
 
-        Of a range subtags are taken away from its end (RFC 4647 §3.4) until a language is called so or begins
-        so: `zh-TW` and `zh` find zh-CN. What cannot be read counts as nothing said. `*` stands for the first
-        language that no other range names, and one that is refused (`q=0`) answers only where all are.
+        A range loses subtags from its end (RFC 4647 §3.4) until a tag equals it or begins with it: `zh-TW`
+        and `zh` find zh-CN. Unreadable ranges are ignored. `*` is the first language that no other range
+        names. A refused language (`q=0`) is chosen only where all are refused.
         """
         if not accept_language:
             return self.default
@@ -119,7 +118,7 @@ class Languages:
         return best
 
     def _of(self, range_: str) -> Iterator[Language]:
-        """Yield the languages that are called so, or whose tag goes on behind it (RFC 4647 §3.3.1)."""
+        """Yield the languages whose tag equals a range or extends it (RFC 4647 §3.3.1)."""
         return (each for each in self if f"{each.tag.lower()}-".startswith(f"{range_}-"))
 
     def _find(self, range_: str) -> Language | None:

@@ -67,7 +67,7 @@ def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartT
         return shoppers.get(request.cookies.get(cookie, ""))
 
     def language() -> Language:
-        return languages.preferred(request.headers.get("Accept-Language"))
+        return languages.negotiate(request.headers.get("Accept-Language"))
 
     def text(key: str, /, **values: object) -> str:
         return language().text(key, **values)

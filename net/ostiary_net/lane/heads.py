@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Final
 
 from ostiary_core.http import token_service
-from ostiary_core.http.sender import Fields, Sender, sender_of
+from ostiary_core.http.sender import HeaderFields, Sender, sender_of
 from ostiary_core.texts.language import Languages
 from ostiary_net.front_door.heads import is_request_id, read_head
 from ostiary_net.front_door.rules import DoorRules, Scope
@@ -52,7 +52,7 @@ class PlainRequestHead:
     method: str
     path: str
     source: str
-    fields: Fields
+    fields: HeaderFields
     """All fields of user-info; of the token service's those that are read beside `sender`."""
     sender: Sender | None
     """None for user-info, which looks at other fields."""
@@ -101,7 +101,7 @@ class HeadReader:
         if len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
 
-    def _read_traced(self, head: bytes, client: tuple[str, int] | None) -> Fields:
+    def _read_traced(self, head: bytes, client: tuple[str, int] | None) -> HeaderFields:
         """Read the fields of a known head that differ with every request."""
         traced = [(name.lower(), value) for name, value in _TRACED_LINES.findall(head)]
         request_ids = [value for name, value in traced if name == REQUEST_ID_FIELD]
@@ -128,7 +128,7 @@ class HeadReader:
         path, fields, source = scope["path"], scope["headers"], scope["ostiary.source"]
         if path not in token_service.PATHS:
             return PlainRequestHead(plain.method, path, source, fields, None, plain.length)
-        sender = sender_of(fields, self._languages).without_secrets()
+        sender = sender_of(fields, self._languages).drop_secrets()
         # The language is told by a 500, which is made without the sender.
         kept = [field for field in fields if field[0] == b"accept-language" or field[0] in _TRACED_FIELDS]
         return PlainRequestHead(plain.method, path, source, kept, sender, plain.length)

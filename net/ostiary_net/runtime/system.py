@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 import trio
 
 from ostiary_core.model.instant import Instant, Monotonic
-from ostiary_core.model.secret import Entropy, dated_id
+from ostiary_core.model.secret import Entropy, make_dated_id
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ class SystemEntropy:
 
 def draw_trace_id(source: EntropySource, now: Instant) -> str:
     """Draw the trace id of a request."""
-    return dated_id(now, source.draw())
+    return make_dated_id(now, source.draw())
 
 
 # --- processors and blocking work

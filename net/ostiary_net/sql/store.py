@@ -251,7 +251,7 @@ class SQLStore(ABC):
         )
         return [str(session_id) for (session_id,) in rows]
 
-    def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+    def find_expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Find up to `limit` identifiers of one kind that the rules may delete, the oldest first."""
         if lapses is Expirable.TOKENS:
             # In the order of their key, from `after` on: an index by session would cost every rotation a

@@ -10,7 +10,7 @@ from ostiary_core.events import Event
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request, TokenEndpoint
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.http.sender import Fields, user_agent_of
+from ostiary_core.http.sender import HeaderFields, user_agent_of
 from ostiary_core.http.token_service import PATHS, PATHS_USING_ENTROPY
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
@@ -64,7 +64,7 @@ class Service:
         """Draw a fresh identifier for a request; its door draws one and hands it on."""
         return draw_trace_id(self.entropy_source, self.clock.now())
 
-    def origin(self, headers: Fields, source: str, trace_id: str) -> Origin:
+    def origin(self, headers: HeaderFields, source: str, trace_id: str) -> Origin:
         """Return the origin of a request: its trace id, source and User-Agent."""
         return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
 

@@ -83,7 +83,7 @@ async def sweep_once(
 class PurgeableStore(SweepableStore, Protocol):
     """A store from which expired records can be deleted."""
 
-    def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+    def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Find up to `limit` identifiers of one kind that the rules may delete at `now`."""
         ...
 
@@ -212,7 +212,7 @@ class Purge:
         return number, number < _RECORDS_A_BATCH
 
     async def _find(self, kind: Expirable, after: bytes, limit: int) -> ExpiredBatch:
-        find = partial(self.store.expired, kind, after, self.clock.now(), limit)
+        find = partial(self.store.find_expired, kind, after, self.clock.now(), limit)
         return await self.run_sync(find, limiter=self._limiter)
 
     async def _delete(self, kind: Expirable, identifiers: Sequence[Any]) -> int:

@@ -13,7 +13,7 @@ from ostiary_core.storage.listing import (
     Listing,
     Match,
     Page,
-    Range,
+    TimeRange,
     contained_text,
 )
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory
@@ -78,7 +78,7 @@ class RangesWithoutEnd(Misread):
         return replace(listing, ranges=tuple(map(_without_end, listing.ranges)))
 
 
-def _without_end(bounds: Range) -> Range:
+def _without_end(bounds: TimeRange) -> TimeRange:
     return bounds if bounds.end is None else replace(bounds, end=Instant(bounds.end - 1))
 
 
@@ -250,9 +250,11 @@ class LastKeptUse(MemoryStore):
 class NothingExpires(MemoryStore):
     """Ended sessions are never found again."""
 
-    def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+    def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         return (
-            ExpiredBatch(()) if kind is Expirable.ENDED_SESSIONS else super().expired(kind, after, now, limit)
+            ExpiredBatch(())
+            if kind is Expirable.ENDED_SESSIONS
+            else super().find_expired(kind, after, now, limit)
         )
 
 

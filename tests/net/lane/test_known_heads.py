@@ -96,7 +96,7 @@ def test_it_means_what_it_meant() -> None:
         (b"user-agent", b"shop/1"),
         (b"accept-language", b"zh-CN"),
     ]
-    assert later.sender == earlier.sender == sender_of(whole).without_secrets()
+    assert later.sender == earlier.sender == sender_of(whole).drop_secrets()
     assert later.headers == [(b"accept-language", b"zh-CN"), (b"traceparent", b"00-a-b-01")]
     assert later.body == f"token={second}".encode()
 

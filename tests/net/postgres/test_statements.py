@@ -16,7 +16,7 @@ from ostiary_core.events import Event
 from ostiary_core.model.records import Session, Table
 from ostiary_core.model.why import Why
 from ostiary_core.retention import Expirable
-from ostiary_core.storage.listing import GRANTS, FilterValue, Listable, Listing, Match, Range, Sort
+from ostiary_core.storage.listing import GRANTS, FilterValue, Listable, Listing, Match, Sort, TimeRange
 from ostiary_core.storage.summaries import Metric, Milestone, Refusal, SummaryKey, Tally
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import known_migrations
@@ -122,7 +122,9 @@ def listings(resource: Listable[Any]) -> Iterator[Listing[Any]]:
     for field, match in resource.filters.items():
         yield Listing(resource=resource, filters={**needed, field: values[match]})
     for field in resource.ranges:
-        yield Listing(resource=resource, filters=needed, ranges=(Range(field=field, start=START, end=START),))
+        yield Listing(
+            resource=resource, filters=needed, ranges=(TimeRange(field=field, start=START, end=START),)
+        )
     if resource.searched:
         yield Listing(resource=resource, filters=needed, search="a")
 
@@ -137,7 +139,7 @@ def use_all(store: PostgreSQLStore) -> None:
     store.session_history(session.session_id)
     store.last_used(["app"])
     for kind in Expirable:
-        store.expired(kind, b"", START, 10)
+        store.find_expired(kind, b"", START, 10)
     store.sessions_past_grace(START, 30, 10)
     store.take_lease("sweeper", "one", 60, START)
     store.count_entries(START, 100)

@@ -12,7 +12,7 @@ import pytest
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
-from ostiary_core.storage.listing import AUDIT, Listing, Range, Sort
+from ostiary_core.storage.listing import AUDIT, Listing, Sort, TimeRange
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore, record_sql
 from ostiary_net.sqlite.record_sql import PARTS, index_pending, keep
@@ -185,14 +185,14 @@ def test_entries_of_a_session_are_found_in_every_block(long_trail: SQLiteStore, 
         ({"user_id": ("user 7", "user 8")}, ()),
         (
             {"user_id": "user 7", "client_id": "app", "kind": "pair-rotated"},
-            (Range(field="at", start=START),),
+            (TimeRange(field="at", start=START),),
         ),
         ({"session_id": "session 9"}, ()),
         ({"session_id": "session 9", "user_id": "user 27", "client_id": "app"}, ()),
-        ({"client_id": "app"}, (Range(field="at", start=START),)),
+        ({"client_id": "app"}, (TimeRange(field="at", start=START),)),
         ({"kind": "pair-rotated"}, ()),
         ({"trace_id": "trace"}, ()),
-        ({}, (Range(field="at", start=START, end=START),)),
+        ({}, (TimeRange(field="at", start=START, end=START),)),
         ({}, ()),
     ],
     ids=str,
@@ -202,7 +202,7 @@ def test_what_is_filed_is_read_by_an_index(
     monkeypatch: pytest.MonkeyPatch,
     step: int,
     filters: dict[str, Any],
-    ranges: tuple[Range, ...],
+    ranges: tuple[TimeRange, ...],
 ) -> None:
     monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", step)
     asked: list[tuple[str, Sequence[Any]]] = []

@@ -25,8 +25,8 @@ from ostiary_core.storage.listing import (
     Listable,
     Listing,
     Match,
-    Range,
     Sort,
+    TimeRange,
 )
 from ostiary_net.sql import paging
 from tests.core import asks
@@ -104,7 +104,7 @@ def listings(draw: st.DrawFn) -> Listing[Any]:
         resource=resource,
         filters=filters,
         ranges=tuple(
-            Range(field=name, start=draw(instants), end=draw(instants))
+            TimeRange(field=name, start=draw(instants), end=draw(instants))
             for name in resource.ranges
             if draw(st.integers(0, 3)) == 0
         ),
@@ -242,7 +242,7 @@ def _all_of(store: ContractStore, listing: Listing[Any]) -> list[Any]:
         {"filters": {"passwordHash": "x"}},
         {"filters": {"enabled": "true"}},
         {"filters": {"name": ("a", "b")}},
-        {"ranges": (Range(field="name"),)},
+        {"ranges": (TimeRange(field="name"),)},
         {"sort": (Sort("password_hash"),)},
         {"sort": (Sort("name; DROP TABLE users"),)},
         {"page": 0},

@@ -43,7 +43,7 @@ def written(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: int =
     list_view: ListView[Any, Any] = ListView(
         name="s", source=USERS, fields=fields, add_details=add_no_details
     )
-    language = ENGLISH.extended({"title.s": "S", **{f"column.s.{name}": name for name in names}})
+    language = ENGLISH.with_texts({"title.s": "S", **{f"column.s.{name}": name for name in names}})
     writer = SheetWriter(list_view, language, SHANGHAI, START, rows_a_sheet=rows_a_sheet)
     writer.write(items)
     writer.close()

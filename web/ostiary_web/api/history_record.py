@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ostiary_core.events import Operator, UserRequested
-from ostiary_core.history.explain import Explanation, Step, StepKind
+from ostiary_core.history.explain import Explanation, HistoryStep, StepKind
 from ostiary_core.history.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant, iso_time
@@ -108,7 +108,7 @@ def encode_history(of: Explanation, language: Language, names: Names) -> Session
     )
 
 
-def _step_record(step: Step, of: Explanation, language: Language, names: Names) -> StepRecord:
+def _step_record(step: HistoryStep, of: Explanation, language: Language, names: Names) -> StepRecord:
     return StepRecord(
         kind=step.kind,
         at=_time(step.at),

@@ -161,7 +161,7 @@ def _language_of(environment: Mapping[str, str], languages: Languages) -> Langua
     named = next(
         (environment[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environment.get(name)), ""
     )
-    return languages.preferred(re.split("[.@]", named)[0].replace("_", "-"))
+    return languages.negotiate(re.split("[.@]", named)[0].replace("_", "-"))
 
 
 def _pad(text: str, width: int) -> str:

@@ -4,7 +4,7 @@ from typing import Final
 
 from ostiary_core.texts import ENGLISH, Plural
 
-LANGUAGE: Final = ENGLISH.extended(
+LANGUAGE: Final = ENGLISH.with_texts(
     {
         # --- around every page
         "page.skip": "Skip to the content",

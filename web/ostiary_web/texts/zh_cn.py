@@ -4,7 +4,7 @@ from typing import Final
 
 from ostiary_core.texts import CHINESE
 
-LANGUAGE: Final = CHINESE.extended(
+LANGUAGE: Final = CHINESE.with_texts(
     {
         # --- around every page
         "page.skip": "跳到正文",

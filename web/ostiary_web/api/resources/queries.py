@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant
-from ostiary_core.storage.listing import FilterValue, Listing, Match, Range, Sort
+from ostiary_core.storage.listing import FilterValue, Listing, Match, Sort, TimeRange
 from ostiary_web.api.resources.fields import Field, ListView
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def read_filters(
     return _Reader(list_view, arguments).read_listing(1, page_size)
 
 
-def read_times(arguments: Arguments, start: str, end: str) -> Range | tuple[FieldFault, ...]:
+def read_times(arguments: Arguments, start: str, end: str) -> TimeRange | tuple[FieldFault, ...]:
     """Return the bounds of a query that has only two times; else every bad parameter."""
     found: dict[str, Instant | None] = {}
     faults = []
@@ -63,7 +63,7 @@ def read_times(arguments: Arguments, start: str, end: str) -> Range | tuple[Fiel
             found[name] = _parse_instant(values[0], of_a_day)
             if found[name] is None:
                 faults.append(FieldFault(name, FieldRule.TIME))
-    return tuple(faults) or Range(field="at", start=found.get(start), end=found.get(end))
+    return tuple(faults) or TimeRange(field="at", start=found.get(start), end=found.get(end))
 
 
 def list_parameters(list_view: ListView[Any, Any]) -> tuple[str, ...]:
@@ -144,14 +144,14 @@ class _Reader(Generic[T]):
             self._add_fault("sort", FieldRule.SORT)
         return tuple(found)
 
-    def _read_range(self, name: str) -> Range | None:
+    def _read_range(self, name: str) -> TimeRange | None:
         start = self._read_time(f"{name}From", time.min)
         end = self._read_time(f"{name}To", time.max)
         if start is None and end is None:
             return None
         if start is not None and end is not None and start > end:
             self._add_fault(f"{name}From", FieldRule.TIME_ORDER)
-        return Range(field=self.ranges[name], start=start, end=end)
+        return TimeRange(field=self.ranges[name], start=start, end=end)
 
     def _read_time(self, name: str, of_a_day: time) -> Instant | None:
         text = self._read_text(name)

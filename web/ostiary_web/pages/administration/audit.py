@@ -6,7 +6,7 @@ from typing import Final
 from quart import Response, request
 
 from ostiary_core.history.agents import browser_name
-from ostiary_core.history.explain import Step, explain
+from ostiary_core.history.explain import HistoryStep, explain
 from ostiary_core.history.history_texts import safe_retries_text, step_text, whole_agent_text
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
@@ -148,5 +148,5 @@ def _has_name(page: PageContext, user_agent: str | None) -> bool:
     return user_agent is not None and browser_name(user_agent, page.language) is not None
 
 
-def _format_time(page: PageContext, step: Step) -> object:
+def _format_time(page: PageContext, step: HistoryStep) -> object:
     return "—" if step.at is None else page.moment(step.at, seconds=True)
