@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import GraceExpired, RecordExpired
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.client import REFRESH_TOKEN_SECONDS
 from ostiary_core.model.decision import Decision, Delete
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import Policy

@@ -14,7 +14,7 @@ from typing import Final
 import apsw
 
 from docs.bench.names import CHALLENGE, CLIENTS, REDIRECT_URI, USERS, client_id, machine_id, secret_of, token
-from ostiary_core.clients.client_fields import NEW_CLIENT
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import (
@@ -122,7 +122,7 @@ def _clients_and_users(now: Instant) -> Iterator[Record]:
 def _client_called(identifier: str, now: Instant) -> Client:
     """A client that may do everything."""
     return replace(
-        NEW_CLIENT,
+        CLIENT.blank,
         client_id=identifier,
         name=identifier,
         secret_digest=digest_of(secret_of(identifier)),

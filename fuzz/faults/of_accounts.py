@@ -184,7 +184,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.clients.client_fields.is_redirect_uri",
+        "ostiary_core.model.client.is_redirect_uri",
         (
             *("redirects-to-the-user", "a redirect URI may begin with another host's name and an @"),
             *('"@" in parts.netloc', "False"),
@@ -211,15 +211,15 @@ FAULTS: Final = (
         ("trail-unbounded", "an entry of the trail has no bound", "<= LONGEST_VALUE", "<= 10**9"),
     ),
     *mistakes_in(
-        "ostiary_core.model.changes.changes_between",
+        "ostiary_core.model.record_type.RecordType.changes",
         (
             *("changes-untold", "the trail says that something was changed, and not what"),
-            *("for field in declared", "for field in ()"),
+            *("for field in self.audited", "for field in ()"),
         ),
     ),
     *mistakes_in(
-        "ostiary_core.model.changes._field_change",
-        ("phone-told", "the trail has whole telephone numbers", "field.mask is not None", "False"),
+        "ostiary_core.model.changes.change_of",
+        ("phone-told", "the trail has whole telephone numbers", "mask is not None", "False"),
     ),
     *mistakes_in(
         "ostiary_core.decide._decide_batch",

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from fuzz.parsers.target import Target, agree
-from ostiary_core.clients.client_fields import is_redirect_uri
+from ostiary_core.model.client import is_redirect_uri
 from ostiary_net.front_door.source import LOCAL, find_source
 from ostiary_web.pages.addresses import local_path
 

@@ -13,8 +13,8 @@ from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.record_type import RESERVED
 from ostiary_core.model.records import Client, GrantType, Record, Role, Table, revise
 from ostiary_core.model.reply import ClientKnown, Done, Refused, RoleKnown, SecretIssued
 from tests.core import asks

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ostiary_core import Entropy, Why
 from ostiary_core import events as e
-from ostiary_core.clients.client_fields import is_redirect_uri
+from ostiary_core.model.client import is_redirect_uri
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued

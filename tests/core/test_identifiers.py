@@ -6,8 +6,9 @@ import unicodedata
 import pytest
 
 from ostiary_core import Why
-from ostiary_core.model.identifiers import canonical_username, is_username
+from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.reply import UserKnown
+from ostiary_core.model.user import is_username
 from tests.core import asks
 from tests.core.story import given
 

@@ -1,8 +1,8 @@
 """What expires, and when: nothing goes a moment sooner, or in another's place (READINGS 1, 3 and 10)."""
 
 from ostiary_core import Instant, MemoryStore, Policy
-from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import RecordExpired
+from ostiary_core.model.client import REFRESH_TOKEN_SECONDS
 from ostiary_core.model.decision import Decision, Delete, Insert
 from ostiary_core.model.instant import later
 from ostiary_core.model.records import (

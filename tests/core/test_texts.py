@@ -24,8 +24,8 @@ from ostiary_core.history.history_texts import ENDINGS
 from ostiary_core.http import Request, TokenEndpoint
 from ostiary_core.http.envelope import failure
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.client import SCOPES
 from ostiary_core.model.fields import FieldFault
-from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages
 from tests.catalogue import assert_says_the_same, keys_in, strings_in
 from tests.core import asks

@@ -17,7 +17,7 @@ from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.records import Record, Role, Table, User, revise
 from ostiary_core.model.reply import Done, Refused, UserKnown
-from ostiary_core.users.user_fields import new_password_faults
+from ostiary_core.users.new_password import new_password_faults
 from tests.core import asks
 from tests.core.story import START, World, client, given, user
 from tests.rows import row

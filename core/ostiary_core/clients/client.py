@@ -15,18 +15,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ostiary_core import events as e
-from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT, read_client_fields
 from ostiary_core.events.event import ClientEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import FieldChange, changes_between, find_row_changes, values_of
-from ostiary_core.model.decision import Decision, Insert, Update, refuse
-from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.fields import FieldFault, merge_edits
+from ostiary_core.model.client import CLIENT, Client, GrantType
+from ostiary_core.model.decision import Decision, Insert, Update, refuse, refuse_fields, refuse_taken
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import BUILT_IN_CLIENTS
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Client, GrantType, revise
-from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
+from ostiary_core.model.records import revise
+from ostiary_core.model.reply import ClientKnown, Done, Reply, SecretIssued
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import (
@@ -42,7 +40,7 @@ from ostiary_core.oauth.inherited_endings import with_next_epoch
 def built_in_client(client_id: str, now: Instant) -> Client:
     """Make one of the backend's own clients; nobody can authenticate as it."""
     return replace(
-        NEW_CLIENT,
+        CLIENT.blank,
         client_id=client_id,
         name=client_id,
         grant_types=(GrantType.REFRESH_TOKEN,),
@@ -53,7 +51,7 @@ def built_in_client(client_id: str, now: Instant) -> Client:
 
 
 _SEEING: Final = (Permission.CLIENT_LIST, Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE)
-"""Each of these is enough to see one: who may change or delete it sees what it is."""
+"""Permissions that suffice to see a client: one who may change or delete it sees it."""
 
 
 def _find_client(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Client | Why:
@@ -72,18 +70,18 @@ def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Dec
     who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refuse(who)
-    read = read_client_fields(event.fields)
+    read = CLIENT.read(event.fields)
     if isinstance(read, tuple):
-        return Decision(Refused(Why.FIELDS_INVALID, read))
+        return refuse_fields(read)
     if read.client_id in BUILT_IN_CLIENTS or snapshot.client(read.client_id) is not None:
-        return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("clientId", Why.ALREADY_TAKEN),)))
+        return refuse_taken("clientId")
     secret = draw_client_secret(event.entropy) if event.secret_digest is None else None
     digest = event.secret_digest if secret is None else secret.digest
     client = replace(read, secret_digest=digest, created_at=now, updated_at=now)
     return Decision(
         ClientKnown(client) if secret is None else SecretIssued(client, secret),
         (Insert(client),),
-        (fact_of(FactKind.CLIENT_REGISTERED, who, client, changes=_changes(None, client)),),
+        (CLIENT.fact(FactKind.CLIENT_REGISTERED, None, client, actor_id_of(who)),),
     )
 
 
@@ -92,10 +90,9 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
     client_id = event.fields.get("clientId")
     stored = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and stored is not None and stored.deleted_at is None:
-        own = {"clientId": stored.client_id, "id": stored.client_id, "builtIn": stored.built_in}
-        asked = find_row_changes(CLIENT_FIELDS, stored, event.fields, own)
-        if asked and read_client_fields(asked, stored) != stored:
-            changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=asked)
+        edits = CLIENT.find_row_edits(stored, event.fields)
+        if edits:
+            changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=edits)
             return change(changed, snapshot, now)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
         who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
@@ -104,9 +101,7 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
     return register(new, snapshot, now)
 
 
-@require_permission(
-    Permission.CLIENT_LIST, Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE, find=_find_client
-)
+@require_permission(*_SEEING, find=_find_client)
 def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one client, which may be one of the backend's own."""
     return Decision(ClientKnown(client))
@@ -114,23 +109,14 @@ def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapsho
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
 def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
-    """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
-    stored already change nothing."""
-    stored = values_of(CLIENT_FIELDS, client)
-    asked = merge_edits(event.fields, event.shown, stored, lambda given: read_client_fields(given, client))
-    if isinstance(asked, tuple):
-        return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
-    read = read_client_fields(asked, client)
-    if isinstance(read, tuple):
-        return Decision(Refused(Why.FIELDS_INVALID, read))
-    if read == client:
+    """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34)."""
+    edited = CLIENT.edit(client, event.fields, event.shown)
+    if isinstance(edited, tuple):
+        return refuse_fields(edited)
+    # Values that are stored already change nothing.
+    if edited == client:
         return Decision(ClientKnown(client))
-    changed = revise(read, updated_at=now)
-    return Decision(
-        ClientKnown(changed),
-        (Update(client, changed),),
-        (fact_of(FactKind.CLIENT_CHANGED, who, client, changes=_changes(client, changed)),),
-    )
+    return decide_update(client, revise(edited, updated_at=now), FactKind.CLIENT_CHANGED, who)
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
@@ -138,12 +124,7 @@ def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapsho
     """Enable a client: it may authenticate again."""
     if client.enabled:
         return Decision(ClientKnown(client))
-    enabled = revise(client, enabled=True, updated_at=now)
-    return Decision(
-        ClientKnown(enabled),
-        (Update(client, enabled),),
-        (fact_of(FactKind.CLIENT_ENABLED, who, client, changes=_changes(client, enabled)),),
-    )
+    return decide_update(client, revise(client, enabled=True, updated_at=now), FactKind.CLIENT_ENABLED, who)
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
@@ -154,9 +135,7 @@ def disable(
     if not client.enabled:
         return Decision(ClientKnown(client))
     why = Why.CLIENT_DISABLED
-    disabled = _close(client, why, now)
-    fact = fact_of(FactKind.CLIENT_DISABLED, who, client, why, _changes(client, disabled))
-    return Decision(ClientKnown(disabled), (Update(client, disabled),), (fact,))
+    return decide_update(client, _close(client, why, now), FactKind.CLIENT_DISABLED, who, why)
 
 
 @require_permission(Permission.CLIENT_DELETE, find=find_changeable)
@@ -164,8 +143,7 @@ def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapsho
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
     why = Why.CLIENT_DELETED
     deleted = _close(client, why, now, deleted_at=now)
-    fact = fact_of(FactKind.CLIENT_DELETED, who, client, why, _changes(client, None))
-    return Decision(Done(), (Update(client, deleted),), (fact,))
+    return decide_update(client, deleted, FactKind.CLIENT_DELETED, who, why, Done())
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
@@ -173,9 +151,8 @@ def force_out(
     event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot, now: Instant
 ) -> Decision:
     """End all sessions and unredeemed codes of a client."""
-    ended = with_next_epoch(client, Why.CLIENT_FORCED_OUT, now)
-    fact = fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, Why.CLIENT_FORCED_OUT)
-    return Decision(ClientKnown(ended), (Update(client, ended),), (fact,))
+    why = Why.CLIENT_FORCED_OUT
+    return decide_update(client, with_next_epoch(client, why, now), FactKind.CLIENT_SESSIONS_ENDED, who, why)
 
 
 def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
@@ -189,7 +166,10 @@ def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot, now: In
     return Decision(
         Done(),
         tuple(Update(client, with_next_epoch(client, why, now)) for client in clients),
-        tuple(fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, why) for client in clients),
+        tuple(
+            CLIENT.fact(FactKind.CLIENT_SESSIONS_ENDED, client, client, actor_id_of(who), why)
+            for client in clients
+        ),
     )
 
 
@@ -207,16 +187,14 @@ def _close(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
     )
 
 
-def _changes(before: Client | None, after: Client | None) -> tuple[FieldChange, ...]:
-    return changes_between(CLIENT_FIELDS, before, after)
-
-
-def fact_of(
+def decide_update(
+    before: Client,
+    after: Client,
     kind: FactKind,
     who: Actor,
-    client: Client,
     why: Why | None = None,
-    changes: tuple[FieldChange, ...] = (),
-) -> Fact:
-    """Make the fact of what an administrator did with a client, for the audit trail."""
-    return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why, changes=changes)
+    reply: Reply | None = None,
+) -> Decision:
+    """Decide what an administrator does with a client; the reply has the client unless another is given."""
+    fact = CLIENT.fact(kind, before, None if after.deleted_at else after, actor_id_of(who), why)
+    return Decision(reply or ClientKnown(after), (Update(before, after),), (fact,))

@@ -22,8 +22,7 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
-from ostiary_core.clients.client import fact_of, find_changeable
-from ostiary_core.clients.client_fields import Range
+from ostiary_core.clients.client import decide_update, find_changeable
 from ostiary_core.events import (
     ClientSecretReplaced,
     ClientSecretReset,
@@ -32,19 +31,19 @@ from ostiary_core.events import (
     WrongSecretsCounted,
 )
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, Update
+from ostiary_core.model.decision import Decision, Update, refuse_fields
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.instant import MINUTE_MS, Instant, later
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.record_type import Bounds
 from ostiary_core.model.records import Client, revise
-from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
+from ostiary_core.model.reply import ClientKnown, Done, SecretIssued
 from ostiary_core.model.secret import Digest, draw_client_secret
-from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import Actor, require_permission
 
 KEEP_OLD_FOR: Final = "keepOldForSeconds"
-OVERLAP_SECONDS: Final = Range(least=60, most=2_592_000, default=0)
+OVERLAP_SECONDS: Final = Bounds(least=60, most=2_592_000, default=0)
 """How long an old secret may live on; 0 ends it at once."""
 
 
@@ -53,11 +52,11 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
     """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
     overlap_seconds = _read_overlap(event.fields)
     if isinstance(overlap_seconds, tuple):
-        return Decision(Refused(Why.FIELDS_INVALID, overlap_seconds))
+        return refuse_fields(overlap_seconds)
     secret = draw_client_secret(event.entropy)
     changed = _with_secret(client, secret.digest, now, overlap_seconds)
     kind = FactKind.CLIENT_SECRET_ADDED if overlap_seconds else FactKind.CLIENT_SECRET_RESET
-    return Decision(SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, who, client),))
+    return decide_update(client, changed, kind, who, reply=SecretIssued(changed, secret))
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
@@ -68,8 +67,7 @@ def replace_secret(
     if _is_present(client, event.digest):
         return Decision(ClientKnown(client))
     changed = _with_secret(client, event.digest, now)
-    fact = fact_of(FactKind.CLIENT_SECRET_RESET, who, client)
-    return Decision(ClientKnown(changed), (Update(client, changed),), (fact,))
+    return decide_update(client, changed, FactKind.CLIENT_SECRET_RESET, who)
 
 
 def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: int = 0) -> Client:
@@ -104,11 +102,7 @@ def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapsho
     changed = revise(
         client, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None, updated_at=now
     )
-    return Decision(
-        ClientKnown(changed),
-        (Update(client, changed),),
-        (fact_of(FactKind.CLIENT_OLD_SECRET_ENDED, who, client),),
-    )
+    return decide_update(client, changed, FactKind.CLIENT_OLD_SECRET_ENDED, who)
 
 
 def record_use(event: ClientSecretUsed, snapshot: Snapshot, now: Instant) -> Decision:

@@ -9,9 +9,9 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from ostiary_core.clients.client_fields import NEW_CLIENT, REFRESH_TOKEN_SECONDS
 from ostiary_core.events import AuthenticationMethod, ClientCredentials, LoginRefreshed, RefreshRequested
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.client import CLIENT, REFRESH_TOKEN_SECONDS
 from ostiary_core.model.decision import Decision, Insert, Update
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
@@ -31,12 +31,12 @@ from ostiary_core.model.records import (
 )
 from ostiary_core.model.reply import LoginIssued, Refused, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.session import end as end_session
 from ostiary_core.oauth.session import start as start_session
 from ostiary_core.storage.store import MemoryStore
-from ostiary_core.users.user_fields import NEW_USER
 
 R = TypeVar("R", bound=Record)
 
@@ -264,7 +264,7 @@ class BacktestRun:
     def _client(self, client_id: str) -> Client:
         return self._keep(
             replace(
-                NEW_CLIENT,
+                CLIENT.blank,
                 client_id=client_id,
                 name=client_id,
                 secret_digest=_CLIENT_SECRET.digest,
@@ -275,7 +275,7 @@ class BacktestRun:
         )
 
     def _user(self, user_id: str) -> User:
-        return self._keep(replace(NEW_USER, user_id=user_id, username=user_id, name=user_id))
+        return self._keep(replace(USER.blank, user_id=user_id, username=user_id, name=user_id))
 
     def _consent(self, user_id: str, client_id: str) -> Consent:
         return self._keep(Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0)))

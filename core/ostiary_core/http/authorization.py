@@ -7,11 +7,11 @@ from urllib.parse import parse_qsl
 from ostiary_core.events import AuthorizationParameters
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.envelope import failure, success
+from ostiary_core.model.client import SCOPES
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.texts.language import Language
 
 _NAMES: Final = (

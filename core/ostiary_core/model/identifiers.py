@@ -1,33 +1,15 @@
 """Built-in clients and reserved words; user names and telephone numbers: their form and unique keys."""
 
-import re
 import unicodedata
 from typing import Final
 
 from ostiary_core.model.records import Identifier, IdentifierKind, Key, Table, TextCodePurpose, User
-from ostiary_core.model.visible_text import is_visible
 
 CONSOLE_CLIENT: Final = "console"
 """The built-in client whose sessions are the backend's own login sessions."""
 
 BUILT_IN_CLIENTS: Final = (CONSOLE_CLIENT, "mobile")
 """Clients of the backend itself, as which no third party authenticates ("Client", `clientId`)."""
-
-RESERVED: Final = frozenset({"batch-delete", "export", "import", "import-template", "new", "options"})
-"""Words that stand in paths where an identifier would, so that no identifier may be one."""
-
-_USERNAME: Final = re.compile(r"[^\s\x00-\x1f\x7f<>\"'\\/:]{1,64}")
-_PHONE: Final = re.compile(r"\+?[0-9]{5,20}", re.ASCII)
-
-
-def is_username(text: str) -> bool:
-    """Whether `text` may be a user name: 1 to 64 visible characters, no space, quote, slash or colon."""
-    return _USERNAME.fullmatch(text) is not None and is_visible(text)
-
-
-def is_phone(text: str) -> bool:
-    """Whether `text` may be a telephone number: 5 to 20 digits, with or without a leading plus."""
-    return _PHONE.fullmatch(text) is not None
 
 
 def canonical_username(username: str) -> str:

@@ -8,61 +8,24 @@ tokens have one, as spent ones are recognised for as long as their session is ke
 """
 
 from dataclasses import field
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_args
 
+from ostiary_core.model.client import Client as Client
+from ostiary_core.model.client import GrantType as GrantType
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.key import RECORD_TABLES as RECORD_TABLES
+from ostiary_core.model.key import Key as Key
+from ostiary_core.model.key import RawKey as RawKey
+from ostiary_core.model.key import Table as Table
+from ostiary_core.model.key import make_key
+from ostiary_core.model.role import Role as Role
 from ostiary_core.model.secret import Digest
+from ostiary_core.model.user import User as User
 from ostiary_core.model.why import Why
-
-
-class Table(IntEnum):
-    """The tables in the order in which a store loads them: each refers only to later ones."""
-
-    IDENTIFIER = 1
-    ACCESS_TOKEN = 2
-    """A second index of the sessions, by the digest of the present access token; holds no records."""
-    REFRESH_TOKEN = 3
-    TEXT_CODE = 4
-    CODE = 5
-    SESSION = 6
-    CONSENT = 7
-    USER = 8
-    ROLE = 9
-    CLIENT = 10
-
-
-RECORD_TABLES: Final = tuple(table for table in Table if table is not Table.ACCESS_TOKEN)
-"""The tables that hold records."""
-
-
-class Key(NamedTuple):
-    """The address of one record: its table and its identifier there.
-
-    The identifier is a text for clients, users, roles and sessions; a digest for tokens and codes; a pair of
-    texts for identifiers (kind, value), consents (user, client) and text codes (purpose, number).
-    """
-
-    table: Table
-    id: bytes | str | tuple[str, str]
-
-
-RawKey = tuple[Table, Any]
-"""A `Key` as a plain tuple: equal to it, ten times cheaper to make."""
-
-_make_key: Final = tuple.__new__
-"""Constructor of a record's key, twice as fast as `Key` itself."""
-
-
-class GrantType(StrEnum):
-    """The grant types a client may register (RFC 6749 §4.1, §6, §4.4)."""
-
-    AUTHORIZATION_CODE = "authorization_code"
-    REFRESH_TOKEN = "refresh_token"
-    CLIENT_CREDENTIALS = "client_credentials"
 
 
 class SessionKind(StrEnum):
@@ -100,110 +63,6 @@ class Epochs(NamedTuple):
 
 
 @immutable(kw_only=True)
-class Client:
-    """A registered client ("Resources", Client); `console` and `mobile` are the backend's own."""
-
-    table: ClassVar[Table] = Table.CLIENT
-    references: ClassVar[tuple[RawKey, ...]] = ()
-
-    client_id: str
-    name: str
-    secret_digest: Digest | None = field(repr=False)
-    """Digest of the secret; None for built-in clients, which cannot authenticate."""
-    secret_used_at: Instant | None = None
-    """Last authentication with the present secret, to about a minute (`client_secret.record_use`)."""
-    old_secret_digest: Digest | None = field(default=None, repr=False)
-    """Digest of the previous secret, where a reset kept it."""
-    old_secret_until: Instant | None = None
-    """Instant from which the old secret no longer authenticates."""
-    old_secret_used_at: Instant | None = None
-    wrong_secrets: int = 0
-    """Number of wrong secrets since the present one was set (`client_secret.add_wrong`)."""
-    wrong_secret_at: Instant | None = None
-    """Instant of the last wrong secret."""
-    redirect_uris: tuple[str, ...]
-    grant_types: tuple[GrantType, ...]
-    scopes: tuple[str, ...]
-    auto_approve_scopes: tuple[str, ...]
-    access_token_seconds: int
-    refresh_token_seconds: int
-    enabled: bool
-    built_in: bool
-    deleted_at: Instant | None = None
-    epoch: int = 0
-    epoch_why: Why | None = None
-    epoch_at: Instant | None = None
-    created_at: Instant
-    updated_at: Instant
-    revision: int = 1
-
-    @property
-    def key(self) -> Key:
-        return _make_key(Key, (self.table, self.client_id))
-
-
-@immutable(kw_only=True)
-class User:
-    """An account of the backend. `user_id` is `sub` and never changes."""
-
-    table: ClassVar[Table] = Table.USER
-
-    user_id: str
-    username: str
-    name: str
-    phone: str | None = None
-    avatar_url: str | None = None
-    locale: str | None = None
-    timezone: str | None = None
-    password_hash: str | None = field(repr=False)
-    """Encoded Argon2id hash, made and verified outside the core; None for an account without a password."""
-    must_change_password: bool
-    role_ids: tuple[str, ...] = ()
-    enabled: bool = True
-    deleted_at: Instant | None = None
-    epoch: int = 0
-    epoch_why: Why | None = None
-    epoch_at: Instant | None = None
-    wrong_passwords_at: tuple[Instant, ...] = ()
-    """Instants of wrong current passwords inside the window (READINGS 24)."""
-    text_codes_asked_at: tuple[Instant, ...] = ()
-    """Instants of requests for codes to new telephone numbers, of the last day (READINGS 43)."""
-    created_at: Instant
-    updated_at: Instant
-    revision: int = 1
-
-    @property
-    def key(self) -> Key:
-        return _make_key(Key, (self.table, self.user_id))
-
-    @property
-    def references(self) -> tuple[RawKey, ...]:
-        return tuple([(Role.table, role_id) for role_id in self.role_ids]) if self.role_ids else ()
-
-
-@immutable(kw_only=True)
-class Role:
-    """A named set of permissions; its identifier is its code. `super_admin` holds every one of them."""
-
-    table: ClassVar[Table] = Table.ROLE
-    references: ClassVar[tuple[RawKey, ...]] = ()
-
-    role_id: str
-    name: str
-    permissions: tuple[str, ...] = ()
-    built_in: bool = False
-    holders: int = 0
-    """Number of users with the role, disabled ones too; a role that is held cannot be deleted."""
-    enabled_holders: int = 0
-    """Number of enabled users with the role; protects the last super administrator."""
-    revision: int = 1
-
-    @property
-    def key(self) -> Key:
-        return _make_key(Key, (self.table, self.role_id))
-
-
-@immutable(kw_only=True)
 class Identifier:
     """A reserved user name or telephone number and its owner: the record that makes names unique.
 
@@ -220,7 +79,7 @@ class Identifier:
 
     @property
     def key(self) -> Key:
-        return _make_key(Key, (self.table, (self.kind.value, self.value)))
+        return make_key(Key, (self.table, (self.kind.value, self.value)))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -250,7 +109,7 @@ class AuthorizationCode:
 
     @property
     def key(self) -> Key:
-        return _make_key(Key, (self.table, self.digest))
+        return make_key(Key, (self.table, self.digest))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -297,7 +156,7 @@ class Session:
 
     @property
     def key(self) -> Key:
-        return _make_key(Key, (self.table, self.session_id))
+        return make_key(Key, (self.table, self.session_id))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -324,7 +183,7 @@ class RefreshToken:
 
     @property
     def key(self) -> Key:
-        return _make_key(Key, (self.table, self.digest))
+        return make_key(Key, (self.table, self.digest))
 
     @property
     def references(self) -> tuple[RawKey, ...]:
@@ -354,7 +213,7 @@ class Consent:
 
     @property
     def key(self) -> Key:
-        return _make_key(Key, (self.table, (self.user_id, self.client_id)))
+        return make_key(Key, (self.table, (self.user_id, self.client_id)))
 
 
 @immutable(kw_only=True)
@@ -380,7 +239,7 @@ class TextCode:
 
     @property
     def key(self) -> Key:
-        return _make_key(Key, (self.table, (self.purpose.value, self.phone)))
+        return make_key(Key, (self.table, (self.purpose.value, self.phone)))
 
 
 Record = Client | User | Role | Identifier | AuthorizationCode | Session | RefreshToken | Consent | TextCode

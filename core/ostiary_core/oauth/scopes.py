@@ -1,11 +1,4 @@
-"""The scopes that exist, how a request names them, and whether it asks for too many."""
-
-from typing import Final
-
-USER_READ: Final = "user.read"
-
-SCOPES: Final = (USER_READ,)
-"""Every scope a client can register ("Client", `scopes`)."""
+"""Scopes of a request: how it names them, and whether it asks for too many (RFC 6749 §3.3)."""
 
 
 def parse_scope(text: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ for no client: it shows the profile of the user of an access token.
 
 from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.client import USER_READ
 from ostiary_core.model.decision import Decision, refuse
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
@@ -15,7 +16,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth import code, session
 from ostiary_core.oauth.authentication import authenticate_client, authenticate_for_grant
 from ostiary_core.oauth.inherited_endings import epochs_now
-from ostiary_core.oauth.scopes import USER_READ, is_beyond
+from ostiary_core.oauth.scopes import is_beyond
 
 
 def redeem(event: e.CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:

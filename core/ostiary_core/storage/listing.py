@@ -17,13 +17,18 @@ from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.client import CLIENT, Client
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import Client, Role, SessionKind, User
+from ostiary_core.model.record_type import Kind, RecordType, Setting
+from ostiary_core.model.records import SessionKind
+from ostiary_core.model.role import ROLE, Role
+from ostiary_core.model.user import USER, User
 from ostiary_core.storage.session_history import SessionHistory
 
 T = TypeVar("T")
+R = TypeVar("R", Client, User, Role)
 
 
 # --- what is listed beside records
@@ -121,43 +126,35 @@ def _filters(**filters: Match) -> Mapping[str, Match]:
     return MappingProxyType(filters)
 
 
-CLIENTS: Final = Listable(
-    name="clients",
-    item=Client,
-    key="client_id",
-    sorts=("client_id", "name", "created_at", "updated_at"),
-    default_sort=Sort("client_id"),
-    ranges=("created_at", "updated_at"),
-    filters=_filters(client_id=Match.CONTAINS, name=Match.CONTAINS, enabled=Match.IS, built_in=Match.IS),
-    searched=("client_id", "name"),
-)
+def _list_records(of: RecordType[R]) -> Listable[R]:
+    """Return the list of the records of a type, from the declaration of its fields."""
+    sorted_fields = tuple(field for field in of.fields if field.is_sorted)
+    return Listable(
+        name=of.name,
+        item=type(of.blank),
+        key=of.identifier,
+        sorts=tuple(field.attribute for field in sorted_fields),
+        default_sort=Sort(of.default_sort),
+        ranges=tuple(field.attribute for field in sorted_fields if field.kind is Kind.TIME),
+        filters=_filters(
+            **{
+                # An identifier that nobody types, as nobody chose it, is found whole.
+                field.attribute: Match.IS
+                if field.kind is Kind.BOOLEAN
+                else Match.EQUALS
+                if field.setting is Setting.NEVER
+                else Match.CONTAINS
+                for field in of.fields
+                if field.is_filtered
+            }
+        ),
+        searched=tuple(field.attribute for field in of.fields if field.is_searched),
+    )
 
-USERS: Final = Listable(
-    name="users",
-    item=User,
-    key="user_id",
-    sorts=("username", "name", "created_at", "updated_at"),
-    default_sort=Sort("username"),
-    ranges=("created_at", "updated_at"),
-    filters=_filters(
-        username=Match.CONTAINS,
-        name=Match.CONTAINS,
-        phone=Match.CONTAINS,
-        enabled=Match.IS,
-        user_id=Match.EQUALS,
-    ),
-    searched=("username", "name", "phone", "user_id"),
-)
 
-ROLES: Final = Listable(
-    name="roles",
-    item=Role,
-    key="role_id",
-    sorts=("role_id", "name"),
-    default_sort=Sort("role_id"),
-    filters=_filters(role_id=Match.CONTAINS, name=Match.CONTAINS, built_in=Match.IS),
-    searched=("role_id", "name"),
-)
+CLIENTS: Final = _list_records(CLIENT)
+USERS: Final = _list_records(USER)
+ROLES: Final = _list_records(ROLE)
 
 
 def _online(name: str) -> Listable[OnlineSession]:

@@ -6,12 +6,13 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Insert, refuse
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.identifiers import BUILT_IN_CLIENTS, is_username, names_of, username_key
+from ostiary_core.model.identifiers import BUILT_IN_CLIENTS, names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR
 from ostiary_core.model.records import Role, User
 from ostiary_core.model.reply import Refused, UserKnown
 from ostiary_core.model.secret import draw_id
+from ostiary_core.model.user import is_username
 from ostiary_core.model.why import Why
 from ostiary_core.users.own_account import own_change
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import changes_between
 from ostiary_core.model.decision import Change, Decision, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
@@ -27,6 +26,7 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import SessionKind, User, revise
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Refused, TokensIssued
 from ostiary_core.model.secret import digest_of
+from ostiary_core.model.user import USER, is_timezone_name
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session
 from ostiary_core.oauth.authentication import (
@@ -38,7 +38,6 @@ from ostiary_core.oauth.authentication import (
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
-from ostiary_core.users.user_fields import USER_FIELDS, is_timezone_name
 
 # --- signing in
 
@@ -278,9 +277,7 @@ def with_new_password(
 
 def own_change(kind: FactKind, before: User | None, after: User, why: Why | None = None) -> Fact:
     """Make the fact of a change that users make in their own account."""
-    return Fact(
-        kind=kind, user_id=after.user_id, why=why, changes=changes_between(USER_FIELDS, before, after)
-    )
+    return USER.fact(kind, before, after, None, why)
 
 
 def all_ended_fact(user: User, why: Why) -> Fact:

@@ -24,12 +24,13 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.identifiers import is_phone, phone_identifier, phone_key, text_code_key
+from ostiary_core.model.identifiers import phone_identifier, phone_key, text_code_key
 from ostiary_core.model.instant import SECOND_MS, Instant, later
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import TextCode, TextCodePurpose, User, revise
 from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
+from ostiary_core.model.user import is_phone
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import find_active_person
 from ostiary_core.oauth.inherited_endings import login_epochs_now, with_next_epoch

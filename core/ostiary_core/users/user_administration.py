@@ -12,24 +12,32 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
   audit trail is read, and keeps of the person no more than what they were called.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from ostiary_core import events as e
 from ostiary_core.events.event import AccountEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import changes_between, find_row_changes, values_of
-from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
+from ostiary_core.model.decision import (
+    Change,
+    Decision,
+    Delete,
+    Insert,
+    Update,
+    refuse,
+    refuse_fields,
+    refuse_taken,
+)
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.fields import FieldFault, FieldRule, merge_edits
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import SessionKind, User, revise
+from ostiary_core.model.records import SessionKind, revise
 from ostiary_core.model.reply import Done, Refused, UserKnown
 from ostiary_core.model.secret import draw_id
+from ostiary_core.model.user import USER, User
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, session
 from ostiary_core.oauth.authentication import (
@@ -45,10 +53,9 @@ from ostiary_core.oauth.authentication import (
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 from ostiary_core.users.own_account import find_named_user, with_new_password
-from ostiary_core.users.user_fields import NEW_USER, USER_FIELDS, read_user_fields
 
 _SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
-"""Each of these is enough to see one: who may change or delete it sees what it is."""
+"""Permissions that suffice to see an account: one who may change or delete it sees it."""
 
 
 def _find_user(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
@@ -74,9 +81,9 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: 
     who = check_permission(event.caller, Permission.USER_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refuse(who)
-    read = _read(event.fields, NEW_USER, event.faults, snapshot, policy)
-    if isinstance(read, Refused):
-        return Decision(read)
+    read = _check_roles(USER.read(event.fields, None, policy, event.faults), snapshot)
+    if isinstance(read, tuple):
+        return refuse_fields(read)
     if exceeds_permissions_of(find_roles(read.role_ids, snapshot), who, snapshot):
         return refuse(Why.PERMISSION_MISSING)
     user = replace(
@@ -86,17 +93,17 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: 
         created_at=now,
         updated_at=now,
     )
-    taken = _find_taken_names(NEW_USER, user, snapshot)
+    taken = _find_taken_names(USER.blank, user, snapshot)
     if taken:
-        return Decision(Refused(Why.ALREADY_TAKEN, taken))
+        return refuse_taken(*taken)
     return Decision(
         UserKnown(user),
         (
             Insert(user),
             *(Insert(name) for name in names_of(user)),
-            *_recount_holders(NEW_USER, user, snapshot),
+            *_recount_holders(USER.blank, user, snapshot),
         ),
-        (_fact_of(FactKind.USER_REGISTERED, who, None, user),),
+        (USER.fact(FactKind.USER_REGISTERED, None, user, actor_id_of(who)),),
     )
 
 
@@ -106,16 +113,9 @@ def change(
 ) -> Decision:
     """Change the fields of an account. Another telephone number ends what the user has open; values that are
     stored already change nothing."""
-    stored = values_of(USER_FIELDS, user)
-    asked = merge_edits(
-        event.fields, event.shown, stored, lambda given: read_user_fields(given, user, policy)
-    )
-    if isinstance(asked, tuple):
-        return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
-    faults = tuple(fault for fault in event.faults if fault.path in asked)
-    read = _read(asked, user, faults, snapshot, policy)
-    if isinstance(read, Refused):
-        return Decision(read)
+    read = _check_roles(USER.edit(user, event.fields, event.shown, policy, event.faults), snapshot)
+    if isinstance(read, tuple):
+        return refuse_fields(read)
     if read == user:
         return Decision(UserKnown(user))
     moved = set(user.role_ids) ^ set(read.role_ids)
@@ -131,11 +131,11 @@ def change(
         endings = (_ending_fact(user, who, Why.PHONE_CHANGED),)
     taken = _find_taken_names(user, changed, snapshot)
     if taken:
-        return Decision(Refused(Why.ALREADY_TAKEN, taken))
+        return refuse_taken(*taken)
     return Decision(
         UserKnown(changed),
         (Update(user, changed), *_write_names(user, changed), *_recount_holders(user, changed, snapshot)),
-        (_fact_of(FactKind.USER_CHANGED, who, user, changed), *endings),
+        (USER.fact(FactKind.USER_CHANGED, user, changed, actor_id_of(who)), *endings),
     )
 
 
@@ -158,14 +158,13 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: 
             unfit = (FieldFault("password", FieldRule.IMMUTABLE),)
         if unfit:
             return Decision(Refused(Why.FIELDS_INVALID, unfit))
-        asked = find_row_changes(USER_FIELDS, user, event.fields, {"id": user.user_id})
-        faults = tuple(fault for fault in event.faults if fault.path in asked)
-        if not asked or read_user_fields(asked, user, policy, faults) == user:
+        edits = USER.find_row_edits(user, event.fields, policy, event.faults)
+        if not edits:
             # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
             return Decision(Done())
-        changed = e.UserChanged(caller=event.caller, user_id=user.user_id, fields=asked, faults=faults)
+        changed = e.UserChanged(caller=event.caller, user_id=user.user_id, fields=edits, faults=event.faults)
         return change(changed, snapshot, now, policy)
-    # Whoever brings their password need not choose another one.
+    # A user who keeps their password from another system need not choose another one.
     brought = {} if event.foreign_hash is None else {"mustChangePassword": False}
     new = e.UserRegistered(
         caller=event.caller,
@@ -186,7 +185,7 @@ def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot, now
     return Decision(
         UserKnown(enabled),
         (Update(user, enabled), *_recount_holders(user, enabled, snapshot)),
-        (_fact_of(FactKind.USER_ENABLED, who, user, enabled),),
+        (USER.fact(FactKind.USER_ENABLED, user, enabled, actor_id_of(who)),),
     )
 
 
@@ -201,7 +200,10 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, n
     return Decision(
         UserKnown(disabled),
         (Update(user, disabled), *_recount_holders(user, disabled, snapshot)),
-        (_fact_of(FactKind.USER_DISABLED, who, user, disabled), _ending_fact(user, who, Why.USER_DISABLED)),
+        (
+            USER.fact(FactKind.USER_DISABLED, user, disabled, actor_id_of(who)),
+            _ending_fact(user, who, Why.USER_DISABLED),
+        ),
     )
 
 
@@ -228,9 +230,12 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now
         (
             Update(user, deleted),
             *(Delete(name) for name in names_of(user)),
-            *_recount_holders(user, NEW_USER, snapshot),
+            *_recount_holders(user, USER.blank, snapshot),
         ),
-        (_fact_of(FactKind.USER_DELETED, who, user, None), _ending_fact(user, who, Why.USER_DELETED)),
+        (
+            USER.fact(FactKind.USER_DELETED, user, None, actor_id_of(who)),
+            _ending_fact(user, who, Why.USER_DELETED),
+        ),
     )
 
 
@@ -244,7 +249,7 @@ def reset_password(
     return Decision(
         Done(),
         (Update(user, reset),),
-        (_fact_of(FactKind.PASSWORD_SET, who, user, reset, why), _ending_fact(user, who, why)),
+        (USER.fact(FactKind.PASSWORD_SET, user, reset, actor_id_of(who), why), _ending_fact(user, who, why)),
     )
 
 
@@ -286,30 +291,23 @@ def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instan
 # --- shared
 
 
-def _read(
-    fields: Mapping[str, object],
-    stored: User,
-    outside: tuple[FieldFault, ...],
-    snapshot: Snapshot,
-    policy: Policy,
-) -> User | Refused:
-    """Read the fields of an account and check that the roles they name exist; else return every fault."""
-    read = read_user_fields(fields, stored, policy, outside)
+def _check_roles(read: User | tuple[FieldFault, ...], snapshot: Snapshot) -> User | tuple[FieldFault, ...]:
+    """Return what was read of an account, or the faults of roles that do not exist."""
     if isinstance(read, tuple):
-        return Refused(Why.FIELDS_INVALID, read)
+        return read
     faults = tuple(
         FieldFault(f"roleIds.{place}", FieldRule.ROLE)
         for place, role_id in enumerate(read.role_ids)
         if snapshot.role(role_id) is None
     )
-    return Refused(Why.FIELDS_INVALID, faults) if faults else read
+    return faults or read
 
 
-def _find_taken_names(before: User, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
-    """Find the fields of `after` whose names belong to somebody else. A name that stays is not looked up."""
+def _find_taken_names(before: User, after: User, snapshot: Snapshot) -> tuple[str, ...]:
+    """Find the fields of `after` whose names belong to another user. A name that stays is not looked up."""
     kept = names_of(before)
     return tuple(
-        FieldFault(name.kind.value, Why.ALREADY_TAKEN)
+        name.kind.value
         for name in names_of(after)
         if name not in kept and snapshot.identifier(name.key) is not None
     )
@@ -345,20 +343,6 @@ def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
         return False
     return user.enabled and any(
         role.role_id == SUPER_ADMINISTRATOR and role.enabled_holders <= 1 for role in roles_of(user, snapshot)
-    )
-
-
-def _fact_of(
-    kind: FactKind, who: Actor, before: User | None, after: User | None, why: Why | None = None
-) -> Fact:
-    user = after or before
-    assert user is not None
-    return Fact(
-        kind=kind,
-        user_id=user.user_id,
-        actor_id=actor_id_of(who),
-        why=why,
-        changes=changes_between(USER_FIELDS, before, after),
     )
 
 

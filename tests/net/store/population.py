@@ -4,8 +4,8 @@ import random
 from dataclasses import replace
 
 from ostiary_core import Digest, Entropy, Instant
-from ostiary_core.clients.client_fields import NEW_CLIENT
 from ostiary_core.conformance.scenario import origin_of
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import (
     Client,
@@ -39,7 +39,7 @@ def crowd() -> list[Record]:
 
     clients = [
         replace(
-            NEW_CLIENT,
+            CLIENT.blank,
             client_id=f"{chance.choice(('crowd', 'Crowd', 'c'))}-{number}",
             name=chance.choice(NAMES),
             grant_types=tuple(chance.sample(list(GrantType), 2)),

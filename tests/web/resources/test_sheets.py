@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.record_type import Kind
 from ostiary_core.storage.listing import USERS
 from ostiary_core.texts import ENGLISH
-from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
+from ostiary_web.api.resources.fields import Field, ListView, SheetUse, add_no_details
 from ostiary_web.api.resources.sheet_writing import TOO_LONG, SheetWriter
 from ostiary_web.sheets.cells import MOST_ROWS, BadCell, Cell, Number, Row
 from ostiary_web.sheets.reading import read_sheet

@@ -5,12 +5,12 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
-from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, Range
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR, OVERLAP_SECONDS
+from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, SCOPES
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.record_type import Bounds
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.scopes import SCOPES
 from ostiary_web.api.answer_data import LOCALE_SCHEMA, WRITTEN_PHONE_PATTERN
 from ostiary_web.api.grants import Grant
 from ostiary_web.api.history_record import SessionHistoryRecord
@@ -76,7 +76,7 @@ _OVERLAP: Final = as_sent(
 )
 
 
-def _seconds(allowed: Range) -> tuple[Any, int]:
+def _seconds(allowed: Bounds) -> tuple[Any, int]:
     return Annotated[int, Meta(ge=allowed.least, le=allowed.most)], allowed.default
 
 

@@ -7,10 +7,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.json import schema_components
 
 from ostiary_core.model.policy import SPECIFICATION
-from ostiary_core.users.user_fields import LONGEST_PASSWORD
+from ostiary_core.model.record_type import Kind
+from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.answer_data import Time
 from ostiary_web.api.resources.changes import ChangedField
-from ostiary_web.api.resources.fields import Kind, ListView, SheetUse
+from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.api.resources.lists import ListAnswer
 from ostiary_web.texts import LANGUAGES
 

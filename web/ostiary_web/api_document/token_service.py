@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.client import ACCESS_TOKEN_SECONDS
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.texts import ENGLISH

@@ -10,13 +10,15 @@ from typing import Final
 import click
 
 from ostiary_core.events import BatchRequested
-from ostiary_core.model.records import Client, Role, Table
+from ostiary_core.model.client import CLIENT, Client
+from ostiary_core.model.records import Table
 from ostiary_core.model.reply import BatchDone, BatchRefused, Reply, SecretIssued
+from ostiary_core.model.role import ROLE, Role
 from ostiary_web.api.resources.records import combine_refusals
 from ostiary_web.cli.clients import reset_secret_command
 from ostiary_web.cli.context import CommandContext, make_refusal, run
 from ostiary_web.cli.declaration import Declaration, DeclarationError, read_declaration
-from ostiary_web.cli.plan import SECRET, Action, Plan, PlanStep, Prune, client_fields, make_plan, role_fields
+from ostiary_web.cli.plan import SECRET, Action, Plan, PlanStep, Prune, make_plan
 from ostiary_web.cli.printing import Printer, to_json, with_printer
 from ostiary_web.streams import print_data, print_text
 
@@ -164,10 +166,10 @@ def _format_value(value: object) -> str:
 def _format_records(clients: list[Client], roles: list[Role]) -> Iterator[str]:
     for role in roles:
         if not role.built_in:
-            yield from _format_table("roles", role.role_id, role_fields(role))
+            yield from _format_table("roles", role.role_id, ROLE.values(role))
     for client in clients:
         if client.deleted_at is None and not client.built_in:
-            fields = client_fields(client)
+            fields = CLIENT.values(client)
             if fields["enabled"] is True:
                 del fields["enabled"]
             yield from _format_table("clients", client.client_id, fields)

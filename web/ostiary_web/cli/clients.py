@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import click
 
-from ostiary_core.clients.client_fields import CLIENT_FIELDS, SECRET_USE_FIELDS
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events import (
     ClientChanged,
@@ -21,9 +20,9 @@ from ostiary_core.events import (
     Event,
     OldSecretEnded,
 )
+from ostiary_core.model.client import CLIENT, SCOPES
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
-from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, Listing
 from ostiary_web.api.resources.clients import RESOURCE
 from ostiary_web.cli.arguments import Duration
@@ -31,8 +30,12 @@ from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 
 _LISTED: Final = columns(RESOURCE.list_view, "clientId", "name", "grantTypes", "enabled", "createdAt")
+_NOT_SHOWN: Final = ("id", "builtIn", "createdAt", "updatedAt", "lastUsedAt")
 _LABELS: Final[Labels] = {
-    **columns(RESOURCE.list_view, "clientId", *(each.name for each in CLIENT_FIELDS), *SECRET_USE_FIELDS),
+    **columns(
+        RESOURCE.list_view,
+        *(each.name for each in CLIENT.fields if each.name not in _NOT_SHOWN),
+    ),
     "secret": "command.secret",
 }
 _DELETED: Final[Labels] = {"clientId": "column.clients.clientId", "deleted": "command.client.deleted"}

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ostiary_core.clients.client_fields import CLIENT_FIELDS
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.role import ROLE
 from ostiary_core.model.secret import Digest, digest_of
-from ostiary_core.users.role import ROLE_FIELDS
 from ostiary_web.server.secret_files import read_secret_file
 
 _SECRETS: Final = ("secretFile", "secretEnv", "secretDigest")
@@ -62,8 +62,8 @@ def read_declaration(path: Path, environment: Mapping[str, str]) -> Declaration 
         raise DeclarationError(f"declares more than {_MOST_RECORDS} clients and roles")
     unknown = (
         *(FieldFault(name, FieldRule.UNKNOWN) for name in content if name not in tables),
-        *_unknown("clients", tables["clients"], (*(each.name for each in CLIENT_FIELDS), *_SECRETS)),
-        *_unknown("roles", tables["roles"], tuple(each.name for each in ROLE_FIELDS)),
+        *_unknown("clients", tables["clients"], (*(each.name for each in CLIENT.audited), *_SECRETS)),
+        *_unknown("roles", tables["roles"], tuple(each.name for each in ROLE.audited)),
     )
     if unknown:
         return unknown

@@ -12,10 +12,10 @@ from typing import Final
 import httpx
 
 from ostiary_core.events import ClientDeleted, ClientRegistered
+from ostiary_core.model.client import SCOPES
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.reply import SecretIssued
-from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import AUDIT, Listing
 from ostiary_net.front_door.source import LOCAL, is_trusted
 from ostiary_web.cli.context import OPERATOR, CommandContext

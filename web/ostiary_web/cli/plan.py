@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT
 from ostiary_core.events import (
     AdministrationEvent,
     ClientChanged,
@@ -29,11 +28,10 @@ from ostiary_core.events import (
     RoleDeleted,
     RoleRegistered,
 )
-from ostiary_core.model.changes import values_of
+from ostiary_core.model.client import CLIENT, Client
 from ostiary_core.model.fields import differing_fields
-from ostiary_core.model.records import Client, Role
+from ostiary_core.model.role import ROLE, Role
 from ostiary_core.model.secret import Entropy
-from ostiary_core.users.role import ROLE_FIELDS
 from ostiary_web.cli.context import OPERATOR
 from ostiary_web.cli.declaration import Declaration, DeclaredClient
 
@@ -143,27 +141,13 @@ def _prune_role(role: Role, prune: Prune | None) -> PlanStep:
     return PlanStep(action=Action.DELETE, kind="roles", identifier=role.role_id, fields={}, events=events)
 
 
-def client_fields(client: Client) -> dict[str, object]:
-    """Return the fields of a client that a file declares, as the interface shows them."""
-    return {**values_of(CLIENT_FIELDS, client)}
-
-
-def role_fields(role: Role) -> dict[str, object]:
-    """Return the fields of a role that a file declares, as the interface shows them."""
-    return {**values_of(ROLE_FIELDS, role)}
-
-
-_NEW_CLIENT_FIELDS: Final[Mapping[str, object]] = {**client_fields(NEW_CLIENT), "name": None}
-_NEW_ROLE_FIELDS: Final[Mapping[str, object]] = {"name": None, "permissions": []}
-
-
 def _role_step(code: str, fields: Mapping[str, object], stored: Role | None) -> PlanStep:
     if stored is None:
         event = RoleRegistered(caller=OPERATOR, fields={**fields, "code": code})
         return PlanStep(
             action=Action.CREATE, kind="roles", identifier=code, fields=_list_new(fields), events=(event,)
         )
-    changed = _compare(role_fields(stored), {**_NEW_ROLE_FIELDS, **fields})
+    changed = _compare(ROLE.values(stored), {**ROLE.defaults(), **fields})
     events = (
         (RoleChanged(caller=OPERATOR, role_id=code, fields=_after(changed), shown=_before(changed)),)
         if changed
@@ -186,9 +170,9 @@ def _client_step(
         return PlanStep(
             action=Action.CREATE, kind="clients", identifier=client_id, fields=made, events=(event,)
         )
-    current = client_fields(stored)
+    current = CLIENT.values(stored)
     stays = {"enabled": current["enabled"]}
-    changed = _compare(current, {**_NEW_CLIENT_FIELDS, **stays, **declared.fields})
+    changed = _compare(current, {**CLIENT.defaults(), **stays, **declared.fields})
     events = tuple(_client_events(client_id, changed, declared, stored))
     if any(isinstance(event, ClientSecretReplaced) for event in events):
         changed[SECRET] = Values(None, None)

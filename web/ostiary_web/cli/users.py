@@ -20,7 +20,7 @@ from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.secret import draw_token
 from ostiary_core.storage.listing import USERS, Listing
 from ostiary_core.texts import Language
-from ostiary_core.users.user_fields import new_password_faults
+from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_web.api.resources.fields import encode_item
 from ostiary_web.api.resources.imports import (

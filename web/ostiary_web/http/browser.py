@@ -15,9 +15,9 @@ from typing import Final, NoReturn
 
 from quart import Response, g, request
 
-from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import SignedIn
 from ostiary_core.http.userinfo import read_bearer_token
+from ostiary_core.model.client import REFRESH_TOKEN_SECONDS
 from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why

@@ -7,7 +7,7 @@ from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.users.user_fields import LONGEST_PASSWORD
+from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.auth import LONGEST_USERNAME, change_password, sign_in
 from ostiary_web.http.browser import (
     forget_login,

@@ -3,8 +3,8 @@
 from quart import Response
 
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.identifiers import is_phone
 from ostiary_core.model.reply import Refused
+from ostiary_core.model.user import is_phone
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.api.account import change_phone

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import trio
 
-from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
+from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, GrantType, Table
 from ostiary_net.observability.log import list_frames

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from ostiary_core.model.identifiers import is_username
 from ostiary_core.model.secret import Secret
+from ostiary_core.model.user import is_username
 from ostiary_core.texts import Languages
-from ostiary_core.users.user_fields import new_password_faults
+from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.rules import CannotStart
 from ostiary_net.runtime.system import count_processors

@@ -10,13 +10,14 @@ from ostiary_core.model.audit import NOT_KEPT, AuditEntry
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.record_type import Kind
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_web.api.history_record import encode_history, find_usernames
 from ostiary_web.api.resources.exports import answer_export
-from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
+from ostiary_web.api.resources.fields import Field, ListView, SheetUse, add_no_details
 from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission

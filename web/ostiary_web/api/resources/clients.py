@@ -1,13 +1,12 @@
 """Serve `/api/oauth/clients`: third parties, their secrets and their sessions ("Client")."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from msgspec import Meta
 from quart import Response
 
-from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.events import (
     ClientChanged,
     ClientDeleted,
@@ -20,15 +19,14 @@ from ostiary_core.events import (
     ClientSecretReset,
     OldSecretEnded,
 )
+from ostiary_core.model.client import CLIENT, Client
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Client, GrantType
 from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
-from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.api.answer_data import AnswerData
-from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse
+from ostiary_web.api.resources.fields import ListView, fields_of
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.online import select_visible_sessions
 from ostiary_web.api.resources.records import answer_change, read_object_or_nothing, refuse_body
@@ -46,101 +44,6 @@ class ClientWithUse:
 
     client: Client
     last_used_at: Instant | None
-
-
-_FIELDS: Final[tuple[Field[ClientWithUse], ...]] = (
-    Field("id", Kind.TEXT, lambda shown: shown.client.client_id),
-    Field(
-        "clientId",
-        Kind.TEXT,
-        lambda shown: shown.client.client_id,
-        listing_name="client_id",
-        sheet=SheetUse.IMPORT_EXPORT,
-    ),
-    Field(
-        "name", Kind.TEXT, lambda shown: shown.client.name, listing_name="name", sheet=SheetUse.IMPORT_EXPORT
-    ),
-    Field("redirectUris", Kind.TEXTS, lambda shown: shown.client.redirect_uris, sheet=SheetUse.IMPORT_EXPORT),
-    Field(
-        "grantTypes",
-        Kind.CODES,
-        lambda shown: tuple(grant.value for grant in shown.client.grant_types),
-        sheet=SheetUse.IMPORT_EXPORT,
-        note_values={"choices": ", ".join(GrantType)},
-    ),
-    Field(
-        "scopes",
-        Kind.CODES,
-        lambda shown: shown.client.scopes,
-        sheet=SheetUse.IMPORT_EXPORT,
-        note_values={"choices": ", ".join(SCOPES)},
-    ),
-    Field(
-        "autoApproveScopes",
-        Kind.CODES,
-        lambda shown: shown.client.auto_approve_scopes,
-        sheet=SheetUse.IMPORT_EXPORT,
-    ),
-    Field(
-        "accessTokenTtl",
-        Kind.INTEGER,
-        lambda shown: shown.client.access_token_seconds,
-        sheet=SheetUse.IMPORT_EXPORT,
-        note_values=asdict(ACCESS_TOKEN_SECONDS),
-    ),
-    Field(
-        "refreshTokenTtl",
-        Kind.INTEGER,
-        lambda shown: shown.client.refresh_token_seconds,
-        sheet=SheetUse.IMPORT_EXPORT,
-        note_values=asdict(REFRESH_TOKEN_SECONDS),
-    ),
-    Field(
-        "enabled",
-        Kind.BOOLEAN,
-        lambda shown: shown.client.enabled,
-        listing_name="enabled",
-        sheet=SheetUse.IMPORT_EXPORT,
-    ),
-    Field(
-        "builtIn",
-        Kind.BOOLEAN,
-        lambda shown: shown.client.built_in,
-        listing_name="built_in",
-        sheet=SheetUse.EXPORT_ONLY,
-    ),
-    Field(
-        "createdAt",
-        Kind.TIME,
-        lambda shown: shown.client.created_at,
-        listing_name="created_at",
-        sheet=SheetUse.EXPORT_ONLY,
-    ),
-    Field(
-        "updatedAt",
-        Kind.TIME,
-        lambda shown: shown.client.updated_at,
-        listing_name="updated_at",
-        sheet=SheetUse.EXPORT_ONLY,
-    ),
-    Field("lastUsedAt", Kind.TIME, lambda shown: shown.last_used_at, sheet=SheetUse.EXPORT_ONLY),
-    Field(
-        "secretLastUsedAt", Kind.TIME, lambda shown: shown.client.secret_used_at, sheet=SheetUse.EXPORT_ONLY
-    ),
-    Field(
-        "oldSecretLastUsedAt",
-        Kind.TIME,
-        lambda shown: shown.client.old_secret_used_at,
-        sheet=SheetUse.EXPORT_ONLY,
-    ),
-    Field(
-        "oldSecretUntil", Kind.TIME, lambda shown: shown.client.old_secret_until, sheet=SheetUse.EXPORT_ONLY
-    ),
-    Field("wrongSecrets", Kind.INTEGER, lambda shown: shown.client.wrong_secrets, sheet=SheetUse.EXPORT_ONLY),
-    Field(
-        "wrongSecretLastAt", Kind.TIME, lambda shown: shown.client.wrong_secret_at, sheet=SheetUse.EXPORT_ONLY
-    ),
-)
 
 
 def _add_last_use(store: ListingStore | None, found: Sequence[Client]) -> list[ClientWithUse]:
@@ -170,7 +73,9 @@ RESOURCE: Final = Resource(
         update=Permission.CLIENT_UPDATE,
         delete=Permission.CLIENT_DELETE,
     ),
-    list_view=ListView(name="clients", source=CLIENTS, fields=_FIELDS, add_details=_add_last_use),
+    list_view=ListView(
+        name="clients", source=CLIENTS, fields=fields_of(CLIENT, "client"), add_details=_add_last_use
+    ),
     label=lambda client: client.name,
     identify=lambda client: client.client_id,
     show=lambda who, client_id: ClientRequested(caller=who, client_id=client_id),

@@ -1,34 +1,21 @@
 """Declare the fields of a resource, and the list that shows them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
 from ostiary_core.storage.listing import Listable, ListingStore
 from ostiary_core.texts import Language, Languages
 from ostiary_web.api.resources.changes import encode_changes
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-
-class Kind(Enum):
-    """Kinds of values of a field."""
-
-    TEXT = "text"
-    TEXTS = "texts"
-    """An array of strings without white space; a cell has one a line."""
-    CODES = "codes"
-    """An array of codes; a cell may also separate them with commas."""
-    INTEGER = "integer"
-    BOOLEAN = "boolean"
-    TIME = "time"
-    CHANGES = "changes"
-    """A `FactKind` and the changes it made; a cell has a line for each field."""
 
 
 class SheetUse(Enum):
@@ -87,6 +74,51 @@ class ListView(Generic[T, V]):
         """Return what an import expects of a field, for a server that speaks `languages`."""
         values = {"locales": ", ".join(languages.tags), **field.note_values}
         return language.text(f"note.{self.name}.{field.name}", **values)
+
+
+def fields_of(record_type: RecordType[Any], path: str = "") -> tuple[Field[Any], ...]:
+    """Return the fields of a declared record; `path` leads from a list's item to the record's attributes."""
+    return tuple(
+        Field(
+            field.name,
+            field.kind,
+            _reader(field, path),
+            listing_name=field.attribute if field.is_filtered or field.is_sorted else None,
+            sheet=_sheet_use(field),
+            note_values=_note_values(field),
+        )
+        for field in record_type.fields
+    )
+
+
+def _reader(field: RecordField[Any], path: str) -> Callable[[Any], object]:
+    if field.setting is Setting.IMPORTED:
+        return lambda item: None
+
+    def read(item: Any) -> object:
+        # A detail that is added to the record stands beside it.
+        is_beside = not path or hasattr(item, field.attribute)
+        return field.value(item if is_beside else getattr(item, path))
+
+    return read
+
+
+def _sheet_use(field: RecordField[Any]) -> SheetUse:
+    if not field.in_sheets:
+        return SheetUse.NONE
+    match field.setting:
+        case Setting.NEVER:
+            return SheetUse.EXPORT_ONLY
+        case Setting.IMPORTED:
+            return SheetUse.IMPORT_ONLY
+        case _:
+            return SheetUse.IMPORT_EXPORT
+
+
+def _note_values(field: RecordField[Any]) -> Mapping[str, object]:
+    if field.bounds is not None:
+        return asdict(field.bounds)
+    return {} if field.choices is None else {"choices": ", ".join(field.choices(SPECIFICATION))}
 
 
 def add_no_details(store: ListingStore | None, items: Sequence[T]) -> Sequence[T]:

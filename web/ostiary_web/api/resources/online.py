@@ -8,6 +8,7 @@ from quart import Response
 from ostiary_core.events import Caller, Event, EverybodyForcedOut, Operator, SessionForcedOut
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.record_type import Kind
 from ostiary_core.model.records import Client, SessionKind
 from ostiary_core.model.reply import Reply
 from ostiary_core.storage.listing import (
@@ -19,7 +20,7 @@ from ostiary_core.storage.listing import (
     OnlineSession,
 )
 from ostiary_net.turns.turns import ListQuery
-from ostiary_web.api.resources.fields import Field, Kind, ListView, add_no_details
+from ostiary_web.api.resources.fields import Field, ListView, add_no_details
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.records import refuse_body
 from ostiary_web.http.context import RequestContext

@@ -8,37 +8,16 @@ from quart import Response
 from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Role
 from ostiary_core.model.reply import Reply, RoleKnown
+from ostiary_core.model.role import ROLE, Role
 from ostiary_core.storage.listing import ROLES
 from ostiary_core.texts import Language
-from ostiary_core.users.role import permissions_in
 from ostiary_web.api.answer_data import LOCALE_SCHEMA, AnswerData, one_of
-from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
+from ostiary_web.api.resources.fields import ListView, add_no_details, fields_of
 from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
-
-_FIELDS: Final[tuple[Field[Role], ...]] = (
-    Field("id", Kind.TEXT, lambda role: role.role_id),
-    Field("code", Kind.TEXT, lambda role: role.role_id, listing_name="role_id", sheet=SheetUse.IMPORT_EXPORT),
-    Field("name", Kind.TEXT, lambda role: role.name, listing_name="name", sheet=SheetUse.IMPORT_EXPORT),
-    Field(
-        "permissions",
-        Kind.CODES,
-        permissions_in,
-        sheet=SheetUse.IMPORT_EXPORT,
-        note_values={"choices": ", ".join(Permission)},
-    ),
-    Field(
-        "builtIn",
-        Kind.BOOLEAN,
-        lambda role: role.built_in,
-        listing_name="built_in",
-        sheet=SheetUse.EXPORT_ONLY,
-    ),
-)
 
 
 async def _make_registration(context: RequestContext, fields: Fields) -> RoleRegistered:
@@ -61,7 +40,7 @@ RESOURCE: Final = Resource(
         update=Permission.ROLE_UPDATE,
         delete=Permission.ROLE_DELETE,
     ),
-    list_view=ListView(name="roles", source=ROLES, fields=_FIELDS, add_details=add_no_details),
+    list_view=ListView(name="roles", source=ROLES, fields=fields_of(ROLE), add_details=add_no_details),
     label=lambda role: role.name,
     identify=lambda role: role.role_id,
     show=lambda who, role_id: RoleRequested(caller=who, role_id=role_id),

@@ -21,7 +21,7 @@ from quart import Response
 from werkzeug.routing import BaseConverter
 
 from ostiary_core.events import BatchRequested
-from ostiary_core.model.identifiers import RESERVED
+from ostiary_core.model.record_type import RESERVED
 from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData

@@ -15,9 +15,10 @@ from zoneinfo import ZoneInfo
 
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.record_type import Kind
 from ostiary_core.texts import Language, Languages
 from ostiary_web.api.resources.changes import format_changes
-from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse
+from ostiary_web.api.resources.fields import Field, ListView, SheetUse
 from ostiary_web.sheets.book import Book, SheetColumn, Style, boolean_cell, number_cell, text_cell
 
 V = TypeVar("V")

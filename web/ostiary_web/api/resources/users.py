@@ -22,14 +22,14 @@ from ostiary_core.events import (
 )
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import User
 from ostiary_core.model.reply import Reply, UserKnown
+from ostiary_core.model.user import USER, User
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
-from ostiary_core.users.user_fields import new_password_faults
+from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.api.grants import list_grants_of_user
-from ostiary_web.api.resources.fields import Field, Kind, ListView, SheetUse, add_no_details
+from ostiary_web.api.resources.fields import ListView, add_no_details, fields_of
 from ostiary_web.api.resources.records import refuse_body
 from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource, Switch
 from ostiary_web.api.resources.routes import make_routes
@@ -40,52 +40,6 @@ from ostiary_web.http.zones import is_zone
 _PATH: Final = "/api/iam/users"
 _PASSWORD: Final = "password"
 _PASSWORD_HASH: Final = "passwordHash"
-
-_FIELDS: Final[tuple[Field[User], ...]] = (
-    Field("id", Kind.TEXT, lambda user: user.user_id, listing_name="user_id", sheet=SheetUse.EXPORT_ONLY),
-    Field(
-        "username",
-        Kind.TEXT,
-        lambda user: user.username,
-        listing_name="username",
-        sheet=SheetUse.IMPORT_EXPORT,
-    ),
-    Field("name", Kind.TEXT, lambda user: user.name, listing_name="name", sheet=SheetUse.IMPORT_EXPORT),
-    Field("phone", Kind.TEXT, lambda user: user.phone, listing_name="phone", sheet=SheetUse.IMPORT_EXPORT),
-    Field(_PASSWORD, Kind.TEXT, lambda user: None, sheet=SheetUse.IMPORT_ONLY),
-    Field(_PASSWORD_HASH, Kind.TEXT, lambda user: None, sheet=SheetUse.IMPORT_ONLY),
-    Field(
-        "enabled",
-        Kind.BOOLEAN,
-        lambda user: user.enabled,
-        listing_name="enabled",
-        sheet=SheetUse.IMPORT_EXPORT,
-    ),
-    Field(
-        "mustChangePassword",
-        Kind.BOOLEAN,
-        lambda user: user.must_change_password,
-        sheet=SheetUse.IMPORT_EXPORT,
-    ),
-    Field("roleIds", Kind.CODES, lambda user: user.role_ids, sheet=SheetUse.IMPORT_EXPORT),
-    Field("locale", Kind.TEXT, lambda user: user.locale, sheet=SheetUse.IMPORT_EXPORT),
-    Field("timezone", Kind.TEXT, lambda user: user.timezone, sheet=SheetUse.IMPORT_EXPORT),
-    Field("avatarUrl", Kind.TEXT, lambda user: user.avatar_url, sheet=SheetUse.EXPORT_ONLY),
-    Field(
-        "createdAt",
-        Kind.TIME,
-        lambda user: user.created_at,
-        listing_name="created_at",
-        sheet=SheetUse.EXPORT_ONLY,
-    ),
-    Field(
-        "updatedAt",
-        Kind.TIME,
-        lambda user: user.updated_at,
-        listing_name="updated_at",
-        sheet=SheetUse.EXPORT_ONLY,
-    ),
-)
 
 
 # --- events
@@ -191,7 +145,7 @@ RESOURCE: Final = Resource(
         update=Permission.USER_UPDATE,
         delete=Permission.USER_DELETE,
     ),
-    list_view=ListView(name="users", source=USERS, fields=_FIELDS, add_details=add_no_details),
+    list_view=ListView(name="users", source=USERS, fields=fields_of(USER), add_details=add_no_details),
     label=lambda user: user.name,
     identify=lambda user: user.user_id,
     show=lambda who, user_id: UserRequested(caller=who, user_id=user_id),

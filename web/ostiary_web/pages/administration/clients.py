@@ -2,12 +2,11 @@
 
 from typing import Any, Final
 
-from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events import ClientForcedOut, ClientSecretReset, Event, OldSecretEnded
+from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, SCOPES
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
-from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.summaries import REFUSALS_KEPT, Refusal
 from ostiary_web.api.resources.clients import RESOURCE
 from ostiary_web.http.browser import own_address

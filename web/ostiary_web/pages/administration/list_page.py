@@ -14,11 +14,12 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.record_type import Kind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort
 from ostiary_core.texts import Language
 from ostiary_web.api.resources.exports import answer_export
-from ostiary_web.api.resources.fields import Field, Kind, ListView
+from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.api.resources.lists import query_arguments
 from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, MOST_VALUES, list_parameters, read_query
 from ostiary_web.http.context import RequestContext

@@ -1,0 +1,144 @@
+"""A user: the record of an account, the rules of its fields, and their declaration.
+
+How administrators handle accounts is in `users/user_administration.py`, how users handle their own in
+`users/own_account.py`. The password is no field: only its hash is stored, and no face shows that.
+"""
+
+import re
+from dataclasses import field
+from typing import ClassVar, Final
+
+from ostiary_core.model.changes import mask_phone
+from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.immutable import immutable
+from ostiary_core.model.instant import NOT_YET, Instant
+from ostiary_core.model.key import Key, RawKey, Table, make_key
+from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
+from ostiary_core.model.visible_text import is_visible
+from ostiary_core.model.why import Why
+
+_USERNAME: Final = re.compile(r"[^\s\x00-\x1f\x7f<>\"'\\/:]{1,64}")
+_PHONE: Final = re.compile(r"\+?[0-9]{5,20}", re.ASCII)
+_TIMEZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
+
+
+@immutable(kw_only=True)
+class User:
+    """An account of the backend. `user_id` is `sub` and never changes."""
+
+    table: ClassVar[Table] = Table.USER
+
+    user_id: str
+    username: str
+    name: str
+    phone: str | None = None
+    avatar_url: str | None = None
+    locale: str | None = None
+    timezone: str | None = None
+    password_hash: str | None = field(repr=False)
+    """Encoded Argon2id hash, made and verified outside the core; None for an account without a password."""
+    must_change_password: bool
+    role_ids: tuple[str, ...] = ()
+    enabled: bool = True
+    deleted_at: Instant | None = None
+    epoch: int = 0
+    epoch_why: Why | None = None
+    epoch_at: Instant | None = None
+    wrong_passwords_at: tuple[Instant, ...] = ()
+    """Instants of wrong current passwords inside the window (READINGS 24)."""
+    text_codes_asked_at: tuple[Instant, ...] = ()
+    """Instants of requests for codes to new telephone numbers, of the last day (READINGS 43)."""
+    created_at: Instant
+    updated_at: Instant
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return make_key(Key, (self.table, self.user_id))
+
+    @property
+    def references(self) -> tuple[RawKey, ...]:
+        return tuple([(Table.ROLE, role_id) for role_id in self.role_ids]) if self.role_ids else ()
+
+
+def is_username(text: str) -> bool:
+    """Whether `text` may be a user name: 1 to 64 visible characters, no space, quote, slash or colon."""
+    return _USERNAME.fullmatch(text) is not None and is_visible(text)
+
+
+def is_phone(text: str) -> bool:
+    """Whether `text` may be a telephone number: 5 to 20 digits, with or without a leading plus."""
+    return _PHONE.fullmatch(text) is not None
+
+
+def is_timezone_name(text: str) -> bool:
+    """Whether `text` has the form of an IANA zone name; which zones there are, a runtime knows.
+
+    >>> is_timezone_name("Asia/Shanghai"), is_timezone_name("../etc/passwd")
+    (True, False)
+    """
+    return _TIMEZONE.fullmatch(text) is not None
+
+
+USER: Final = RecordType(
+    name="users",
+    identifier="user_id",
+    default_sort="username",
+    blank=User(
+        user_id="",
+        username="",
+        name="",
+        password_hash=None,
+        must_change_password=True,
+        created_at=NOT_YET,
+        updated_at=NOT_YET,
+    ),
+    fields=(
+        RecordField("id", Kind.TEXT, "user_id", is_filtered=True, is_searched=True),
+        RecordField(
+            *("username", Kind.TEXT, "username", Setting.EDITED),
+            is_required=True,
+            most=64,
+            is_valid=is_username,
+            rule=FieldRule.USERNAME,
+            is_sorted=True,
+            is_filtered=True,
+            is_searched=True,
+        ),
+        RecordField(
+            *("name", Kind.TEXT, "name", Setting.EDITED),
+            is_required=True,
+            most=100,
+            is_sorted=True,
+            is_filtered=True,
+            is_searched=True,
+        ),
+        RecordField(
+            *("phone", Kind.TEXT, "phone", Setting.EDITED),
+            is_valid=is_phone,
+            rule=FieldRule.PHONE,
+            mask=mask_phone,
+            is_filtered=True,
+            is_searched=True,
+        ),
+        RecordField("password", Kind.TEXT, "password", Setting.IMPORTED),
+        RecordField("passwordHash", Kind.TEXT, "password_hash", Setting.IMPORTED),
+        RecordField("enabled", Kind.BOOLEAN, "enabled", Setting.SWITCHED, is_filtered=True),
+        RecordField("mustChangePassword", Kind.BOOLEAN, "must_change_password", Setting.EDITED),
+        RecordField("roleIds", Kind.CODES, "role_ids", Setting.EDITED, most=100),
+        RecordField(
+            *("locale", Kind.TEXT, "locale", Setting.EDITED),
+            choices=lambda policy: policy.locales,
+            rule=FieldRule.LOCALE,
+        ),
+        RecordField(
+            *("timezone", Kind.TEXT, "timezone", Setting.EDITED),
+            is_valid=is_timezone_name,
+            rule=FieldRule.TIMEZONE,
+        ),
+        # Users choose their pictures themselves.
+        RecordField("avatarUrl", Kind.TEXT, "avatar_url", is_audited=True),
+        RecordField("createdAt", Kind.TIME, "created_at", is_sorted=True),
+        RecordField("updatedAt", Kind.TIME, "updated_at", is_sorted=True),
+    ),
+)
