@@ -21,7 +21,8 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_web.app import asgi_app
 from ostiary_web.cli.command_line import main as command_line
 from ostiary_web.server import wiring
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from ostiary_web.texts import LANGUAGES
 from tests.advisories.published import PUBLISHED, proofs_of, rows_of
 

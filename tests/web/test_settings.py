@@ -17,7 +17,8 @@ from ostiary_net.runtime.text_messages import Gateway, Outbox
 from ostiary_web.app.asgi_app import describe_first_administrator, load_settings_or_exit
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.first_administrator import NewAdministrator
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import open_delivery
 from tests.web.served import serving
 

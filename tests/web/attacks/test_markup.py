@@ -16,7 +16,8 @@ import pytest
 
 from ostiary_web.app import factory
 from ostiary_web.server.brand_color import DARK, LIGHT, contrast_in, read_colors
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from tests.web.account.pictures import png
 from tests.web.callers import Api, Browser, exchange_of, form_token_in, sso
 from tests.web.envelopes import fields_of, refused, succeeded

@@ -33,7 +33,8 @@ from ostiary_web.server.first_administrator import (
     reset_password_command,
 )
 from ostiary_web.server.logs import configure_logs
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from ostiary_web.server.temporary_files import use_data_dir
 from ostiary_web.server.wiring import Dependencies
 from ostiary_web.streams import OutputFailed, print_text

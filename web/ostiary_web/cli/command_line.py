@@ -41,7 +41,8 @@ from ostiary_web.cli import (
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.first_administrator import NewAdministrator, UnusedAdministrator
 from ostiary_web.server.logs import configure_logs
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import find_unwritable, open_store
 from ostiary_web.server.temporary_files import use_data_dir
 from ostiary_web.server.wiring import Dependencies, open_services

@@ -33,7 +33,8 @@ from ostiary_web.api.resources.resource import Resource
 from ostiary_web.app.asgi_app import load_settings_or_exit
 from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import ServerStore, make_policy, open_store
 from ostiary_web.server.telephones import phone_number
 

@@ -10,7 +10,8 @@ from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
-from ostiary_web.server.settings import SettingError, find_secret
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import find_secret
 from ostiary_web.streams import print_text
 
 

@@ -14,7 +14,7 @@ from ostiary_core.storage.listing import AUDIT, USERS, Listing, ListingStore, So
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import EntropySource
 from ostiary_net.turns.turns import Turns
-from ostiary_web.server.settings import SettingError
+from ostiary_web.server.setting_values import SettingError
 
 
 def reset_password_command(username: str) -> str:

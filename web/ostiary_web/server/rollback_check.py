@@ -16,7 +16,8 @@ import trio
 
 from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import create_for_owner_of
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 
 _log = structlog.get_logger("ostiary")
 

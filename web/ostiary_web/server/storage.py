@@ -24,7 +24,8 @@ from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.upkeep.sweeping import PurgeableStore
 from ostiary_web.server.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from ostiary_web.server.stored_numbers import rewrite_numbers
 
 _log = structlog.get_logger("ostiary")

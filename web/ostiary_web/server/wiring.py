@@ -41,7 +41,8 @@ from ostiary_web.server.first_administrator import ensure_administrator
 from ostiary_web.server.import_runs import ImportRuns
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.rollback_check import WatermarkedStore, refuse_rolled_back, write_mark_forever
-from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, ServerStore, open_store
 from ostiary_web.server.submissions import Submissions
 from ostiary_web.sheets.reader import ReadSheet, SheetReader
