@@ -127,6 +127,7 @@ def _expired_kind(
         case Session(ended_at=None):
             kind, since = Expirable.SESSIONS, record.expires_at
         case Session(ended_at=int(ended_at)):
+            # An ending after the maximum ended nothing: the session was dead already.
             kind, since = Expirable.ENDED_SESSIONS, Instant(min(ended_at, record.expires_at))
         case TextCode():
             kind, since = Expirable.TEXT_CODES, record.counted_from

@@ -145,6 +145,7 @@ class TokenEndpoint:
         request in log, audit trail and failures; `arrival` is None for one that arrived `now`. Each call
         counts as a request, so do not call it again for a lost race.
         """
+        # The path comes first: it decides the form of every error.
         operation = token_service.PATHS.get(request.path)
         if operation is None and request.path != userinfo.PATH:
             return envelope.failure(Why.ROUTE_UNKNOWN, self._language_of(request), trace_id)
@@ -154,6 +155,7 @@ class TokenEndpoint:
         if operation is None:
             return self._receive_userinfo(request, trace_id, arrival)
         sender = request.sender or sender_of(request.headers, self.languages)
+        # Before the form is read: a request over the limit costs no parsing ("Limits").
         wait_seconds = self.rate_windows.admit(operation, request.source, monotonic)
         if wait_seconds:
             return envelope.token_service_failure(

@@ -85,6 +85,7 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
     for name, _, value in pieces:
         if "\x00" in name or "\x00" in value:
             return Why.FORM_UNDECODABLE
+        # Parsers differ in what such a name means (READINGS 14).
         if "[" in name or "]" in name:
             return Why.FIELD_NESTED
         if name in fields:

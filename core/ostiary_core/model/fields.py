@@ -168,7 +168,7 @@ class FieldReader:
 def differing_fields(before: Fields, after: Fields, *, in_any_order: bool = False) -> tuple[str, ...]:
     """Return the fields of `after` that `before` has not, or not with this value.
 
-    Neither True nor 1.0 is 1, whatever Python says. With `in_any_order` lists of the same texts are the same.
+    Lists of the same texts are equal with `in_any_order`.
 
     >>> differing_fields({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": True, "c": 1.0})
     ('b', 'c')
@@ -185,6 +185,7 @@ def _are_same(one: object, other: object, *, in_any_order: bool) -> bool:
         if in_any_order and all(isinstance(item, str) for item in (*one, *other)):
             return sorted(one) == sorted(other)
         return list(one) == list(other)
+    # Python equates True, 1 and 1.0; JSON does not.
     return one == other and all(isinstance(one, kind) == isinstance(other, kind) for kind in (bool, float))
 
 

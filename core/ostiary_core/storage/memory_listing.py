@@ -54,6 +54,7 @@ def items_after_in_memory(store: Plain, listing: Listing[T], last: T | None, now
 
 def _in_order(store: Plain, listing: Listing[T], now: Instant) -> list[T]:
     kept = [item for item in _items(store, listing.resource, now) if _fits(item, listing)]
+    # Sorting is stable, so the last field comes first.
     for sort in reversed(listing.order):
         kept.sort(key=lambda item, name=sort.field: getattr(item, name), reverse=sort.descending)  # type: ignore[misc]
     return kept

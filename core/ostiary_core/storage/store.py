@@ -145,6 +145,7 @@ class MemoryStore:
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none."""
         writes = [(_key(change), *_before_and_after(change)) for change in changes]
+        # Every guard before the first write: a lost race writes nothing.
         for key, before, after in writes:
             stored = self._tables[key.table].get(key.id)
             if (stored and stored.revision) != (before and before.revision):
