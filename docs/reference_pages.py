@@ -185,8 +185,7 @@ def _audit() -> Iterator[str]:
 def _events() -> Iterator[str]:
     yield from _head("Events of the core", "`ostiary_core.events`")
     yield "Whatever happens is one of these, complete in itself. `decide(event, snapshot, now)` answers it."
-    for title in sorted(events.__all__):
-        event = getattr(events, title)
+    for title, event in sorted(vars(events).items()):
         if not dataclasses.is_dataclass(event) or not isinstance(event, type):
             continue
         yield ""

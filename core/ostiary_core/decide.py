@@ -8,8 +8,7 @@ every snapshot that holds the event's keys it returns a decision; a refusal is a
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from ostiary_core import events as e
-from ostiary_core import retention
+from ostiary_core import events as e, retention
 from ostiary_core.clients import client, client_secret
 from ostiary_core.loading.keys import (
     Keys,
@@ -39,9 +38,13 @@ from ostiary_core.model.records import Role, Table, TextCodePurpose
 from ostiary_core.model.reply import BatchDone, BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, token_service
-from ostiary_core.users import first_administrator, role, telephone
-from ostiary_core.users import own_account as account
-from ostiary_core.users import user_administration as people
+from ostiary_core.users import (
+    first_administrator,
+    own_account as account,
+    role,
+    telephone,
+    user_administration as people,
+)
 
 E = TypeVar("E", bound=e.Event)
 

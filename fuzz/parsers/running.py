@@ -15,9 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import seed as seeded
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, seed as seeded, settings, strategies as st
 
 from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target

@@ -23,8 +23,7 @@ from fuzz.shared.core_events import (
     token_service_event,
 )
 from fuzz.shared.seeds import entropy
-from ostiary_core import events as e
-from ostiary_core import keys, load, take_turn
+from ostiary_core import events as e, keys, load, take_turn
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision, Insert

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from fuzz.model import Model
-from fuzz.model import User as ModelUser
+from fuzz.model import Model, User as ModelUser
 from fuzz.shared.calls import Verb
 from fuzz.shared.core_answers import answer_of
 from fuzz.shared.core_events import administration_event

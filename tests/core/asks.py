@@ -6,8 +6,7 @@ from hashlib import sha256
 from itertools import count
 from typing import Any
 
-from ostiary_core import Entropy, MemoryStore, Secret
-from ostiary_core import events as e
+from ostiary_core import Entropy, MemoryStore, Secret, events as e
 from ostiary_core.model.decision import Update
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import Client, Session, revise

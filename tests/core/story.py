@@ -15,8 +15,18 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from ostiary_core import SPECIFICATION, Instant, MemoryStore, Policy, Secret, Why, decide, keys, load
-from ostiary_core import events as e
+from ostiary_core import (
+    SPECIFICATION,
+    Instant,
+    MemoryStore,
+    Policy,
+    Secret,
+    Why,
+    decide,
+    events as e,
+    keys,
+    load,
+)
 from ostiary_core.decide import READ_ONLY
 from ostiary_core.http.token_service import refusal
 from ostiary_core.model.decision import Change, Decision, Insert

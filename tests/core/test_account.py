@@ -6,8 +6,7 @@ from functools import partial
 
 import pytest
 
-from ostiary_core import SPECIFICATION, Secret, Why
-from ostiary_core import events as e
+from ostiary_core import SPECIFICATION, Secret, Why, events as e
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given as for_all
-from hypothesis import strategies as st
+from hypothesis import given as for_all, strategies as st
 
-from ostiary_core import Entropy, Why
-from ostiary_core import events as e
+from ostiary_core import Entropy, Why, events as e
 from ostiary_core.model.client import is_redirect_uri
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.records import revise

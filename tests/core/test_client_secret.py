@@ -7,8 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ostiary_core import Why
-from ostiary_core import events as e
+from ostiary_core import Why, events as e
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
 from ostiary_core.model.secret import Secret

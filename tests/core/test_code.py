@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ostiary_core import Policy, Secret, Why
-from ostiary_core import events as e
+from ostiary_core import Policy, Secret, Why, events as e
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.fact import Fact, FactKind

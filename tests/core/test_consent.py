@@ -3,12 +3,9 @@
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from hypothesis import example, settings
-from hypothesis import given as for_all
-from hypothesis import strategies as st
+from hypothesis import example, given as for_all, settings, strategies as st
 
-from ostiary_core import Why
-from ostiary_core import events as e
+from ostiary_core import Why, events as e
 from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import revise

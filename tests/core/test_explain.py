@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ostiary_core import Policy, Secret, Why
-from ostiary_core import events as e
+from ostiary_core import Policy, Secret, Why, events as e
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.history.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_core.model.audit import Origin

@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ostiary_core import Decision, Instant, LostRace, MemoryStore, Monotonic, Secret, Why
-from ostiary_core import events as e
+from ostiary_core import Decision, Instant, LostRace, MemoryStore, Monotonic, Secret, Why, events as e
 from ostiary_core.http import Answer, PendingRequest, Request, TokenEndpoint
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.sender import Sender, sender_of

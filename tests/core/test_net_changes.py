@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ostiary_core import MemoryStore
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update

@@ -5,8 +5,7 @@ and how much time passes before it, and cuts a failure down to its shortest stor
 (docs/proving.md) do the same with everything else that happens.
 """
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ostiary_core import Why

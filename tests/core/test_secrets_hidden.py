@@ -8,9 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pytest
-from hypothesis import given as for_all
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given as for_all, settings, strategies as st
 
 from ostiary_core import Digest, Entropy, Secret, keys, load
 from ostiary_core.http import Answer

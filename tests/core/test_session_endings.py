@@ -5,8 +5,7 @@ from functools import partial
 
 import pytest
 
-from ostiary_core import Secret, Why
-from ostiary_core import events as e
+from ostiary_core import Secret, Why, events as e
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import TokensIssued

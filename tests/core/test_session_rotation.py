@@ -4,12 +4,9 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given as for_all
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given as for_all, settings, strategies as st
 
-from ostiary_core import Policy, Secret, Why, keys, load, take_turn
-from ostiary_core import events as e
+from ostiary_core import Policy, Secret, Why, events as e, keys, load, take_turn
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Arrival, arrival_at, later
 from ostiary_core.model.records import Record, Table

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ostiary_core import Secret, Why
-from ostiary_core import events as e
+from ostiary_core import Secret, Why, events as e
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind

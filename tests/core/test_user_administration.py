@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ostiary_core import SPECIFICATION, Instant, Why
-from ostiary_core import events as e
+from ostiary_core import SPECIFICATION, Instant, Why, events as e
 from ostiary_core.clients.client import built_in_client
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from ostiary_core import Secret
-from ostiary_core import events as e
+from ostiary_core import Secret, events as e
 from ostiary_core.model.decision import Change, Delete, Update
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import Profile, Refused, TokensIssued

@@ -7,13 +7,11 @@ from typing import cast
 
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from ostiary_core import Instant, MemoryStore, Secret
-from ostiary_core import events as e
+from ostiary_core import Instant, MemoryStore, Secret, events as e
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import (

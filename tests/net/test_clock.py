@@ -1,7 +1,6 @@
 """The clocks of a process: the wall's, slowed down where it was set back, and one that nobody can set."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ostiary_net.runtime.system import SystemClock
 from tests.net.rooms import START, HandClock

@@ -1,8 +1,7 @@
 """Records as rows: what an update names is what its two rows differ in."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ostiary_core.model.records import Table
 from ostiary_net.sql.columns import TABLES, make_row_codec

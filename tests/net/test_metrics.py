@@ -4,8 +4,7 @@ import re
 
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fuzz.processes.connection import Connection
 from fuzz.shared.http_client import Request, Response

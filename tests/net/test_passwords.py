@@ -9,8 +9,7 @@ import trio
 from argon2 import PasswordHasher, Type, extract_parameters
 from argon2.exceptions import VerificationError
 from argon2.low_level import error_to_str
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash

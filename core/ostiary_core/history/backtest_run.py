@@ -34,8 +34,7 @@ from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import epochs_now
-from ostiary_core.oauth.session import end as end_session
-from ostiary_core.oauth.session import start as start_session
+from ostiary_core.oauth.session import end as end_session, start as start_session
 from ostiary_core.storage.store import MemoryStore
 
 R = TypeVar("R", bound=Record)

@@ -13,15 +13,16 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_args
 
-from ostiary_core.model.client import Client as Client
-from ostiary_core.model.client import GrantType as GrantType
+from ostiary_core.model.client import Client as Client, GrantType as GrantType
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.key import RECORD_TABLES as RECORD_TABLES
-from ostiary_core.model.key import Key as Key
-from ostiary_core.model.key import RawKey as RawKey
-from ostiary_core.model.key import Table as Table
-from ostiary_core.model.key import make_key
+from ostiary_core.model.key import (
+    RECORD_TABLES as RECORD_TABLES,
+    Key as Key,
+    RawKey as RawKey,
+    Table as Table,
+    make_key,
+)
 from ostiary_core.model.role import Role as Role
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.user import User as User

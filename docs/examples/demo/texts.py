@@ -101,4 +101,4 @@ def add_texts(languages: Languages) -> Languages:
 
 
 def _extend(language: Language) -> Language:
-    return language.extended(TEXTS.get(language.tag, TEXTS["en-US"]))
+    return language.with_texts(TEXTS.get(language.tag, TEXTS["en-US"]))

@@ -3,8 +3,7 @@
 import ipaddress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ostiary_net.front_door.source import LOCAL, find_source, is_trusted
 from tests.net.front_door.conftest import OpenDoor

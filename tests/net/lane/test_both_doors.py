@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 import trio
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from trio.testing import MockClock
 
 from ostiary_core.http import RateWindows, TokenEndpoint

@@ -10,8 +10,7 @@ import pytest
 from ostiary_core.http import Request, credentials, form, sender
 from ostiary_core.http.sender import sender_of
 from ostiary_core.texts import LANGUAGES
-from ostiary_net.front_door import heads as front_door_heads
-from ostiary_net.front_door import source
+from ostiary_net.front_door import heads as front_door_heads, source
 from ostiary_net.front_door.rules import DoorRules
 from ostiary_net.lane import scanner
 from ostiary_net.lane.heads import READ_FIELDS, HeadReader, PlainRequestHead

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import h11
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ostiary_core.http import Request
 from ostiary_core.texts import LANGUAGES

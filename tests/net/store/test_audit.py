@@ -4,8 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ostiary_core import Instant, Why
 from ostiary_core.conformance.scenario import origin_of

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from ostiary_core import Secret
-from ostiary_core import events as e
+from ostiary_core import Secret, events as e
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import CodeIssued, TokensIssued
 from tests.core import asks

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ostiary_web.pictures.formats import MOST_PARTS, PictureType, picture_in
 from ostiary_web.pictures.metadata import strip_metadata

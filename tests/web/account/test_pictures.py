@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ostiary_web.pictures.formats import PictureHeader, PictureType, picture_in
 from tests.web.account.pictures import gif, jpeg, png, webp_extended, webp_lossless, webp_lossy

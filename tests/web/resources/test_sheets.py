@@ -9,8 +9,7 @@ from zipfile import ZipFile
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import Instant

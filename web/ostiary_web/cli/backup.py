@@ -12,10 +12,8 @@ import click
 
 from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
-from ostiary_net.sqlite.backup import BackupError, back_up, record_backup
-from ostiary_net.sqlite.backup import restore as restore_file
-from ostiary_net.sqlite.compacting import CompactError
-from ostiary_net.sqlite.compacting import compact as compact_file
+from ostiary_net.sqlite.backup import BackupError, back_up, record_backup, restore as restore_file
+from ostiary_net.sqlite.compacting import CompactError, compact as compact_file
 from ostiary_web.app.asgi_app import load_settings_or_exit
 from ostiary_web.cli.context import run
 from ostiary_web.cli.ending import end_everything

@@ -14,8 +14,13 @@ import click
 import structlog
 import trio
 
-from ostiary_net.front_door import AddressError, ServerFailed, run_until_signal, supervise
-from ostiary_net.front_door import serve as serve_http
+from ostiary_net.front_door import (
+    AddressError,
+    ServerFailed,
+    run_until_signal,
+    serve as serve_http,
+    supervise,
+)
 from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.scraping import open_metrics_listeners
 from ostiary_net.lane import open_lane
