@@ -119,7 +119,7 @@ TOKEN_LOGGED: Final = Fault(
     "token-logged",
     "the log is told a refresh token",
     instead(
-        "ostiary_net.turns.service.Service.finish",
+        "ostiary_net.turns.service.Service._finish",
         "self._record_decision(",
         "token = getattr(pending.event, 'refresh_token', None);"
         "token and _log.info('refresh', token=token.reveal()); self._record_decision(",

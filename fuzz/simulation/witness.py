@@ -13,7 +13,6 @@ from ostiary_core.events import Event
 from ostiary_core.http import Answer, PendingRequest, Request
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.instant import Instant
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_net.turns.service import Service
@@ -117,10 +116,10 @@ class WitnessedService(Service):
                 self.witness.traces[origin.trace_id] = int(value)
         return origin
 
-    def receive(self, request: Request, trace_id: str, now: Instant) -> PendingRequest | Answer:
+    def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
         """What has to be decided for a request that says which operation it is of: a form in a field,
         user-info in its head."""
-        pending = Service.receive(self, request, trace_id, now)
+        pending = Service.receive(self, request, trace_id)
         if isinstance(pending, PendingRequest):
             self.origin(request.headers, request.source, trace_id)
             said = _IN_A_FORM.search(request.body)

@@ -12,9 +12,9 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from structlog.testing import capture_logs
 
+from ostiary_core.http.endpoint import PendingRequest
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_net.front_door import patch_hypercorn
-from ostiary_net.turns.service import Service
 from ostiary_web.http import security_headers
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
@@ -61,9 +61,9 @@ async def test_a_token_request_that_fails_before_or_after_its_decision(
 ) -> None:
     client = await served.client()
     for owner, name, path, kinds in (
-        (Service, "finish", "token", ["session-started"]),
-        (Service, "finish", "token?by=the-application", ["session-started"]),
-        (Service, "finish", "userinfo", []),
+        (PendingRequest, "answer", "token", ["session-started"]),
+        (PendingRequest, "answer", "token?by=the-application", ["session-started"]),
+        (PendingRequest, "answer", "userinfo", []),
         (RateWindows, "admit", "token", []),
     ):
         with monkeypatch.context() as patch, capture_logs() as log:

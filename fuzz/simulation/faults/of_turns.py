@@ -60,7 +60,7 @@ FAULTS: Final = (
     ),
     Fault("code-answered-twice", "equal redemptions share an answer", both("turn", only_the_first)),
     *mistakes_in(
-        "ostiary_net.turns.service.Service.fail",
+        "ostiary_net.turns.service.Service._finish",
         (
             *("failure-as-refusal", "a failing store is answered with invalid_grant", "pending.failure()"),
             """Answer(400, (

@@ -28,14 +28,16 @@ from ostiary_net.front_door.connection import GuardedConnection, receive_some, s
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.hypercorn_internals import Closed, RawData
 from ostiary_net.front_door.protocol import LazyProtocol
-from ostiary_net.lane.exchange import LaneExchange
 from ostiary_net.lane.fairness import FairQueue
 from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.sockets import Poller, SharedDeadline, SocketReader
 from ostiary_net.lane.writer import AnswerWriter
+from ostiary_net.observability.log import observe
+from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.arrivals import make_disconnect_check
 from ostiary_net.turns.service import Service
+from ostiary_net.turns.turn_queue import QueuedEvent
 
 _MOST_HELD: Final = 64
 """Answers to pipelined requests, before they are sent."""
@@ -63,7 +65,7 @@ class LaneConnection(GuardedConnection):
     def __init__(self, *accepted: Any, guard: Guard, lane: Lane) -> None:
         super().__init__(*accepted, guard=guard)
         self._lane = lane
-        self._has_left = make_disconnect_check(self.stream)
+        self._is_client_gone = make_disconnect_check(self.stream)
         self._lazy_protocol: LazyProtocol
         self._parser: RequestParser
         self._reader: SocketReader | None = None
@@ -76,7 +78,9 @@ class LaneConnection(GuardedConnection):
         """The connection's own, where it waits to be woken."""
         self._reading: trio.CancelScope | None = None
         """Of the task, where it reads by itself."""
-        self._exchange: LaneExchange | None = None
+        self._queued: QueuedEvent | None = None
+        """The event of the request that is being answered."""
+        self._trace_id = self._path = ""
         self._answered_in_a_row = 0
         """Without a turn, since others ran."""
         self._is_queued = False
@@ -174,7 +178,7 @@ class LaneConnection(GuardedConnection):
 
     def _advance(self) -> Need | None:
         """Answer the requests that are there; return what is needed next, None while it waits for others."""
-        while self._exchange is None and not self._unsent and not self._is_queued:
+        while self._queued is None and not self._unsent and not self._is_queued:
             if self._answered_in_a_row >= _MOST_IN_A_ROW and self._parser.has_unread:
                 if self._held and not self._send_held():
                     break
@@ -203,12 +207,28 @@ class LaneConnection(GuardedConnection):
     def _begin(self, request: Request) -> None:
         self._end_timing()
         self._watch.mark_busy()
-        self._exchange = LaneExchange(self._lane.service, request, self._deliver, self._has_left)
-        answer = self._exchange.begin()
-        if answer is not None:
-            self._exchange = None
+        service = self._lane.service
+        self._path = request.path
+        self._trace_id = trace_id = service.trace_id()
+        REQUEST_IDS.begin(trace_id, request.headers)
+        if service.tracing is not None:
+            service.tracing.begin_request(trace_id, request.method, request.headers)
+        begun = service.begin(request, trace_id, self._deliver, self._is_client_gone)
+        if isinstance(begun, Answer):
             self._answered_in_a_row += 1
-            self._hold(answer)
+            self._end_request(begun.status)
+            self._hold(begun)
+        else:
+            self._queued = begun
+
+    def _end_request(self, status: int | None) -> None:
+        """End the span of a request, and forget its id; the status is None where nobody waits any more."""
+        REQUEST_IDS.end(self._trace_id)
+        tracing = self._lane.service.tracing
+        if tracing is not None:
+            if status is not None:
+                observe(tracing.record_answer, self._trace_id, status, self._path)
+            observe(tracing.end_request, self._trace_id)
 
     def _hold(self, answer: Answer) -> None:
         """Hold an answer back, to send it with those to the requests behind it that are there already."""
@@ -239,7 +259,7 @@ class LaneConnection(GuardedConnection):
     @property
     def is_answering(self) -> bool:
         """Whether a request is being answered, or waits; the bytes behind it then stay in the socket."""
-        return self._exchange is not None or self._is_queued
+        return self._queued is not None or self._is_queued
 
     def receive(self, data: bytes) -> None:
         """Take the next bytes from the reader; none where the client sends no more."""
@@ -256,7 +276,8 @@ class LaneConnection(GuardedConnection):
         self._wake(outcome.Error(error))
 
     def _deliver(self, answer: Answer) -> None:
-        self._exchange = None
+        self._queued = None
+        self._end_request(answer.status)
         try:
             self._hold(answer)
             self._go_on()
@@ -316,9 +337,10 @@ class LaneConnection(GuardedConnection):
             self._lane.queue.remove(self._take_turn)
         if self._reader is not None:
             self._reader.stop()
-        if self._exchange is not None:
-            self._exchange.leave()
-            self._exchange = None
+        if self._queued is not None:
+            self._queued.leave()
+            self._queued = None
+            self._end_request(None)
         return trio.lowlevel.Abort.SUCCEEDED
 
     def abort(self) -> None:

@@ -1,7 +1,8 @@
 """Decide, count and answer requests in one way, for all doors."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
@@ -15,19 +16,17 @@ from ostiary_core.http.token_service import PATHS, PATHS_USING_ENTROPY
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival, Instant, arrival_at
-from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
+from ostiary_net.observability.client_activity import ClientActivity
 from ostiary_net.observability.log import list_frames, log_observer_fault, log_refusal, observe
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.arrivals import StallDetector
+from ostiary_net.runtime.arrivals import CLIENT_GONE, DisconnectCheck, StallDetector
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
-from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnconfirmed
-from ostiary_net.turns.refusals import Refusals
-from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed, wait_for_result
 from ostiary_net.turns.turns import ListQuery, Turns
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
@@ -50,8 +49,7 @@ class Service:
     entropy_source: EntropySource
     endpoint: TokenEndpoint = field(default_factory=TokenEndpoint)
     sign_in_throttle: SignInThrottle = field(default_factory=SignInThrottle)
-    authentications: Authentications = field(default_factory=Authentications)
-    refusals: Refusals = field(default_factory=Refusals)
+    activity: ClientActivity = field(default_factory=ClientActivity)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: "Spans | None" = None
     stall_detector: StallDetector | None = None
@@ -91,14 +89,13 @@ class Service:
         except TurnFailed as failure:
             self._record_failure(event, origin, failure)
             raise
-        self._record_decision(event, origin, decision)
+        self._record_decision(event, origin, decision, self.clock.now())
         return decision
 
-    def _record_decision(self, event: Event, origin: Origin, decision: Decision) -> None:
+    def _record_decision(self, event: Event, origin: Origin, decision: Decision, now: Instant) -> None:
         try:
             self.metrics.count_decision(event, decision, self.clock.now)
-            if isinstance(decision.reply, Refused):
-                self.refusals.record(event, decision.reply.why, self.clock.now(), origin.trace_id)
+            self.activity.record(event, decision, now, origin.trace_id)
             if self.tracing is not None:
                 self.tracing.record_outcome(origin, event, decision)
         except Exception as error:
@@ -128,20 +125,42 @@ class Service:
 
     async def answer(self, request: Request, trace_id: str) -> Answer:
         """Answer a request for one of the four operations, whose body is complete."""
-        pending = self.receive(request, trace_id, self.clock.now())
-        if isinstance(pending, Answer):
-            return pending
-        try:
-            decision = await self.turns.decide(
-                pending.event, pending.origin, may_be_stale=pending.may_be_stale
-            )
-        except TurnFailed as failure:
-            return self.fail(pending, failure)
-        return self.finish(pending, decision)
+        return await wait_for_result(partial(self.begin, request, trace_id, is_client_gone=CLIENT_GONE.get()))
 
-    def receive(self, request: Request, trace_id: str, now: Instant) -> PendingRequest | Answer:
+    def begin(
+        self,
+        request: Request,
+        trace_id: str,
+        deliver: Callable[[Answer], None],
+        is_client_gone: DisconnectCheck | None,
+    ) -> Answer | QueuedEvent:
+        """Begin to answer a request; return its answer where that needs no turn, else its queued event.
+
+        `deliver` is given the answer once that event is decided, unless it has left the queue. What must not
+        happen is logged and answered 500.
+        """
+        try:
+            pending = self.receive(request, trace_id)
+            if isinstance(pending, Answer):
+                return pending
+            queued = QueuedEvent(
+                pending.event,
+                pending.origin,
+                lambda result: deliver(self._finish(request, pending, result)),
+                is_client_gone,
+                may_be_stale=pending.may_be_stale,
+            )
+            try:
+                self.turns.submit(queued)
+            except TurnFailed as failure:
+                return self._finish(request, pending, failure)
+            return queued
+        except Exception as error:
+            return self._fail(request, trace_id, error)
+
+    def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
         """Read a request; return what to decide for it, or its answer where that needs no turn."""
-        monotonic = self.clock.monotonic()
+        now, monotonic = self.clock.now(), self.clock.monotonic()
         pending = self.endpoint.receive(
             request,
             now=now,
@@ -154,6 +173,23 @@ class Service:
             self._log_refusal(request, pending, trace_id)
         return pending
 
+    def _finish(self, request: Request, pending: PendingRequest, result: Decision | TurnFailed) -> Answer:
+        """Record what became of a request, and return its answer."""
+        try:
+            if isinstance(result, TurnFailed):
+                self._record_failure(pending.event, pending.origin, result)
+                return pending.failure()
+            self._record_decision(pending.event, pending.origin, result, pending.arrival.latest)
+            return pending.answer(result)
+        except Exception as error:
+            return self._fail(request, pending.origin.trace_id, error)
+
+    def _fail(self, request: Request, trace_id: str, error: Exception) -> Answer:
+        """Log an error that must not happen, and return the 500 that answers it."""
+        where = list_frames(error)
+        _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+        return self.endpoint.failure(request, trace_id)
+
     def _log_refusal(self, request: Request, answer: Answer, trace_id: str) -> None:
         """Log a refusal that needs no turn: its answer names a trace id ("Errors")."""
         operation = PATHS.get(request.path)
@@ -161,19 +197,8 @@ class Service:
             log_refusal(Why.NOT_SIGNED_IN, trace_id, request.source)
         elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
             self.metrics.count_rate_limited(operation)
-            self.refusals.count_limited(self.clock.now())
+            self.activity.count_limited(self.clock.now())
             log_refusal(Why.TOO_MANY_REQUESTS, trace_id, request.source)
-
-    def finish(self, pending: PendingRequest, decision: Decision) -> Answer:
-        """Return the answer to a decided request; record whether its client secret was right."""
-        self._record_decision(pending.event, pending.origin, decision)
-        self.authentications.record(pending.event, decision, pending.arrival.latest)
-        return pending.answer(decision)
-
-    def fail(self, pending: PendingRequest, failure: TurnFailed) -> Answer:
-        """Return the answer to a request whose turn failed, after logging it."""
-        self._record_failure(pending.event, pending.origin, failure)
-        return pending.failure()
 
 
 def _log_failure(what: str, failure: TurnFailed, origin: Origin, asked: str) -> None:

@@ -9,8 +9,9 @@ No caller waits longer than `LONGEST_WAIT_SECONDS`, whatever the store does (REA
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+import outcome
 import trio
 
 from ostiary_core.events import Event
@@ -24,6 +25,8 @@ from ostiary_net.turns.turn_taking import TakeTurn
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
     from ostiary_net.observability.spans import Spans
+
+T = TypeVar("T")
 
 MOST_EVENTS_A_TURN: Final = 256
 """Most events of one turn: the first of them waits for the last."""
@@ -100,6 +103,22 @@ class QueuedEvent:
 
 Resolve = Callable[[Decision | TurnFailed], None]
 """Callback for the decision or `TurnFailed`; neither waits nor raises."""
+
+
+async def wait_for_result(submit: Callable[[Callable[[T], None]], "QueuedEvent | T"]) -> T:
+    """Wait in the current task for the result that `submit` returns, or passes on once its event is
+    decided."""
+    task = trio.lowlevel.current_task()
+    queued = submit(lambda result: trio.lowlevel.reschedule(task, outcome.Value(result)))
+    if not isinstance(queued, QueuedEvent):
+        return queued
+
+    def leave(_: object) -> trio.lowlevel.Abort:
+        queued.leave()
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    result: T = await trio.lowlevel.wait_task_rescheduled(leave)
+    return result
 
 
 class TurnQueue:

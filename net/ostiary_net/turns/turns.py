@@ -6,9 +6,8 @@ Events that only read never wait behind a flush. Lists are read beside both queu
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import outcome
 import trio
 
 from ostiary_core.decide import READ_ONLY
@@ -23,7 +22,15 @@ from ostiary_net.runtime.arrivals import CLIENT_GONE
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.keeping import Keeping
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ListStore, ReadingStore
-from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed, TurnQueue, make_failure
+from ostiary_net.turns.turn_queue import (
+    MOST_EVENTS_A_TURN,
+    QueuedEvent,
+    Resolve,
+    TurnFailed,
+    TurnQueue,
+    make_failure,
+    wait_for_result,
+)
 from ostiary_net.turns.turn_taking import (
     Checkpointing,
     run_turns_in_steps,
@@ -83,26 +90,18 @@ class Turns:
         self._list_limiter = trio.CapacityLimiter(_MOST_LIST_QUERIES)
         self._whole_list_limiter = trio.CapacityLimiter(1)
 
-    async def decide(
-        self, event: Event, origin: Origin | None = None, *, may_be_stale: bool = False
-    ) -> Decision:
+    async def decide(self, event: Event, origin: Origin | None = None) -> Decision:
         """Decide `event`; it is on disk when this returns, its facts kept with `origin` and logged.
 
         Raises `TurnFailed`, after `LONGEST_WAIT_SECONDS` at the latest.
         """
-        task = trio.lowlevel.current_task()
 
-        def resolve(result: Decision | TurnFailed) -> None:
-            trio.lowlevel.reschedule(task, outcome.Value(result))
+        def submit(resolve: Resolve) -> QueuedEvent:
+            queued = QueuedEvent(event, origin, resolve, CLIENT_GONE.get())
+            self.submit(queued)
+            return queued
 
-        waiting = QueuedEvent(event, origin, resolve, CLIENT_GONE.get(), may_be_stale=may_be_stale)
-        self.submit(waiting)
-
-        def leave(_: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
-            waiting.leave()
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        result: Decision | TurnFailed = await trio.lowlevel.wait_task_rescheduled(leave)
+        result = await wait_for_result(submit)
         if isinstance(result, TurnFailed):
             raise result
         return result

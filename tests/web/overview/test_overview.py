@@ -10,7 +10,7 @@ from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.storage.summaries import HOUR_MS, REFUSALS_KEPT, Milestone
 from ostiary_net.runtime.system import run_inline
-from ostiary_net.turns.refusals import flush_refusals
+from ostiary_net.upkeep.flushing import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising
 from tests.web.callers import Api, Browser, Registered, sso
 from tests.web.envelopes import fields_of, refused, succeeded
@@ -23,7 +23,7 @@ PATH = "/api/monitor/overview"
 async def summarise(served: Served) -> None:
     """What the server does every minute."""
     service = served.services.service
-    await flush_refusals(service.refusals, served.store, served.clock, run_inline)
+    await flush_refusals(service.activity, served.store, served.clock, run_inline)
     await Summarising(served.store, served.clock, run_sync=run_inline).summarise_once()
 
 
@@ -146,7 +146,7 @@ async def test_a_process_remembers_refusals_of_registered_clients_alone(served: 
     for number in range(2 * REFUSALS_KEPT):
         for name in ("app", f"stranger{number}"):
             await served.api().service("revoke", Registered(name, "wrong"), token="x")
-    tallies, last = served.services.service.refusals.take()
+    tallies, last = served.services.service.activity.take_refusals()
     assert {key.client_id for key in tallies} == {"", "app"}
     assert len(tallies) == 3
     assert [each.client_id for each in last] == ["app"] * REFUSALS_KEPT

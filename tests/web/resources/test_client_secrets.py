@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ostiary_core.events import WrongSecretsCounted
-from ostiary_net.turns.authentications import flush_uses
+from ostiary_net.upkeep.flushing import flush_uses
 from tests.web.callers import Api, Browser, Registered
 from tests.web.envelopes import succeeded
 from tests.web.served import Served
@@ -32,7 +32,7 @@ async def test_an_administrator_sees_when_each_secret_was_last_used(served: Serv
     assert await works(served, old)
     served.clock.wait(120)
     assert await works(served, new)
-    await flush_uses(served.service.authentications, served.service.turns)
+    await flush_uses(served.service.activity, served.service.turns)
     shown = succeeded(await api.call("GET", f"{CLIENTS}/app"))
     assert shown["oldSecretLastUsedAt"] == "2027-01-15T08:00:00.123Z"
     assert shown["secretLastUsedAt"] == "2027-01-15T08:02:00.123Z"
@@ -43,10 +43,10 @@ async def test_requests_write_nothing_about_their_secrets_themselves(served: Ser
     before = served.records()
     assert [await works(served, client) for _ in range(3)] == [True] * 3
     assert served.records() == before
-    await flush_uses(served.service.authentications, served.service.turns)
+    await flush_uses(served.service.activity, served.service.turns)
     assert served.records() != before
     after = served.records()
-    await flush_uses(served.service.authentications, served.service.turns)
+    await flush_uses(served.service.activity, served.service.turns)
     assert served.records() == after
 
 
@@ -55,7 +55,7 @@ async def test_requests_write_nothing_about_their_secrets_themselves(served: Ser
 
 async def counts_of(served: Served, api: Api) -> tuple[int, str | None]:
     """What an administrator is shown of the client's wrong secrets, once they are written down."""
-    await flush_uses(served.service.authentications, served.service.turns)
+    await flush_uses(served.service.activity, served.service.turns)
     shown = succeeded(await api.call("GET", f"{CLIENTS}/app"))
     return shown["wrongSecrets"], shown["wrongSecretLastAt"]
 
@@ -77,7 +77,7 @@ async def test_the_page_of_a_client_shows_its_wrong_secrets(served: Served, brow
     for _ in range(12):
         await served.api().service("introspect", Registered("app", "wrong"), token="x")
     assert "Wrong secrets" not in (await browser.get("/admin/clients/app")).text
-    await flush_uses(served.service.authentications, served.service.turns)
+    await flush_uses(served.service.activity, served.service.turns)
     shown = (await browser.get("/admin/clients/app")).text
     assert "<dt>Wrong secrets</dt><dd>12</dd>" in shown
     assert re.search(r"<dt>Last wrong secret at</dt><dd><time [^>]*2027-01-15T", shown)
@@ -87,6 +87,6 @@ async def test_wrong_secrets_are_written_down_together_and_never_those_of_strang
     await served.client()
     for client_id in ("app", "app", "nobody", "console", *(f"guess {number}" for number in range(20))):
         await served.api().service("introspect", Registered(client_id, "wrong"), token="x")
-    events = served.service.authentications.take_events()
+    events = served.service.activity.take_uses()
     assert [(type(event), event.client_id) for event in events] == [(WrongSecretsCounted, "app")]
-    assert served.service.authentications.take_events() == []
+    assert served.service.activity.take_uses() == []

@@ -29,10 +29,9 @@ from ostiary_net.runtime.system import (
     run_in_thread,
 )
 from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
-from ostiary_net.turns.authentications import Authentications, flush_uses_forever
-from ostiary_net.turns.refusals import flush_refusals, flush_refusals_forever
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Turns, open_turns
+from ostiary_net.upkeep.flushing import flush_refusals, flush_refusals_forever, flush_uses_forever
 from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge, sweep
 from ostiary_web.server.app_services import AppServices
@@ -163,7 +162,6 @@ async def open_services(
                 entropy_source=entropy_source,
                 endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale), settings.languages),
                 sign_in_throttle=SignInThrottle(scale=settings.rate_limit_scale),
-                authentications=Authentications(),
                 metrics=metrics,
                 tracing=tracing,
                 stall_detector=StallDetector(clock),
@@ -200,7 +198,7 @@ async def open_services(
         nursery.cancel_scope.cancel()
         if dependencies.upkeep.summary_seconds < math.inf:
             with trio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
-                await flush_refusals(service.refusals, store, clock, dependencies.run_sync)
+                await flush_refusals(service.activity, store, clock, dependencies.run_sync)
 
 
 _LAST_WORDS_SECONDS: Final = 5.0
@@ -220,7 +218,7 @@ def _start_upkeep(
     if upkeep.watches_pauses and service.stall_detector is not None:
         nursery.start_soon(service.stall_detector.watch)
     if upkeep.uses_seconds < math.inf:
-        nursery.start_soon(flush_uses_forever, service.authentications, turns, upkeep.uses_seconds)
+        nursery.start_soon(flush_uses_forever, service.activity, turns, upkeep.uses_seconds)
     if upkeep.sweep_seconds < math.inf:
         nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, dependencies.run_sync)
     if upkeep.mark_seconds < math.inf and isinstance(store, WatermarkedStore):
@@ -236,7 +234,7 @@ def _start_upkeep(
     if upkeep.summary_seconds < math.inf:
         every = upkeep.summary_seconds
         nursery.start_soon(
-            flush_refusals_forever, service.refusals, store, clock, every, dependencies.run_sync
+            flush_refusals_forever, service.activity, store, clock, every, dependencies.run_sync
         )
         nursery.start_soon(Summarising(store, clock, run_sync=dependencies.run_sync).run, holder, every)
 
