@@ -105,7 +105,7 @@ class _Forms(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         if tag == "form":
             self.forms.append(Form(given.get("action", ""), given.get("method", "get").lower()))
-        elif tag == "input" and self.forms and "name" in given:
+        elif tag == "input" and self.forms and "name" in given and "form" not in given:
             self.forms[-1].fields[given["name"]] = given.get("value", "")
         elif tag == "button" and self.forms and "name" in given:
             self.forms[-1].buttons.append((given["name"], given.get("value", "")))

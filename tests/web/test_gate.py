@@ -146,7 +146,7 @@ PERMISSIONS = (
             (("GET", "POST"), "people/<item_id>/force-out", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/applications/<client_id>/withdraw", Permission.USER_UPDATE),
             (("GET",), "online", Permission.ONLINE_LIST),
-            (("GET", "POST"), "online/<session_id>/end", Permission.ONLINE_KILL),
+            (("GET", "POST"), "online/end", Permission.ONLINE_KILL),
             (("GET",), "audit", Permission.AUDIT_READ),
             (("GET",), "audit/sessions/<session_id>", Permission.AUDIT_READ),
         )

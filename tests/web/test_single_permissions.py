@@ -45,12 +45,14 @@ class Records:
         if "<client_id>" in path:
             await self.served.tokens(await self.served.client(f"{name}-app"), name, "a password")
             path = path.replace("<client_id>", f"{name}-app")
-        if "<session_id>" in path:
+        if "<session_id>" in path or path == "/admin/online/end":
             api = self.served.api()
             await api.sign_in(name, "a password")
             listed = await self.root.call("GET", "/api/monitor/online-users", params={"userId": user_id})
             [session] = succeeded(listed)["items"]
-            path = path.replace("<session_id>", session["id"])
+            path = path.replace("<session_id>", session["id"]).replace(
+                "online/end", f"online/end?id={session['id']}"
+            )
         return re.sub("<[^>]+>", user_id, path)
 
     def content_for(self, route: Route, address: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ostiary_core.texts import ENGLISH, Language
 from ostiary_web.api.resources import audit, clients, online, roles, users
 from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.administration.audit import LESS_TOLD_TO_CLIENTS
+from ostiary_web.pages.administration.online import KIND_CODES
 from ostiary_web.texts import LANGUAGES
 from tests.catalogue import assert_says_the_same, keys_in, strings_in
 
@@ -44,7 +45,7 @@ def families() -> Iterator[str]:
     yield from (f"why.{why}" for why in LESS_TOLD_TO_CLIENTS)
     yield from (f"permission.{permission}" for permission in Permission)
     yield from (f"message.{purpose}" for purpose in TextCodePurpose)
-    yield from (f"kind.{kind}" for kind in ("login", "oauth"))
+    yield from (f"kind.{kind}" for kind in ("user", *KIND_CODES.values()))
     yield from (f"title.{each.name}" for each in (*SHEETS, audit.AUDIT_EVENTS))
     yield from (f"column.{each.name}.{field.name}" for each in LISTS for field in each.fields)
     yield from (

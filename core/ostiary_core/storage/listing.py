@@ -173,6 +173,7 @@ def _online(name: str) -> Listable[OnlineSession]:
             username=Match.CONTAINS,
             name=Match.CONTAINS,
             session_id=Match.EQUALS,
+            source=Match.CONTAINS,
         ),
         searched=("username", "name", "session_id", "user_id", "client_id"),
     )

@@ -156,12 +156,61 @@ def test_a_session_is_ended_and_its_life_says_by_whom(visit: Visit, household: H
     row = visitor.page.locator("tbody tr", has_text="liwei").first
     life = row.get_by_role("link", name="History").get_attribute("href")
     row.get_by_role("link", name="End").click()
+    assert "李伟 (liwei) · demo-shop · 127.0.0.1 python-httpx" in visitor.text.replace("\n", " ")
     visitor.press("End")
     shopper.page.goto(household.shop)
     assert shopper.text.count("not active") == 2
     assert life is not None
     visitor.open(life)
     assert "admin ended this one session" in visitor.text
+
+
+def test_the_actions_of_sessions_are_seen_at_any_width_and_several_end_together(visit: Visit) -> None:
+    agent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) Gecko/20100101 Firefox/128.0"
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("admin")
+    visitor.open("/admin/people/new")
+    visitor.fill(
+        username="wilhelmina.montgomery", name="Wilhelmina Montgomery-Smythe", password="long enough"
+    )
+    visitor.press("Save")
+    visitor.open("/admin/clients/new")
+    visitor.fill(clientId="night-batch-reports", name="Reports")
+    visitor.page.check("input[value=client_credentials]")
+    visitor.page.check("input[name=scopes]")
+    visitor.press("Register")
+    secret = visitor.page.inner_text("#secret-text")
+    visitor.page.request.post(
+        f"{visitor.household.server}/api/oauth2/token",
+        form={
+            "grant_type": "client_credentials",
+            "client_id": "night-batch-reports",
+            "client_secret": secret,
+        },
+    )
+    for _ in range(2):
+        visit(java_script_enabled=False, user_agent=agent).sign_in("wilhelmina.montgomery", "long enough")
+
+    for width in (1030, 1280, 360):
+        visitor.page.set_viewport_size({"width": width, "height": 800})
+        visitor.open("/admin/online")
+        for action in visitor.page.locator("tr:first-child td.actions a").all():
+            assert action.evaluate(
+                "e => { scrollBy(0, e.getBoundingClientRect().y - 300);"
+                " const b = e.getBoundingClientRect();"
+                " return document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2) === e; }"
+            ), width
+    visitor.open("/admin/online?kind=machine&clientId=night-batch-reports&ip=127.0")
+    assert visitor.page.locator("tbody tr").count() == 1
+    assert "Machine" in visitor.text
+    visitor.open("/admin/online?userId=wilhelmina.montgomery")
+    for box in visitor.page.locator("tbody input[type=checkbox]").all():
+        box.check()
+    visitor.press("End selected")
+    assert visitor.text.count("Wilhelmina Montgomery-Smythe (wilhelmina.montgomery) · console") == 2
+    assert "2 sessions end at once" in visitor.text
+    visitor.press("End")
+    assert "Nothing matches" in visitor.text
 
 
 def test_a_sheet_goes_out_and_comes_in_again(visit: Visit, tmp_path: Path) -> None:

@@ -215,8 +215,8 @@ async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_n
     logins = await listed(api, kind="login")
     for login in (one for one in logins if one["username"] == "admin"):
         refused(await guard.call("DELETE", f"{PATH}/{login['id']}"), 403, "A0403")
-        asked = await browser.get(f"/admin/online/{login['id']}/end")
-        assert (await browser.submit(asked, to=f"/admin/online/{login['id']}/end")).status_code == 403
+        asked = await browser.get(f"/admin/online/end?id={login['id']}")
+        assert (await browser.submit(asked, to="/admin/online/end")).status_code == 403
     succeeded(await api.call("GET", "/api/auth/me"))
     [equal] = [one for one in logins if one["username"] == "other"]
     succeeded(await guard.call("DELETE", f"{PATH}/{equal['id']}"))

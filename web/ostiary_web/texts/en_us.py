@@ -472,9 +472,15 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.online_lead": "Every session that is running now, of users and of clients.",
         "page.online_none": "No session is running",
         "page.online_end": "End",
-        "page.online_end_will": (
-            "This one session ends at once: both its tokens are dead, and nothing else is touched."
+        "page.online_end_heading": Plural(
+            one="End {count} session",
+            other="End {count} sessions",
         ),
+        "page.online_end_will": Plural(
+            one="It ends at once: both its tokens are void, and nothing else is touched.",
+            other="{count} sessions end at once: their tokens are void, and nothing else is touched.",
+        ),
+        "page.online_end_selected": "End selected",
         "page.online_end_all": "End all sessions",
         "page.online_end_all_will": Plural(
             one=(
@@ -621,8 +627,10 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "sheet.place.cell": "Row {row}, {heading}",
         "sheet.place.column": "Column {letters}",
         "sheet.place.file": "The file",
-        "kind.login": "Login session",
-        "kind.oauth": "Client session",
+        "kind.user": "Users (all)",
+        "kind.login": "User, signed in here",
+        "kind.oauth": "User, through a client",
+        "kind.machine": "Machine",
         # --- what a role can allow
         "permission.oauth.client.list": "See clients and their sessions",
         "permission.oauth.client.create": "Register clients",

@@ -320,8 +320,10 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.online": "活跃会话",
         "page.online_lead": "当前的全部活跃会话，包括用户与客户端自身的会话。",
         "page.online_none": "当前没有活跃会话",
-        "page.online_end": "下线",
-        "page.online_end_will": "仅结束该会话：其令牌立即失效，其他会话不受影响。",
+        "page.online_end": "结束",
+        "page.online_end_heading": "结束 {count} 个会话",
+        "page.online_end_will": "将结束 {count} 个会话：其令牌立即失效，其他会话不受影响。",
+        "page.online_end_selected": "结束所选会话",
         "page.online_end_all": "结束全部会话",
         "page.online_end_all_will": (
             "所有用户都将退出登录，包括您自己：{count} 个活跃会话立即结束，尚未兑换的授权码作废。用户、客户端"
@@ -444,8 +446,10 @@ LANGUAGE: Final = CHINESE.with_texts(
         "sheet.place.cell": "第 {row} 行“{heading}”",
         "sheet.place.column": "{letters} 列",
         "sheet.place.file": "文件",
-        "kind.login": "登录会话",
-        "kind.oauth": "客户端会话",
+        "kind.user": "用户（全部）",
+        "kind.login": "用户（本系统登录）",
+        "kind.oauth": "用户（经客户端）",
+        "kind.machine": "机器",
         # --- what a role can allow
         "permission.oauth.client.list": "查看客户端及其会话",
         "permission.oauth.client.create": "登记客户端",

@@ -47,7 +47,7 @@ _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
     Field("name", Kind.TEXT, lambda session: session.name, listing_name="name"),
     Field("clientId", Kind.TEXT, lambda session: session.client_id, listing_name="client_id"),
     Field("scope", Kind.TEXT, lambda session: " ".join(session.scopes)),
-    Field("ip", Kind.TEXT, lambda session: session.source),
+    Field("ip", Kind.TEXT, lambda session: session.source, listing_name="source"),
     Field("userAgent", Kind.TEXT, lambda session: session.user_agent),
     Field("signedInAt", Kind.TIME, lambda session: session.signed_in_at, listing_name="signed_in_at"),
     Field("lastSeenAt", Kind.TIME, lambda session: session.last_seen_at, listing_name="last_seen_at"),

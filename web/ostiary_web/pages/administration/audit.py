@@ -62,7 +62,7 @@ def _list_page(context: RequestContext) -> ListPage[AuditEntry, AuditEntry]:
         columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
         words={"kind": lambda kind, language: language.text(f"fact.{kind}"), "why": reason_text},
         names=_names,
-        agents={"ip": "userAgent"},
+        beneath={"ip": "userAgent"},
         resolve={"userId": resolve_people},
         user_filter="userId",
         below=("changes", lambda entry, language: format_changes(entry.kind, entry.changes, language)),

@@ -7,7 +7,6 @@ from datetime import date
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
-from markupsafe import Markup
 from quart import Response, request
 
 from ostiary_core.http.envelope import field_text
@@ -74,8 +73,10 @@ class ListPage(Generic[T, V]):
     """Address that a row's first cell leads to."""
     below: tuple[str, Callable[[V, Language], Sequence[str]]] | None = None
     """Field shown below all others, line by line, where it is not empty."""
-    agents: Mapping[str, str] = field(default_factory=dict)
-    """Fields below which another field, a User-Agent, stands."""
+    beneath: Mapping[str, str] = field(default_factory=dict)
+    """Fields beneath which another field stands in the same cell."""
+    selection: tuple[str, str] | None = None
+    """Address of the action on selected rows, which takes their keys as `id`, and the key of its text."""
     actions: Callable[[V], Sequence[tuple[str, str]]] = lambda item: ()
     """Actions on a row: addresses and keys of texts."""
 
@@ -89,13 +90,13 @@ class _Cell:
     """Where it breaks: `long` within words, `whole` nowhere, else between words."""
     name: str | None = None
     """Name behind an identifier, where it is known."""
-    agent: Markup | None = None
-    """User-Agent below it."""
+    beneath: object = None
+    """Value of the field beneath it."""
 
     @property
     def is_empty(self) -> bool:
         """Whether it is empty, and takes no line on a narrow screen."""
-        return self.agent is None and self.value in (_NOTHING, ())
+        return self.beneath is None and self.value in (_NOTHING, ())
 
     @property
     def classes(self) -> str:
@@ -150,6 +151,7 @@ async def show_list(
         faults=[*left_out, *(f"{fault.path}: {field_text(fault, page.language)}" for fault in faults)],
         notice=notice,
         list_page=list_page,
+        query=urlencode(arguments, doseq=True),
         heading=page.text(list_page.heading),
         lead=page.text(f"{list_page.heading}_lead"),
         none=page.text(f"{list_page.heading}_none"),
@@ -281,6 +283,7 @@ def _row(
 ) -> dict[str, object]:
     return {
         "cells": [_cell(page, list_page, field, item, names) for field in shown],
+        "key": getattr(item, list_page.list_view.source.key, None),
         "link": None if list_page.link is None else with_list_query(list_page.link(item), query),
         "actions": [
             (with_list_query(address, query if address.startswith(list_page.place) else ""), page.text(name))
@@ -308,10 +311,12 @@ def _cell(
         values = value if isinstance(value, tuple) else ()
         return _Cell(label, "texts", values, _wrapping(" ".join(map(str, values))))
     wrapping = "whole" if field.name == _ADDRESS else _wrapping(str(value))
-    under = list_page.agents.get(field.name)
-    user_agent = None if under is None else _field(list_page.list_view, under).read(item)
-    agent = page.agent(user_agent) if isinstance(user_agent, str) and user_agent else None
-    return _Cell(label, "text", _NOTHING if value is None or value == "" else value, wrapping, agent=agent)
+    other = list_page.beneath.get(field.name)
+    text = None if other is None else _field(list_page.list_view, other).read(item)
+    beneath = page.agent(text) if other == "userAgent" and isinstance(text, str) and text else text
+    return _Cell(
+        label, "text", _NOTHING if value is None or value == "" else value, wrapping, beneath=beneath or None
+    )
 
 
 def _wrapping(text: str) -> str:

@@ -1,14 +1,22 @@
 """Pages of running sessions: the list of them, and ending one or all."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+from urllib.parse import urlencode
 
-from quart import Response
+from markupsafe import Markup
+from quart import Response, request
 
 from ostiary_core.events import SessionForcedOut
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.record_type import Kind
+from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import OnlineSession
+from ostiary_core.storage.listing import Listing, OnlineSession
+from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.api.resources.online import force_out_everybody, select_visible_sessions
+from ostiary_web.api.resources.queries import MOST_VALUES
 from ostiary_web.http.browser import forget_login
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, require_permission
@@ -20,7 +28,7 @@ from ostiary_web.pages.administration.list_return import (
     with_done_notice,
     with_list_query,
 )
-from ostiary_web.pages.administration.people_search import resolve_people
+from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
 from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
@@ -30,26 +38,54 @@ online_pages = PageRoutes("online_pages", __name__)
 _PLACE = "/admin/online"
 
 
-def _list_page(page: PageContext) -> ListPage[Any, Any]:
+KIND_CODES: Final = {
+    SessionKind.LOGIN: "login",
+    SessionKind.AUTHORIZATION_CODE: "oauth",
+    SessionKind.CLIENT_CREDENTIALS: "machine",
+}
+"""Codes of kinds of sessions in addresses of the list."""
+_KIND: Final[Field[OnlineSession]] = Field(
+    "kind",
+    Kind.TEXT,
+    lambda session: KIND_CODES[session.kind],
+    listing_name="kind",
+    choices={
+        "user": (SessionKind.LOGIN, SessionKind.AUTHORIZATION_CODE),
+        **{code: (kind,) for kind, code in KIND_CODES.items()},
+    },
+)
+"""Field that tells users from machines, which the interface's `kind` does not."""
+
+
+def _list_view(page: PageContext) -> ListView[OnlineSession, OnlineSession]:
+    list_view = select_visible_sessions(page.request)
+    fields = (_KIND if field.name == _KIND.name else field for field in list_view.fields)
+    return replace(list_view, fields=tuple(fields))
+
+
+def _list_page(page: PageContext) -> ListPage[OnlineSession, OnlineSession]:
+    may_end = page.may(Permission.ONLINE_KILL)
+
     def actions(session: OnlineSession) -> list[tuple[str, str]]:
         found = []
         if page.may(Permission.AUDIT_READ):
             found.append((f"/admin/audit/sessions/{session.session_id}", "page.history"))
-        if page.may(Permission.ONLINE_KILL):
-            found.append((f"{_PLACE}/{session.session_id}/end", "page.online_end"))
+        if may_end:
+            found.append((f"{_PLACE}/end?id={session.session_id}", "page.online_end"))
         return found
 
     return ListPage(
-        list_view=select_visible_sessions(page.request),
+        list_view=_list_view(page),
         place=_PLACE,
         heading="page.online",
-        columns=("username", "name", "clientId", "kind", "ip", "signedInAt", "lastSeenAt", "expiresAt"),
-        filters=("kind", "userId", "clientId", "signedInAt"),
+        columns=("username", "clientId", "kind", "ip", "signedInAt", "lastSeenAt", "expiresAt"),
+        filters=("kind", "userId", "clientId", "ip", "signedInAt"),
         resolve={"userId": resolve_people},
         user_filter="userId",
         words={"kind": lambda kind, language: language.text(f"kind.{kind}")},
-        agents={"ip": "userAgent"},
+        beneath={"username": "name", "ip": "userAgent"},
         actions=actions,
+        selection=(f"{_PLACE}/end", "page.online_end_selected") if may_end else None,
     )
 
 
@@ -89,31 +125,56 @@ async def filter_online(page: PageContext) -> Response:
     return await filter_list(page, _list_page(page))
 
 
-@online_pages.get(f"{_PLACE}/<session_id>/end", gate=require_permission(Permission.ONLINE_KILL))
-async def ask_to_end(page: PageContext, session_id: str) -> Response:
-    """Ask before a session is ended."""
+@online_pages.get(f"{_PLACE}/end", gate=require_permission(Permission.ONLINE_KILL))
+async def ask_to_end(page: PageContext) -> Response:
+    """Ask before sessions are ended, and say whose they are."""
+    ids = _session_ids()
+    if not ids:
+        return page.redirect(_list_or_home(page))
+    sessions: Sequence[OnlineSession] = ()
+    if page.may(Permission.ONLINE_LIST):
+        source = select_visible_sessions(page.request).source
+        listing = Listing(resource=source, filters={"session_id": tuple(ids)}, page_size=MOST_VALUES)
+        sessions = (await page.request.query(lambda store, now: store.page(listing, now))).items
     return await render(
         page,
         "administration/confirm.html",
         place=_PLACE,
-        heading=page.text("page.online_end"),
-        confirm_text=page.text("page.online_end_will"),
+        heading=page.text("page.online_end_heading", count=len(ids)),
+        confirm_text=page.text("page.online_end_will", count=len(ids)),
+        details=[_describe(page, session) for session in sessions],
         action_name=page.text("page.online_end"),
         back=_list_or_home(page),
-        action=with_list_query(f"{_PLACE}/{session_id}/end"),
+        action=with_list_query(f"{_PLACE}/end?{urlencode({'id': ids}, doseq=True)}"),
     )
 
 
-@online_pages.post(f"{_PLACE}/<session_id>/end", gate=require_permission(Permission.ONLINE_KILL))
-async def end(page: PageContext, session_id: str) -> Response:
-    """End one session; one that has ended in the meantime is no error."""
-    try:
-        await page.request.decide(SessionForcedOut(caller=page.request.caller, session_id=session_id))
-    except RequestRefused as refusal:
-        if refusal.reply.why is not Why.NOT_FOUND:
-            raise
+@online_pages.post(f"{_PLACE}/end", gate=require_permission(Permission.ONLINE_KILL))
+async def end(page: PageContext) -> Response:
+    """End sessions; one that has ended in the meantime is no error, and one refused keeps no other alive."""
+    refused: RequestRefused | None = None
+    for session_id in _session_ids():
+        try:
+            await page.request.decide(SessionForcedOut(caller=page.request.caller, session_id=session_id))
+        except RequestRefused as refusal:
+            refused = refused if refusal.reply.why is Why.NOT_FOUND else refusal
+    if refused is not None:
+        raise refused
     there = _list_or_home(page)
     return page.redirect(with_done_notice(there) if there == HOME else there)
+
+
+def _session_ids() -> list[str]:
+    return [id for id in request.args.getlist("id") if IDENTIFIER.fullmatch(id)][:MOST_VALUES]
+
+
+def _describe(page: PageContext, session: OnlineSession) -> Markup:
+    """Return whose session of which client it is, from where and since when."""
+    whose = page.text("kind.machine") if session.username is None else f"{session.name} ({session.username})"
+    agent = "" if session.user_agent is None else page.agent(session.user_agent)
+    return Markup("<b>{}</b> · {} · {} {} · {}").format(
+        whose, session.client_id, session.source, agent, page.moment(session.signed_in_at)
+    )
 
 
 def _list_or_home(page: PageContext) -> str:

@@ -29,6 +29,7 @@ from ostiary_web.api.overview_counts import (
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.charts import Chart, Series, draw, split_by_colour
+from ostiary_web.pages.administration.online import KIND_CODES
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.server.database import SQLiteFile
@@ -207,7 +208,7 @@ def _charts(view: _View) -> Iterator[Chart]:
 
 
 def _list_address(kind: SessionKind) -> str:
-    return f"/admin/online?kind={'login' if kind is SessionKind.LOGIN else 'oauth'}"
+    return f"/admin/online?kind={KIND_CODES[kind]}"
 
 
 def _trail_charts(view: _View, kinds: Mapping[SessionKind, str]) -> Iterator[Chart]:
