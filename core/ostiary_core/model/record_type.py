@@ -109,6 +109,7 @@ class RecordField(Generic[R]):
     is_filtered: bool = False
     is_searched: bool = False
     in_sheets: bool = True
+    in_forms: bool = True
 
     def value(self, record: R) -> Value:
         """Return the value of the field in `record`, as the interface has it."""

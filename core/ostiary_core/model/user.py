@@ -122,9 +122,11 @@ USER: Final = RecordType(
             is_searched=True,
         ),
         RecordField("password", Kind.TEXT, "password", Setting.IMPORTED),
-        RecordField("passwordHash", Kind.TEXT, "password_hash", Setting.IMPORTED),
+        RecordField("passwordHash", Kind.TEXT, "password_hash", Setting.IMPORTED, in_forms=False),
         RecordField("enabled", Kind.BOOLEAN, "enabled", Setting.SWITCHED, is_filtered=True),
-        RecordField("mustChangePassword", Kind.BOOLEAN, "must_change_password", Setting.EDITED),
+        RecordField(
+            "mustChangePassword", Kind.BOOLEAN, "must_change_password", Setting.EDITED, in_forms=False
+        ),
         RecordField("roleIds", Kind.CODES, "role_ids", Setting.EDITED, most=100),
         RecordField(
             *("locale", Kind.TEXT, "locale", Setting.EDITED),

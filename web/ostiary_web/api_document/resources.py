@@ -114,7 +114,7 @@ def convention(
             data=ImportRun,
             refusals=(*_CHANGING, Why.FIELDS_INVALID),
         )
-    if resource.switch is not None:
+    if resource.enable is not None:
         operations[f"PUT {path}/{{record_id}}/enabled"] = DescribedOperation(
             f"enable{one}",
             "Enable a record, or disable it and end all that it has open",

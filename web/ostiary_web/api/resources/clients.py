@@ -23,14 +23,14 @@ from ostiary_core.model.client import CLIENT, Client
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
+from ostiary_core.model.reply import SecretIssued
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.resources.fields import ListView, fields_of
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.online import select_visible_sessions
 from ostiary_web.api.resources.records import answer_change, read_object_or_nothing, refuse_body
-from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource, Switch
+from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -61,10 +61,6 @@ async def _make_import(context: ImportContext, fields: Fields, replace: bool) ->
     return ClientImported(caller=context.caller, fields=fields, replace=replace, entropy=context.entropy())
 
 
-def _client_in_reply(reply: Reply) -> Client | None:
-    return reply.client if isinstance(reply, ClientKnown | SecretIssued) else None
-
-
 RESOURCE: Final = Resource(
     path=_PATH,
     permissions=Permissions(
@@ -76,21 +72,16 @@ RESOURCE: Final = Resource(
     list_view=ListView(
         name="clients", source=CLIENTS, fields=fields_of(CLIENT, "client"), add_details=_add_last_use
     ),
-    label=lambda client: client.name,
-    identify=lambda client: client.client_id,
-    show=lambda who, client_id: ClientRequested(caller=who, client_id=client_id),
+    record_type=CLIENT,
+    show=ClientRequested,
     register=_make_registration,
     change=lambda context, client_id, fields, shown: ClientChanged(
         caller=context.caller, client_id=client_id, fields=fields, shown=shown
     ),
-    delete=lambda who, client_id: ClientDeleted(caller=who, client_id=client_id),
-    switch=Switch(
-        enable=lambda who, client_id: ClientEnabled(caller=who, client_id=client_id),
-        disable=lambda who, client_id: ClientDisabled(caller=who, client_id=client_id),
-    ),
+    delete=ClientDeleted,
+    enable=ClientEnabled,
+    disable=ClientDisabled,
     import_row=_make_import,
-    item_in_reply=_client_in_reply,
-    revision=lambda client: client.revision,
 )
 
 clients = make_routes(RESOURCE)

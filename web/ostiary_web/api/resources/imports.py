@@ -12,7 +12,7 @@ Rules ("Generic list/record convention"; those of the cells are in `sheet_rows.p
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import trio
 from msgspec import UNSET, UnsetType
@@ -20,12 +20,12 @@ from quart import Response, request
 
 from ostiary_core.events import AdministrationEvent, BatchRequested
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
-from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, Reply, SecretIssued
+from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData, Count
 from ostiary_web.api.resources.fields import SheetUse
 from ostiary_web.api.resources.records import combine_refusals
-from ostiary_web.api.resources.resource import ImportContext, Resource
+from ostiary_web.api.resources.resource import ImportContext, Resource, is_new
 from ostiary_web.api.resources.sheet_rows import SheetRows, read_rows
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.server.import_runs import Ending, Run, TooManyRuns
@@ -226,18 +226,17 @@ async def import_rows(
         raise combine_refusals(reply, [f"rows.{number}" for number in rows])
     assert isinstance(reply, BatchDone)
     items = [resource.item_in_reply(each) for each in reply.replies]
-    revisions = [resource.revision(item) for item in items if item is not None]
-    made = revisions.count(1)
+    written = [is_new(item) for item in items if item is not None]
     secrets = [
         ImportedSecret(client_id=each.client.client_id, secret=each.secret.reveal())
         for each in reply.replies
         if isinstance(each, SecretIssued)
     ]
     return Imported(
-        created=made,
-        updated=len(revisions) - made,
-        unchanged=len(items) - len(revisions),
-        hashes_left=_count_hashes_left(resource, [*rows.values()], reply.replies),
+        created=written.count(True),
+        updated=written.count(False),
+        unchanged=len(items) - len(written),
+        hashes_left=_count_hashes_left(resource, [*rows.values()], items),
         secrets=secrets or UNSET,
     )
 
@@ -265,15 +264,10 @@ async def _make_events(
     return tuple(events[place] for place in range(len(rows)))
 
 
-def _count_hashes_left(resource: Resource[T, V], rows: Sequence[Fields], replies: Sequence[Reply]) -> int:
+def _count_hashes_left(resource: Resource[T, V], rows: Sequence[Fields], items: Sequence[T | None]) -> int:
     """Count the existing records for which a row had a value that only an import of new ones sets."""
     names = [field.name for field in resource.fields if field.sheet is SheetUse.IMPORT_ONLY]
     return sum(
-        any(row.get(name) for name in names) and not _is_new(resource, reply)
-        for row, reply in zip(rows, replies, strict=True)
+        any(row.get(name) for name in names) and (item is None or not is_new(item))
+        for row, item in zip(rows, items, strict=True)
     )
-
-
-def _is_new(resource: Resource[Any, V], reply: Reply) -> bool:
-    item = resource.item_in_reply(reply)
-    return item is not None and resource.revision(item) == 1

@@ -2,17 +2,19 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from ostiary_core.events import AdministrationEvent, Caller, Event, SignedIn
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import Reply
+from ostiary_core.model.record_type import RecordType
+from ostiary_core.model.reply import ClientKnown, Reply, RoleKnown, SecretIssued, UserKnown
 from ostiary_core.model.secret import Entropy
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.http.context import RequestContext
 
+E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 V = TypeVar("V")
 
@@ -24,13 +26,6 @@ class Permissions(NamedTuple):
     create: Permission
     update: Permission
     delete: Permission
-
-
-class Switch(NamedTuple):
-    """How a record is enabled and disabled: by a sub-resource of its own."""
-
-    enable: Callable[[SignedIn, str], Event]
-    disable: Callable[[SignedIn, str], Event]
 
 
 class ImportContext(Protocol):
@@ -65,26 +60,20 @@ class Resource(Generic[T, V]):
 
     path: str
     permissions: Permissions
+    record_type: RecordType[T]
     list_view: ListView[T, V]
-    label: Callable[[T], str]
-    """Return an item's text in a list of options."""
-    identify: Callable[[T], str]
-
-    show: Callable[[SignedIn, str], Event]
+    show: type[Event]
     register: Callable[[RequestContext, Fields], Awaitable[AdministrationEvent]]
     change: Callable[[RequestContext, str, Fields, Fields | None], Event]
     """Make the event; the last argument is the record as the caller last saw it, None if unknown."""
-    delete: Callable[[SignedIn, str], AdministrationEvent]
+    delete: type[AdministrationEvent]
+    enable: type[Event] | None = None
+    """None if the records cannot be disabled."""
+    disable: type[Event] | None = None
     import_row: Callable[[ImportContext, Fields, bool], Awaitable[AdministrationEvent]]
     """Make a row's event; the last argument says whether it may change an existing record."""
     has_password: Callable[[Fields], bool] | None = None
     """Whether a row brings a password to hash; None for a resource without passwords."""
-    switch: Switch | None = None
-    """None if the records cannot be disabled."""
-    item_in_reply: Callable[[Reply], T | None]
-    """Return the item in the reply to any of these events, or None."""
-    revision: Callable[[T], int]
-    """Return an item's revision: 1 for a new one."""
 
     @property
     def name(self) -> str:
@@ -94,3 +83,34 @@ class Resource(Generic[T, V]):
     @property
     def fields(self) -> tuple[Field[V], ...]:
         return self.list_view.fields
+
+    def identify(self, item: T) -> str:
+        """Return the identifier of an item."""
+        identifier: str = getattr(item, self.record_type.identifier)
+        return identifier
+
+    def label(self, item: Any) -> str:
+        """Return the name of an item, for people."""
+        return str(item.name)
+
+    def event(self, kind: type[E], caller: SignedIn, record_id: str) -> E:
+        """Return the event of this kind about one record."""
+        make: Callable[..., E] = kind
+        return make(caller=caller, **{self.record_type.identifier: record_id})
+
+    def item_in_reply(self, reply: Reply) -> T | None:
+        """Return the record in a reply, or None."""
+        match reply:
+            case ClientKnown(client=item) | SecretIssued(client=item):
+                return cast(T, item)
+            case UserKnown(user=item):
+                return cast(T, item)
+            case RoleKnown(role=item):
+                return cast(T, item)
+            case _:
+                return None
+
+
+def is_new(item: Any) -> bool:
+    """Whether a record was made just now: each change gives it another revision."""
+    return bool(item.revision == 1)

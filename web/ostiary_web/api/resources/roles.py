@@ -8,8 +8,7 @@ from quart import Response
 from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import Reply, RoleKnown
-from ostiary_core.model.role import ROLE, Role
+from ostiary_core.model.role import ROLE
 from ostiary_core.storage.listing import ROLES
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import LOCALE_SCHEMA, AnswerData, one_of
@@ -28,10 +27,6 @@ async def _make_import(context: ImportContext, fields: Fields, replace: bool) ->
     return RoleImported(caller=context.caller, fields=fields, replace=replace)
 
 
-def _role_in_reply(reply: Reply) -> Role | None:
-    return reply.role if isinstance(reply, RoleKnown) else None
-
-
 RESOURCE: Final = Resource(
     path="/api/iam/roles",
     permissions=Permissions(
@@ -41,17 +36,14 @@ RESOURCE: Final = Resource(
         delete=Permission.ROLE_DELETE,
     ),
     list_view=ListView(name="roles", source=ROLES, fields=fields_of(ROLE), add_details=add_no_details),
-    label=lambda role: role.name,
-    identify=lambda role: role.role_id,
-    show=lambda who, role_id: RoleRequested(caller=who, role_id=role_id),
+    record_type=ROLE,
+    show=RoleRequested,
     register=_make_registration,
     change=lambda context, role_id, fields, shown: RoleChanged(
         caller=context.caller, role_id=role_id, fields=fields, shown=shown
     ),
-    delete=lambda who, role_id: RoleDeleted(caller=who, role_id=role_id),
+    delete=RoleDeleted,
     import_row=_make_import,
-    item_in_reply=_role_in_reply,
-    revision=lambda role: role.revision,
 )
 
 roles = make_routes(RESOURCE)

@@ -99,7 +99,7 @@ def _add_reading(routes: GatedRoutes, resource: Resource[T, V]) -> None:
 
     @routes.get(f"{resource.path}/<record:record_id>", gate=may_list)
     async def show(context: RequestContext, record_id: str) -> Response:
-        reply = await context.decide(resource.show(context.caller, record_id))
+        reply = await context.decide(resource.event(resource.show, context.caller, record_id))
         return await answer_record(context, resource, reply)
 
 
@@ -128,15 +128,16 @@ def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
 
 
 def _add_switch(routes: GatedRoutes, resource: Resource[T, V]) -> None:
-    if resource.switch is None:
+    enable, disable = resource.enable, resource.disable
+    if enable is None or disable is None:
         return
-    switch, gate = resource.switch, require_permission(resource.permissions.update)
+    gate = require_permission(resource.permissions.update)
 
     @routes.put(f"{resource.path}/<record:record_id>/enabled", gate=gate)
     async def set_enabled(context: RequestContext, record_id: str) -> Response:
         enabled = await read_boolean(context, "enabled")
         # Disabling ends all that the record has open, and enabling revives none of it.
-        event = (switch.enable if enabled else switch.disable)(context.caller, record_id)
+        event = resource.event(enable if enabled else disable, context.caller, record_id)
         return await answer_change(context, resource, await context.decide(event))
 
 
@@ -154,7 +155,7 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
     @routes.post(f"{resource.path}/batch-delete", gate=require_permission(may.delete))
     async def batch_delete(context: RequestContext) -> Response:
         ids = await read_ids(context)
-        events = tuple(resource.delete(context.caller, record_id) for record_id in ids)
+        events = tuple(resource.event(resource.delete, context.caller, record_id) for record_id in ids)
         reply = await context.decide(BatchRequested(events=events))
         if isinstance(reply, BatchRefused):
             raise combine_refusals(reply, [f"ids.{place}" for place in range(len(ids))])
@@ -169,5 +170,5 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
     @routes.delete(f"{resource.path}/<record:record_id>", gate=require_permission(may.delete))
     async def delete(context: RequestContext, record_id: str) -> Response:
         refuse_body(context)
-        await context.decide(resource.delete(context.caller, record_id))
+        await context.decide(resource.event(resource.delete, context.caller, record_id))
         return context.success(None)

@@ -22,8 +22,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import Reply, UserKnown
-from ostiary_core.model.user import USER, User
+from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.new_password import new_password_faults
@@ -31,7 +30,7 @@ from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.api.resources.fields import ListView, add_no_details, fields_of
 from ostiary_web.api.resources.records import refuse_body
-from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource, Switch
+from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -133,10 +132,6 @@ def _check_zone(fields: Fields) -> tuple[FieldFault, ...]:
     return ()
 
 
-def _user_in_reply(reply: Reply) -> User | None:
-    return reply.user if isinstance(reply, UserKnown) else None
-
-
 RESOURCE: Final = Resource(
     path=_PATH,
     permissions=Permissions(
@@ -146,20 +141,15 @@ RESOURCE: Final = Resource(
         delete=Permission.USER_DELETE,
     ),
     list_view=ListView(name="users", source=USERS, fields=fields_of(USER), add_details=add_no_details),
-    label=lambda user: user.name,
-    identify=lambda user: user.user_id,
-    show=lambda who, user_id: UserRequested(caller=who, user_id=user_id),
+    record_type=USER,
+    show=UserRequested,
     register=_make_registration,
     change=_make_change,
-    delete=lambda who, user_id: UserDeleted(caller=who, user_id=user_id),
-    switch=Switch(
-        enable=lambda who, user_id: UserEnabled(caller=who, user_id=user_id),
-        disable=lambda who, user_id: UserDisabled(caller=who, user_id=user_id),
-    ),
+    delete=UserDeleted,
+    enable=UserEnabled,
+    disable=UserDisabled,
     import_row=_make_import,
     has_password=lambda fields: bool(fields.get(_PASSWORD)),
-    item_in_reply=_user_in_reply,
-    revision=lambda user: user.revision,
 )
 
 users = make_routes(RESOURCE)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ostiary_core.events import Event, SignedIn
+from ostiary_core.events import Event
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, User
 from ostiary_web.api.resources.resource import Resource
@@ -37,11 +37,11 @@ class RecordAction(Generic[T]):
     """Whether the record is gone afterwards."""
 
 
-def action_event(event: Callable[[SignedIn, str], Event]) -> MakeEvent:
-    """Return a maker of `event` that does not read the form."""
+def record_event(resource: Resource[Any, Any], kind: type[Event]) -> MakeEvent:
+    """Return a maker of events of this kind, which does not read the form."""
 
     async def make_event(page: PageContext, item_id: str) -> Event:
-        return event(page.request.caller, item_id)
+        return resource.event(kind, page.request.caller, item_id)
 
     return make_event
 
@@ -50,13 +50,14 @@ def enabling_actions(
     resource: Resource[S, Any], disable_text: str
 ) -> tuple[RecordAction[S], RecordAction[S]]:
     """Return the actions that enable and disable a record."""
-    assert resource.switch is not None
+    assert resource.enable is not None
+    assert resource.disable is not None
     enable: RecordAction[S] = RecordAction(
         path="enable",
         name="page.enable",
         confirm_text=None,
         permission=resource.permissions.update,
-        event=action_event(resource.switch.enable),
+        event=record_event(resource, resource.enable),
         is_available=lambda item: not item.enabled,
     )
     disable: RecordAction[S] = RecordAction(
@@ -64,7 +65,7 @@ def enabling_actions(
         name="page.disable",
         confirm_text=disable_text,
         permission=resource.permissions.update,
-        event=action_event(resource.switch.disable),
+        event=record_event(resource, resource.disable),
         is_available=lambda item: item.enabled,
     )
     return enable, disable
@@ -77,6 +78,6 @@ def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordActi
         name="page.delete",
         confirm_text=confirm_text,
         permission=resource.permissions.delete,
-        event=action_event(resource.delete),
+        event=record_event(resource, resource.delete),
         removes_record=True,
     )

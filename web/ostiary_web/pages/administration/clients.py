@@ -4,22 +4,23 @@ from typing import Any, Final
 
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events import ClientForcedOut, ClientSecretReset, Event, OldSecretEnded
-from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, SCOPES
+from ostiary_core.model.client import SCOPES
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Client, GrantType
+from ostiary_core.model.records import Client
 from ostiary_core.storage.summaries import REFUSALS_KEPT, Refusal
 from ostiary_web.api.resources.clients import RESOURCE
 from ostiary_web.http.browser import own_address
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import (
     RecordAction,
-    action_event,
     deletion_action,
     enabling_actions,
+    record_event,
 )
 from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.list_page import ListPage
-from ostiary_web.pages.administration.records import Form, RecordPages, make_record_pages
+from ostiary_web.pages.administration.record_forms import read_number
+from ostiary_web.pages.administration.records import RecordPages, make_record_pages
 from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.administration.snippets import endpoints_for, snippets_for
 from ostiary_web.pages.context import PageContext
@@ -27,42 +28,14 @@ from ostiary_web.pages.context import PageContext
 _PLACE: Final = "/admin/clients"
 
 
-def _fields_of(form: Form, new: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "name": form.get("name", "").strip(),
-        "redirectUris": [line.strip() for line in form.get("redirectUris", "").splitlines() if line.strip()],
-        "grantTypes": form.getlist("grantTypes"),
-        "scopes": form.getlist("scopes"),
-        "autoApproveScopes": form.getlist("autoApproveScopes"),
-    }
-    for name in ("accessTokenTtl", "refreshTokenTtl"):
-        text = form.get(name, "").strip()
-        if text:
-            fields[name] = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
-    if new:
-        fields["clientId"] = form.get("clientId", "").strip()
-    return fields
-
-
-def _values_of(client: Client) -> dict[str, Any]:
-    return {
-        "clientId": client.client_id,
-        "name": client.name,
-        "redirectUris": list(client.redirect_uris),
-        "grantTypes": [grant.value for grant in client.grant_types],
-        "scopes": list(client.scopes),
-        "autoApproveScopes": list(client.auto_approve_scopes),
-        "accessTokenTtl": client.access_token_seconds,
-        "refreshTokenTtl": client.refresh_token_seconds,
-    }
-
-
 async def _extra_context(page: PageContext, client: Client | None) -> dict[str, Any]:
     return {
-        "grants": [grant.value for grant in GrantType],
-        "scopes": SCOPES,
-        "access": ACCESS_TOKEN_SECONDS,
-        "refresh": REFRESH_TOKEN_SECONDS,
+        "hints": {
+            "clientId": page.text("page.client_hint_id"),
+            "redirectUris": page.text("page.client_hint_uris"),
+            "autoApproveScopes": page.text("page.client_hint_automatic"),
+        },
+        "options": {"autoApproveScopes": [(scope, scope) for scope in SCOPES]},
         "may_list_sessions": page.may(Permission.ONLINE_LIST),
         "refusals": [] if client is None else await _refusals(page, client),
         "refusals_kept": REFUSALS_KEPT,
@@ -82,8 +55,7 @@ async def _count_running(context: RequestContext, client_id: str) -> int:
 
 
 async def _reset(page: PageContext, client_id: str) -> Event:
-    chosen = page.form.get(KEEP_OLD_FOR, "0")
-    seconds = int(chosen) if chosen.isascii() and chosen.isdigit() and len(chosen) < 10 else chosen
+    seconds = read_number(page.form.get(KEEP_OLD_FOR, "0"))
     return ClientSecretReset(
         caller=page.request.caller,
         client_id=client_id,
@@ -110,10 +82,8 @@ client_pages = make_record_pages(
         list_page=_LIST,
         new="page.client_new",
         item_template="administration/client.html",
-        form_template="administration/client_form.html",
-        fields_of=_fields_of,
-        values_of=_values_of,
-        checkbox_fields=("grantTypes", "scopes", "autoApproveScopes"),
+        new_lead="page.client_new_lead",
+        new_submit="page.client_register",
         actions=(
             _ENABLE,
             RecordAction(
@@ -129,7 +99,7 @@ client_pages = make_record_pages(
                 name="page.client_end_old",
                 confirm_text="page.client_end_old_will",
                 permission=Permission.CLIENT_UPDATE,
-                event=action_event(lambda who, client_id: OldSecretEnded(caller=who, client_id=client_id)),
+                event=record_event(RESOURCE, OldSecretEnded),
                 is_available=lambda client: client.old_secret_digest is not None,
             ),
             RecordAction(
@@ -137,7 +107,7 @@ client_pages = make_record_pages(
                 name="page.client_force",
                 confirm_text="page.client_force_will",
                 permission=Permission.CLIENT_UPDATE,
-                event=action_event(lambda who, client_id: ClientForcedOut(caller=who, client_id=client_id)),
+                event=record_event(RESOURCE, ClientForcedOut),
             ),
             _DISABLE,
             deletion_action(RESOURCE, "page.client_delete_will"),

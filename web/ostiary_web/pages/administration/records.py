@@ -10,10 +10,10 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from quart import Response
-from werkzeug.datastructures import MultiDict
 
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.record_type import Kind
 from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.records import create_record
@@ -29,15 +29,19 @@ from ostiary_web.pages.administration.list_return import (
     with_done_notice,
     with_list_query,
 )
+from ostiary_web.pages.administration.record_forms import (
+    Form,
+    Values,
+    describe_form,
+    fill_form,
+    read_form,
+)
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.texts import TextFamily
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-Form = MultiDict[str, str]
-Values = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +53,13 @@ class RecordPages(Generic[T, V]):
     new: str
     """Key of the text on the button that leads to the form of a new record."""
     item_template: str
-    form_template: str
-    fields_of: Callable[[Form, bool], Values]
-    """Turns a form into a JSON object; the flag says whether the record is new."""
-    values_of: Callable[[T], Values]
-    """Fills the form of a stored record."""
-    checkbox_fields: tuple[str, ...]
-    """Fields with a checkbox for each value, whose order does not count."""
+    new_lead: str | None = None
+    """Key of the text above the form of a new record."""
+    new_submit: str = "page.save"
+    """Key of the text on the button of that form."""
     actions: tuple[RecordAction[T], ...]
     extra_context: Callable[[PageContext, T | None], Awaitable[Values]]
-    """Makes what else the templates show; no item for a new record."""
+    """Makes what else the templates show, `hints` and `options` of the form; no item for a new record."""
     count_running: Callable[[RequestContext, str], Awaitable[int]]
     """Counts the running sessions that an action would end."""
     is_fixed: Callable[[T], bool]
@@ -91,7 +92,7 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
 
     @routes.post(f"{place}/new", gate=require_permission(may.create))
     async def create(page: PageContext) -> Response:
-        fields = pages.fields_of(page.form, True)
+        fields = read_form(resource.record_type, page.form, is_new=True)
         try:
             created = await create_record(page.request, resource, fields)
         except RequestRefused as refusal:
@@ -105,12 +106,13 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
     @routes.get(f"{single}/edit", gate=require_permission(may.update))
     async def show_edit(page: PageContext, item_id: str) -> Response:
         item = await _require_item(page, pages, item_id)
-        return await _form(page, pages, item, pages.values_of(item), None)
+        return await _form(page, pages, item, fill_form(resource.record_type, item), None)
 
     @routes.post(f"{single}/edit", gate=require_permission(may.update))
     async def update(page: PageContext, item_id: str) -> Response:
         original = _read_original(page.form)
-        fields = _keep_order(pages, pages.fields_of(page.form, False), original or {})
+        sent = read_form(resource.record_type, page.form, is_new=False)
+        fields = _keep_order(pages, sent, original or {})
         try:
             await page.request.decide(resource.change(page.request, item_id, fields, original))
         except RequestRefused as refusal:
@@ -119,7 +121,7 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
                 raise
             if original is None or refusal.reply.why is not Why.CHANGED_MEANWHILE:
                 return await _form(page, pages, item, fields, refusal.reply, original)
-            stored = pages.values_of(item)
+            stored = fill_form(resource.record_type, item)
             touched = {name: value for name, value in fields.items() if original.get(name) != value}
             return await _form(page, pages, item, {**stored, **touched}, refusal.reply)
         return page.redirect(_address_after(page, pages, item_id))
@@ -190,7 +192,9 @@ async def _require_item(page: PageContext, pages: RecordPages[T, V], item_id: st
 
 
 async def _find_item(page: PageContext, pages: RecordPages[T, V], item_id: str) -> T | None:
-    decision = await page.request.submit(pages.resource.show(page.request.caller, item_id))
+    decision = await page.request.submit(
+        pages.resource.event(pages.resource.show, page.request.caller, item_id)
+    )
     return pages.resource.item_in_reply(decision.reply)
 
 
@@ -205,7 +209,8 @@ def _read_original(form: Form) -> Values | None:
 
 def _keep_order(pages: RecordPages[T, V], fields: Values, original: Values) -> Values:
     """Return the fields, with unchanged checkboxes in the order of the record, not of the page."""
-    before = {name: original[name] for name in pages.checkbox_fields if isinstance(original.get(name), list)}
+    names = [field.name for field in pages.resource.record_type.fields if field.kind is Kind.CODES]
+    before = {name: original[name] for name in names if isinstance(original.get(name), list)}
     return fields | {
         name: values for name, values in before.items() if sorted(map(str, values)) == sorted(fields[name])
     }
@@ -294,14 +299,25 @@ async def _form(
 ) -> Response:
     """Show the form filled with `values`; `original` is what it held at first, if not the record."""
     place = pages.list_page.place
-    stored = {} if item is None else pages.values_of(item)
+    record_type = pages.resource.record_type
+    stored = {} if item is None else fill_form(record_type, item)
     address = "" if item is None else f"{place}/{pages.resource.identify(item)}"
     by_field = _faults_by_field(page, () if reply is None else reply.faults, stored)
+    extra = await pages.extra_context(page, item)
     return await render(
         page,
-        pages.form_template,
+        "administration/record_form.html",
         place=place,
-        label=_labels(page, pages),
+        new=page.text(pages.new),
+        new_lead=None if pages.new_lead is None else page.text(pages.new_lead),
+        submit=page.text(pages.new_submit if item is None else "page.save"),
+        form=describe_form(
+            page,
+            record_type,
+            is_new=item is None,
+            hints=extra.get("hints", {}),
+            options=extra.get("options", {}),
+        ),
         refused=reply,
         item=item,
         values={name: value for name, value in values.items() if name not in _HIDDEN},
@@ -310,7 +326,6 @@ async def _form(
         action=f"{place}/new" if item is None else with_list_query(f"{address}/edit"),
         back=_cancel_address(page, pages, item),
         notice=None if reply is not None else page.done_notice,
-        extra=await pages.extra_context(page, item),
     )
 
 

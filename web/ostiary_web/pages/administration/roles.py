@@ -8,29 +8,16 @@ from ostiary_web.api.resources.roles import RESOURCE, describe_permission
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import deletion_action
 from ostiary_web.pages.administration.list_page import ListPage
-from ostiary_web.pages.administration.records import Form, RecordPages, make_record_pages
+from ostiary_web.pages.administration.records import RecordPages, make_record_pages
 from ostiary_web.pages.context import PageContext
 
 _PLACE: Final = "/admin/roles"
 
 
-def _fields_of(form: Form, new: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "name": form.get("name", "").strip(),
-        "permissions": form.getlist("permissions"),
-    }
-    if new:
-        fields["code"] = form.get("code", "").strip()
-    return fields
-
-
-def _values_of(role: Role) -> dict[str, Any]:
-    return {"code": role.role_id, "name": role.name, "permissions": list(role.permissions)}
-
-
 async def _extra_context(page: PageContext, role: Role | None) -> dict[str, Any]:
     words = {permission.value: describe_permission(permission, page.language) for permission in Permission}
-    return {"permissions": [(code, f"{text} ({code})") for code, text in words.items()], "words": words}
+    options = [(code, f"{text} ({code})") for code, text in words.items()]
+    return {"options": {"permissions": options}, "words": words}
 
 
 async def _no_sessions(context: RequestContext, role_id: str) -> int:
@@ -52,10 +39,6 @@ role_pages = make_record_pages(
         list_page=_LIST,
         new="page.role_new",
         item_template="administration/role.html",
-        form_template="administration/role_form.html",
-        fields_of=_fields_of,
-        values_of=_values_of,
-        checkbox_fields=("permissions",),
         actions=(deletion_action(RESOURCE, "page.role_delete_will"),),
         extra_context=_extra_context,
         count_running=_no_sessions,

@@ -17,13 +17,13 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import (
     RecordAction,
-    action_event,
     deletion_action,
     enabling_actions,
+    record_event,
 )
 from ostiary_web.pages.administration.list_page import ListPage
 from ostiary_web.pages.administration.list_return import with_done_notice
-from ostiary_web.pages.administration.records import Form, RecordPages, make_record_pages, page_of_record
+from ostiary_web.pages.administration.records import RecordPages, make_record_pages, page_of_record
 from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.applications import describe_grant, find_grant
 from ostiary_web.pages.context import PageContext, render
@@ -33,36 +33,25 @@ _PLACE: Final = "/admin/people"
 _ROLES_PER_READ: Final = 200
 
 
-def _fields_of(form: Form, new: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        name: form.get(name, "").strip() or None for name in ("phone", "locale", "timezone")
-    }
-    fields |= {name: form.get(name, "").strip() for name in ("username", "name")}
-    fields["roleIds"] = form.getlist("roleIds")
-    if new:
-        fields["password"] = form.get("password", "")
-    return fields
-
-
-def _values_of(user: User) -> dict[str, Any]:
-    return {
-        "username": user.username,
-        "name": user.name,
-        "phone": user.phone,
-        "locale": user.locale,
-        "timezone": user.timezone,
-        "roleIds": list(user.role_ids),
-    }
-
-
 async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]:
     roles = await page.request.query(_all_roles)
     grants = [] if user is None else await list_grants_of_user(page.request, user.user_id)
     return {
         "may_read_trail": page.may(Permission.AUDIT_READ),
         "applications": [describe_grant(page, grant) for grant in grants],
-        "roles": [(role.role_id, role.name) for role in roles],
-        "zones": zone_names(),
+        "hints": {
+            "password": page.text("page.user_initial_password_hint"),
+            "phone": "" if user is None else page.text("page.user_phone_ends"),
+            "roleIds": "" if roles else page.text("page.user_no_roles"),
+        },
+        "options": {
+            "roleIds": [(role.role_id, role.name) for role in roles],
+            "locale": [
+                ("", page.text("page.chosen_language_none")),
+                *((language.tag, language.name) for language in page.request.languages),
+            ],
+            "timezone": [("", "Asia/Shanghai"), *((zone, zone) for zone in zone_names())],
+        },
         "names": {role.role_id: role.name for role in roles},
     }
 
@@ -101,10 +90,6 @@ _PAGES: Final = RecordPages(
     list_page=_LIST,
     new="page.user_new",
     item_template="administration/user.html",
-    form_template="administration/user_form.html",
-    fields_of=_fields_of,
-    values_of=_values_of,
-    checkbox_fields=("roleIds",),
     actions=(
         _ENABLE,
         RecordAction(
@@ -120,7 +105,7 @@ _PAGES: Final = RecordPages(
             name="page.user_force",
             confirm_text="page.user_force_will",
             permission=Permission.USER_UPDATE,
-            event=action_event(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
+            event=record_event(RESOURCE, UserForcedOut),
         ),
         _DISABLE,
         deletion_action(RESOURCE, "page.user_delete_will"),

@@ -1,0 +1,133 @@
+"""Forms of records, made from the declaration of their fields: what they show, and how they are read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from werkzeug.datastructures import MultiDict
+
+from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
+from ostiary_core.users.new_password import LONGEST_PASSWORD
+from ostiary_web.pages.context import PageContext
+
+Form = MultiDict[str, str]
+Values = dict[str, Any]
+Options = Sequence[tuple[str, str]]
+
+_LONGEST_TEXT: Final = 100
+_LONGEST_NUMBER: Final = 9
+"""Digits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormField:
+    """A field of a form, as the template shows it."""
+
+    name: str
+    control: str
+    """Macro of `fields.html` that draws it."""
+    label: str
+    hint: str
+    is_required: bool
+    most: int
+    options: Options
+
+
+def form_fields(record_type: RecordType[Any], *, is_new: bool) -> list[RecordField[Any]]:
+    """Return the fields of the form for a new record, or for changing one."""
+    settings = {Setting.EDITED, *((Setting.ONCE, Setting.IMPORTED) if is_new else ())}
+    return [field for field in record_type.fields if field.setting in settings and field.in_forms]
+
+
+def describe_form(
+    page: PageContext,
+    record_type: RecordType[Any],
+    *,
+    is_new: bool,
+    hints: Mapping[str, str],
+    options: Mapping[str, Options],
+) -> list[FormField]:
+    """Return the form of a record; `hints` and `options` are those that no declaration has, by field."""
+    return [
+        FormField(
+            name=field.name,
+            control=_control(field, options),
+            label=page.text(f"column.{record_type.name}.{field.name}"),
+            hint=_hint(page, field, is_new=is_new) or hints.get(field.name, ""),
+            is_required=field.is_required or field.setting is Setting.IMPORTED,
+            most=_most_characters(field),
+            options=options.get(field.name) or _choices(field),
+        )
+        for field in form_fields(record_type, is_new=is_new)
+    ]
+
+
+def read_form(record_type: RecordType[Any], form: Form, *, is_new: bool) -> Values:
+    """Return a form as the JSON object that says the same."""
+    values: Values = {}
+    for field in form_fields(record_type, is_new=is_new):
+        text = form.get(field.name, "")
+        match field.kind:
+            case Kind.CODES:
+                values[field.name] = form.getlist(field.name)
+            case Kind.TEXTS:
+                values[field.name] = [line.strip() for line in text.splitlines() if line.strip()]
+            case Kind.BOOLEAN:
+                values[field.name] = field.name in form
+            case Kind.INTEGER:
+                # An empty field says nothing, so a new record gets the default.
+                if text.strip():
+                    values[field.name] = read_number(text.strip())
+            case _ if field.setting is Setting.IMPORTED:
+                values[field.name] = text
+            case _:
+                values[field.name] = text.strip() or ("" if field.is_required else None)
+    return values
+
+
+def read_number(text: str) -> int | str:
+    """Return a whole number; any other text as it is, for the rules to refuse."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else text
+
+
+def fill_form(record_type: RecordType[Any], item: Any) -> Values:
+    """Return the values of a stored record for its form, those that cannot be changed too."""
+    fields = form_fields(record_type, is_new=True)
+    values = {field.name: field.value(item) for field in fields if field.setting is not Setting.IMPORTED}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _control(field: RecordField[Any], options: Mapping[str, Options]) -> str:
+    match field.kind:
+        case Kind.CODES:
+            return "choices"
+        case Kind.TEXTS:
+            return "lines"
+        case Kind.BOOLEAN:
+            return "check"
+        case _ if field.name in options:
+            return "select"
+        case _ if field.setting is Setting.IMPORTED:
+            return "password"
+        case _:
+            return "tel" if field.rule is FieldRule.PHONE else "text"
+
+
+def _hint(page: PageContext, field: RecordField[Any], *, is_new: bool) -> str:
+    if field.bounds is None:
+        return ""
+    key = "page.client_hint_seconds" if is_new else "page.client_hint_seconds_kept"
+    bounds = field.bounds
+    return page.text(key, least=bounds.least, most=bounds.most, default=bounds.default)
+
+
+def _most_characters(field: RecordField[Any]) -> int:
+    if field.kind is Kind.INTEGER:
+        return _LONGEST_NUMBER
+    return LONGEST_PASSWORD if field.setting is Setting.IMPORTED else field.most or _LONGEST_TEXT
+
+
+def _choices(field: RecordField[Any]) -> Options:
+    return () if field.choices is None else [(each, each) for each in field.choices(SPECIFICATION)]
