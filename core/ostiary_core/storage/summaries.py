@@ -95,9 +95,9 @@ class StoreState(NamedTuple):
     """The state of a store, for an administrator."""
 
     schema: int
-    """Number of migration steps that its schema went through."""
+    """Version of its schema."""
     known_schema: int
-    """Number of steps that this release knows; fewer where a newer release shares the store."""
+    """Version that this release knows; smaller where a newer release shares the store."""
     milestones: Mapping[Milestone, Instant]
     """Last time of each; without those that never were."""
     uncounted: int

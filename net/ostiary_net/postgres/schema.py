@@ -1,6 +1,6 @@
 """Brings the database's schema up to date step by step, in one of however many instances start.
 
-Each step is a file of plain SQL in `migrations/`, numbered from 1 without gaps and never edited once
+Each step is a file of plain SQL in `migrations/`, numbered without gaps and never edited once
 published. `schema_migrations` says which were taken. A row that is locked for as long as it takes makes
 the others wait: unlike advisory locks, every PostgreSQL-compatible engine has row locks.
 
@@ -21,6 +21,8 @@ from psycopg import Connection, errors
 from ostiary_net.postgres.record_sql import Ask
 from ostiary_net.sql.migrations import Migration, Opening, SchemaError, find_missing, has_all, read_migrations
 
+FIRST_VERSION: Final = 14
+"""Number of the first release's step, which every database has."""
 _MOST_ATTEMPTS: Final = 50
 _LOCK_TIMEOUT_MS: Final = 2_000
 _PAUSE_SECONDS: Final = 1.0

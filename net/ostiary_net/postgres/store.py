@@ -77,6 +77,7 @@ _SLOW_WRITERS_OF_ENTRIES: Final = (
 )
 SLOW_SECONDS: Final = 30
 
+_MADE_AT: Final = "SELECT applied_at FROM schema_migrations ORDER BY version LIMIT 1"
 _LACKING: Final = (
     "SELECT 1 FROM unnest(%s::text[]) AS names (name), unnest(%s::text[]) AS needed (privilege)"
     " WHERE NOT has_table_privilege(name, privilege) LIMIT 1"
@@ -306,15 +307,14 @@ class PostgreSQLStore(SQLStore):
         """
 
         def look(reading: Reading) -> tuple[int, int]:
-            [[made_at]] = reading.execute("SELECT applied_at FROM schema_migrations WHERE version = 1", ())
+            [[made_at]] = reading.execute(_MADE_AT, ())
             last = reading.execute(LAST_NUMBER, ())
             return int(made_at), int(last[0][0]) if last else 0
 
         return self._find(look)
 
-    def _schema(self, reading: Reading) -> tuple[int, int]:
-        [[applied]] = reading.execute("SELECT count(*) FROM schema_migrations", ())
-        return int(applied), len(known_migrations())
+    def _known_schema(self) -> int:
+        return known_migrations()[-1].version
 
     def _writers_of_entries(self, execute: Execute) -> frozenset[str]:
         if self._is_distributed:

@@ -14,6 +14,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Record, Table
 from ostiary_net.postgres.connection import IN_EACH_TRANSACTION, BoundedConnection, DatabaseStalled
 from ostiary_net.postgres.record_sql import FetchBy, write
+from ostiary_net.postgres.schema import FIRST_VERSION
 from ostiary_net.sql.columns import Row, SQLValue
 
 WRITING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -27,7 +28,7 @@ _CLOCK: Final = (
 
 _PRIMARY_LEASE_SECONDS: Final = 2.0
 """How long a server that answered is the primary: nobody takes over sooner, as a lock has to lapse."""
-_CONFIRM: Final = b"SELECT version FROM schema_migrations WHERE version = 1 FOR KEY SHARE"
+_CONFIRM: Final = b"SELECT version FROM schema_migrations WHERE version = %d FOR KEY SHARE" % FIRST_VERSION
 """The least that is written, so that a commit waits for a standby: a lock that keeps nobody waiting."""
 _AWAITED: Final = b"""
     SELECT bool_or(pid = pg_backend_pid() AND backend_xid IS NOT NULL),

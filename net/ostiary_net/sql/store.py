@@ -125,8 +125,8 @@ class SQLStore(ABC):
         """Close all connections."""
 
     @abstractmethod
-    def _schema(self, reading: Reading) -> tuple[int, int]:
-        """Return the number of steps that the schema has, and the number that this release knows."""
+    def _known_schema(self) -> int:
+        """Return the schema version of this release."""
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`, beside all turns."""
@@ -341,7 +341,9 @@ class SQLStore(ABC):
 
         def read(reading: Reading) -> StoreState:
             done = summaries.read_milestones(reading.execute)
-            return StoreState(*self._schema(reading), done, summaries.count_uncounted(reading.execute))
+            [[schema]] = reading.execute("SELECT max(version) FROM schema_migrations", ())
+            uncounted = summaries.count_uncounted(reading.execute)
+            return StoreState(int(schema), self._known_schema(), done, uncounted)
 
         return self._find(read)
 

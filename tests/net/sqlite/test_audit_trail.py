@@ -16,7 +16,6 @@ from ostiary_core.storage.listing import AUDIT, Listing, Sort, TimeRange
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore, record_sql
 from ostiary_net.sqlite.record_sql import PARTS, index_pending, keep
-from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from tests.core import asks
 from tests.core.story import START
 from tests.net.sqlite.disk import Disk
@@ -223,19 +222,3 @@ def test_what_is_filed_is_read_by_an_index(
             assert any(" INDEX " in line for line in reading), plan
             assert not [line for line in reading if line in ("SCAN audit_filed", "SCAN f")], plan
             assert bool(by_user_or_session) == bool(filters.keys() & {"user_id", "session_id"}), plan
-
-
-def test_a_trail_from_before_goes_on(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    bring_up_to_date(connection, START, known_migrations()[:6])
-    connection.execute(
-        "INSERT INTO audit (number, at, kind, user_id, session_id, scopes)"
-        " VALUES (41, 5, 'pair-rotated', 'anna', 'of anna', '[]')"
-    )
-    connection.close()
-    with SQLiteStore(path) as store:
-        store.turn([asks.user("ben")], START)
-        assert numbers(store) == [41, 42]
-        for filters in ({"user_id": "anna"}, {"session_id": "of anna"}):
-            page = store.page(Listing(resource=AUDIT, filters=filters), START)
-            assert [entry.number for entry in page.items] == [41]

@@ -109,36 +109,39 @@ def test_a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else(kind: 
 
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=needs_postgresql)])
 def test_a_database_of_the_release_before_is_left_to_it_until_it_is_migrated(
-    kind: str, tmp_path: Path
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ExitStack() as stack:
         machine = Machine(tmp_path)
         if kind == "postgresql":
             url = stack.enter_context(made_database("TEMPLATE template0 ENCODING 'UTF8'"))
             machine = Machine(tmp_path, DATABASE_URL=url)
-            bring_postgresql_up_to_date(partial(lent, url), steps_before("postgres"))
-            count: Callable[[], int] = partial(steps_in_postgresql, url)
+            bring_postgresql_up_to_date(partial(lent, url))
+            version: Callable[[], int] = partial(version_in_postgresql, url)
         else:
             connection = apsw.Connection(str(tmp_path / "ostiary.db"))
-            bring_up_to_date(connection, Instant(0), steps_before("sqlite"))
+            bring_up_to_date(connection, Instant(0))
             connection.close()
-            count = partial(steps_in_file, tmp_path / "ostiary.db")
-        before = count()
+            version = partial(version_in_file, tmp_path / "ostiary.db")
+        before = version()
+        for module in ("sqlite", "postgres"):
+            monkeypatch.setattr(f"ostiary_net.{module}.schema.read_migrations", steps_of_the_release_behind)
         (tmp_path / "declared.toml").write_text("")
         for words in (*LOOKING, f"apply --dry-run {tmp_path / 'declared.toml'}"):
             ran = machine.run(*words.split())
             assert (ran.exit_code, ran.out) == (1, ""), words
             assert f"it has schema version {before}, and this Ostiary needs {before + 1}: " in ran.err
             assert "`ostiary migrate`" in ran.err
-            assert count() == before
+            assert version() == before
         assert machine.run("migrate").exit_code == 0
-        assert count() == before + 1
+        assert version() == before + 1
         assert machine.run("client", "list").exit_code == 0
 
 
-def steps_before(kind: str) -> tuple[Migration, ...]:
-    """The schema of the release before, as if the last step were the only one of this release."""
-    return read_migrations(f"ostiary_net.{kind}")[:-1]
+def steps_of_the_release_behind(package: str) -> tuple[Migration, ...]:
+    """Return the steps of this release and one more."""
+    steps = read_migrations(package)
+    return (*steps, Migration(steps[-1].version + 1, "more", "CREATE TABLE more (id INTEGER PRIMARY KEY)"))
 
 
 @contextmanager
@@ -147,16 +150,16 @@ def lent(url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def steps_in_postgresql(url: str) -> int:
+def version_in_postgresql(url: str) -> int:
     with psycopg.connect(url) as connection:
-        [[number]] = connection.execute("SELECT count(*) FROM schema_migrations").fetchall()
+        [[number]] = connection.execute("SELECT max(version) FROM schema_migrations").fetchall()
         return int(number)
 
 
-def steps_in_file(path: Path) -> int:
+def version_in_file(path: Path) -> int:
     connection = apsw.Connection(str(path))
     try:
-        number = connection.execute("SELECT count(*) FROM schema_migrations").get
+        number = connection.execute("SELECT max(version) FROM schema_migrations").get
         assert isinstance(number, int)
         return number
     finally:

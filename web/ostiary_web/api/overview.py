@@ -82,8 +82,8 @@ class ServerState(AnswerData):
     """The state of the server."""
 
     version: str
-    schema: Annotated[Count, Meta(description="How many steps the schema of the database went through.")]
-    known_schema: Annotated[Count, Meta(description="How many steps this release knows.")]
+    schema: Annotated[Count, Meta(description="Version of the database's schema.")]
+    known_schema: Annotated[Count, Meta(description="Version of the schema that this release knows.")]
     last_sweep_at: Annotated[Time | None, Meta(description="When the sweeper last had nothing left to do.")]
     last_backup_at: Annotated[Time | None, Meta(description="When `ostiary backup` was last through.")]
     uncounted_entries: Annotated[Count, Meta(description="Entries of the trail that are not counted yet.")]
