@@ -28,7 +28,7 @@ from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import make_policy
-from ostiary_web.server.wiring import NO_UPKEEP, Dependencies
+from ostiary_web.server.wiring import NO_UPKEEP, Dependencies, Upkeep
 from ostiary_web.sheets.reader import ReadSheet, read_sheet_in_place
 from ostiary_web.texts import LANGUAGES
 from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
@@ -170,6 +170,7 @@ async def serving(
     door: Door = "guard",
     read_sheet: ReadSheet = read_sheet_in_place,
     languages: Languages = LANGUAGES,
+    upkeep: Upkeep = NO_UPKEEP,
     **environment: str,
 ) -> AsyncIterator[Served]:
     """The application with these settings, and an administrator whose password is known."""
@@ -197,7 +198,7 @@ async def serving(
         run_sync=run_inline,
         run_turns=run_inline,
         read_sheet=read_sheet,
-        upkeep=NO_UPKEEP,
+        upkeep=upkeep,
     )
     application = _application(settings, environment, dependencies)
     # No time is lost with the rest of a body that is refused.

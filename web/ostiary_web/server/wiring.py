@@ -228,7 +228,14 @@ def _start_upkeep(
     holder = dependencies.entropy_source.draw()[:16].hex()
     if upkeep.purge_seconds < math.inf:
         audit_seconds = settings.retention_audit_days * DAY_SECONDS
-        purge = Purge(turns, store, clock, audit_seconds=audit_seconds, metrics=service.metrics)
+        purge = Purge(
+            turns,
+            store,
+            clock,
+            audit_seconds=audit_seconds,
+            run_sync=dependencies.run_sync,
+            metrics=service.metrics,
+        )
         nursery.start_soon(purge.run, holder, upkeep.purge_seconds)
         nursery.start_soon(_purge_foreign_hashes, passwords, store, upkeep.purge_seconds)
     if upkeep.summary_seconds < math.inf:

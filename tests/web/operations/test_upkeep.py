@@ -1,0 +1,57 @@
+"""The background work of a running server, at the intervals that it has: each task is started and acts."""
+
+import trio
+from trio.testing import MockClock
+
+from ostiary_core.model.records import Client, Session, Table
+from ostiary_web.server.wiring import Upkeep
+from tests.web.callers import Registered
+from tests.web.conftest import Serve
+from tests.web.envelopes import succeeded
+
+UPKEEP = Upkeep(watches_pauses=False)
+DAY_SECONDS = 24 * 60 * 60
+
+
+async def test_each_background_task_of_a_server_acts(serve: Serve, autojump_clock: MockClock) -> None:
+    async with serve(upkeep=UPKEEP, RETENTION_AUDIT_DAYS="1", RETENTION_SESSIONS_DAYS="2") as served:
+        app = await served.client()
+        pair = await served.tokens(app)
+        user = await served.administrator()
+        await served.code(user)
+        await served.api().refresh(app, pair["refresh_token"])
+        await served.api().service("introspect", Registered("app", "wrong"), token="x")
+        entries = served.audit()
+
+        def salted() -> list[str]:
+            sessions = served.store.records(Table.SESSION)
+            return [each.session_id for each in sessions if isinstance(each, Session) and each.salt]
+
+        async def pass_time(seconds: float, interval_seconds: float) -> None:
+            served.clock.wait(seconds)
+            await trio.sleep(interval_seconds + 1)
+
+        await pass_time(0, UPKEEP.uses_seconds)
+        [client] = served.store.fetch(Table.CLIENT, ["app"])
+        assert isinstance(client, Client)
+        assert client.secret_used_at is not None
+        assert client.wrong_secrets == 1
+
+        window = served.store.policy.salt_seconds
+        await pass_time(window, UPKEEP.sweep_seconds)
+        assert len(salted()) == 1, "a retry may still need it"
+        await pass_time(1, UPKEEP.sweep_seconds)
+        assert salted() == [], "no salt outlives its window"
+
+        await pass_time(0, UPKEEP.summary_seconds)
+        totals = succeeded(await user.call("GET", "/api/monitor/overview"))["totals"]
+        assert (totals["refused"], totals["refreshes"]) == ({"client_secret_wrong": 1}, 1)
+
+        await pass_time(600, UPKEEP.purge_seconds)
+        assert served.store.records(Table.CODE) == ()
+        assert set(entries) <= set(served.audit())
+        await pass_time(DAY_SECONDS, UPKEEP.purge_seconds)
+        assert set(entries).isdisjoint(served.audit())
+        assert served.store.records(Table.SESSION) != ()
+        await pass_time(10 * DAY_SECONDS, UPKEEP.purge_seconds)
+        assert served.store.records(Table.SESSION) == ()
