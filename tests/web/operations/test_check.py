@@ -48,8 +48,7 @@ def levels(machine: Machine, **environment: str) -> dict[str, str]:
 def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None:
     machine = prepared(tmp_path)
     assert levels(machine) == {}
-    lines = machine.run("check", env={"BRAND_COLOR": "#0a5bd3"}).lines
-    assert "#0a5bd3 at a contrast of 5.0" in "".join(lines)
+    lines = machine.run("check").lines
     assert all(line.startswith("fine") for line in lines)
     assert len(lines) >= 4
 

@@ -1,8 +1,7 @@
-"""A colour of the operator's: whether it can be read where pages draw it, and the stylesheet that draws it.
+"""Read the operator's colour, and make the stylesheet that draws it.
 
-Pages draw it as the colour of links, and of buttons with text on them. No colour can be read on a light and
-on a dark ground, so there are two: the one for dark pages is given too, or is the nearest that can be read.
-What is enough is 4.5:1 (WCAG 2.2, 1.4.3).
+Pages draw it as the colour of links, and of buttons with text on them. No colour can be read both on a light
+and on a dark ground, so dark pages have one of their own: the second that is given, or the first with white.
 """
 
 import math
@@ -14,120 +13,74 @@ COLORS_ALLOWED: Final = (
     "one colour, as #0a5bd3, or two, for light and for dark pages, as #0a5bd3,#6ea8ff, each with a contrast "
     "of 4.5:1"
 )
-_ENOUGH: Final = 4.5
+_LEAST_CONTRAST: Final = 4.5
+"""Least contrast of text (WCAG 2.2, 1.4.3)."""
+_SHEETS: Final = {"light": "#fffefc", "dark": "#1b2123"}
+"""Grounds of cards as in `static/ostiary.css`."""
 _TINT: Final = 0.12
-"""How much of the colour is in the ground of what is marked."""
-_HOVER: Final = 0.22
-"""How far the colour goes to black, or to white, under a pointer."""
-
-_RGB = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Scheme:
-    """What a colour is drawn on, and the text that is drawn on it, as in `static/ostiary.css`."""
-
-    name: str
-    ground: str
-    sheet: str
-    text: str
-    end: str
-    """Black or white: where colours go to be read better."""
-
-
-LIGHT: Final = Scheme("light", "#f5f3ee", "#fffefc", "#ffffff", "#000000")
-DARK: Final = Scheme("dark", "#131719", "#1b2123", "#0e1d1c", "#ffffff")
+"""Share of the colour in the ground of a marked item."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrandColor:
-    """The colour on light pages and on dark ones."""
+    """The colour on light pages and on dark ones, as CSS has them."""
 
     light: str
     dark: str
 
     @property
     def stylesheet(self) -> str:
-        """The rules that put it in the place of the usual one."""
-        dark = _rules(self.dark, DARK)
-        return f"{_rules(self.light, LIGHT)}@media (prefers-color-scheme: dark) {{ {dark.rstrip()} }}\n"
+        """The rules that replace the usual colour."""
+        dark = _rule(self.dark, "white")
+        return f"{_rule(self.light, 'black')}@media (prefers-color-scheme: dark) {{ {dark.rstrip()} }}\n"
 
 
 def read_colors(text: str) -> BrandColor:
-    """The colours of `#0a5bd3` or `#0a5bd3,#6ea8ff`; raises `ValueError` with what is wrong with them.
+    """Return the colours of `#0a5bd3` or `#0a5bd3,#6ea8ff`; raise `ValueError` with what is wrong with them.
 
-    >>> read_colors("#0a5bd3")
-    BrandColor(light='#0a5bd3', dark='#6196e3')
+    >>> read_colors("#0a5bd3,#6EA8FF")
+    BrandColor(light='#0a5bd3', dark='#6ea8ff')
     """
-    given = [part.strip().lower() for part in text.split(",")]
-    if len(given) > 2 or not all(re.fullmatch("#[0-9a-f]{6}", each, re.ASCII) for each in given):
+    colors = [part.strip().lower() for part in text.split(",")]
+    if len(colors) > 2 or not all(re.fullmatch("#[0-9a-f]{6}", each, re.ASCII) for each in colors):
         raise ValueError(f"{text[:40]!r} is no colour")
-    for color, scheme in zip(given, (LIGHT, DARK), strict=False):
-        if contrast_in(color, scheme) < _ENOUGH:
-            better = nearest(color, scheme)
-            raise ValueError(
-                f"{color} has a contrast of {shown_ratio(color, scheme)}:1 on {scheme.name} pages; "
-                f"{better} is the nearest with enough, {shown_ratio(better, scheme)}:1"
-            )
-    return BrandColor(given[0], given[1] if len(given) == 2 else nearest(given[0], DARK))
+    for color, pages in zip(colors, _SHEETS, strict=False):
+        if (ratio := least_contrast(color, pages)) < _LEAST_CONTRAST:
+            # Rounded down: what is too little never looks as if it were enough.
+            raise ValueError(f"{color} has a contrast of {math.floor(ratio * 100) / 100}:1 on {pages} pages")
+    # With so much white even black has enough contrast on dark pages.
+    return BrandColor(colors[0], (*colors, f"color-mix(in srgb, {colors[0]} 40%, white)")[1])
 
 
-def contrast_in(color: str, scheme: Scheme) -> float:
-    """The least contrast of a colour with what it is drawn on and with what is drawn on it."""
-    return min(
-        *(_contrast(color, ground) for ground in (scheme.ground, scheme.sheet, _tint(color, scheme))),
-        *(_contrast(scheme.text, ground) for ground in (color, _hover(color, scheme))),
-    )
+def least_contrast(color: str, pages: str) -> float:
+    """Return the contrast of a colour with its own tint: each other ground, and text on it, has more."""
+    tint = [
+        one * _TINT + two * (1 - _TINT) for one, two in zip(_rgb(color), _rgb(_SHEETS[pages]), strict=True)
+    ]
+    return contrast(_rgb(color), tint)
 
 
-def shown_ratio(color: str, scheme: Scheme) -> str:
-    """That contrast as people read it; what is not enough never looks as if it were."""
-    return f"{math.floor(contrast_in(color, scheme) * 100) / 100:.2f}"
-
-
-def nearest(color: str, scheme: Scheme) -> str:
-    """The colour itself where it can be read, else the first one on the way to black, or to white."""
-    shades = (_mix(scheme.end, color, step / 255) for step in range(256))
-    return next(shade for shade in shades if contrast_in(shade, scheme) >= _ENOUGH)
-
-
-def _rules(color: str, scheme: Scheme) -> str:
-    hover, tint = _hover(color, scheme), _tint(color, scheme)
-    return f":root {{ --door: {color}; --door-deep: {hover}; --door-ground: {tint}; }}\n"
-
-
-def _hover(color: str, scheme: Scheme) -> str:
-    return _mix(scheme.end, color, _HOVER)
-
-
-def _tint(color: str, scheme: Scheme) -> str:
-    return _mix(color, scheme.sheet, _TINT)
-
-
-def _mix(color: str, other: str, share: float) -> str:
-    """So much of `color`, and the rest of `other`."""
-    pairs = zip(_rgb(color), _rgb(other), strict=True)
-    return "#" + "".join(f"{round(one * share + two * (1 - share)):02x}" for one, two in pairs)
-
-
-def _rgb(color: str) -> _RGB:
-    return tuple(bytes.fromhex(color[1:]))
-
-
-def _contrast(one: str, other: str) -> float:
-    """WCAG 2.2, "contrast ratio".
-
-    >>> _contrast("#000000", "#ffffff")
-    21.0
-    """
+def contrast(one: list[float], other: list[float]) -> float:
+    """Return the contrast ratio of WCAG 2.2."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def _luminance(color: str) -> float:
-    """WCAG 2.2, "relative luminance"."""
-    parts = [value / 255 for value in _rgb(color)]
+def _rule(color: str, hover: str) -> str:
+    return (
+        f":root {{ --door: {color}; --door-deep: color-mix(in srgb, {color} 78%, {hover}); "
+        f"--door-ground: color-mix(in srgb, {color} {_TINT:.0%}, var(--sheet)); }}\n"
+    )
+
+
+def _rgb(color: str) -> list[float]:
+    return [*bytes.fromhex(color[1:])]
+
+
+def _luminance(rgb: list[float]) -> float:
+    """Return the relative luminance of WCAG 2.2."""
     red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (value / 255 for value in rgb)
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -18,7 +18,6 @@ from ostiary_core.model.records import Client, GrantType, Table
 from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import find_user_name, read_owner
 from ostiary_net.runtime.system import Clock, RunSync
-from ostiary_web.server.brand_color import DARK, LIGHT, shown_ratio
 from ostiary_web.server.cluster_findings import check_cluster
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.findings import Finding, Level
@@ -94,10 +93,6 @@ def _check_settings(settings: Settings) -> Iterator[Finding]:
         )
     elif settings.sms_gateway_url.startswith("http://") and not _is_local(settings.sms_gateway_url):
         yield Finding(Level.WARNING, "SMS_GATEWAY_URL", "check.settings.plain_gateway")
-    if (color := settings.brand.color) is not None:
-        values = {"light": color.light, "light_ratio": shown_ratio(color.light, LIGHT)}
-        values |= {"dark": color.dark, "dark_ratio": shown_ratio(color.dark, DARK)}
-        yield Finding(Level.FINE, "BRAND_COLOR", "check.settings.color", values)
     if settings.admin_password is not None:
         yield Finding(Level.WARNING, "ADMIN_PASSWORD", "check.settings.password_set")
 

@@ -798,9 +798,6 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.replay.heading.changed": "Otherwise",
         # --- ostiary check
         "check.settings.fine": "every value is one that is allowed",
-        "check.settings.color": (
-            "light pages draw {light} at a contrast of {light_ratio}:1, dark ones {dark} at {dark_ratio}:1"
-        ),
         "check.settings.no_public_url": "is not set: URLs and cookies are derived from each request",
         "check.settings.plain_public_url": "is http: passwords and tokens go over the network as they are",
         "check.settings.no_proxy_before_tls": (

@@ -604,9 +604,6 @@ LANGUAGE: Final = CHINESE.with_texts(
         "command.replay.heading.changed": "改变后",
         # --- ostiary check
         "check.settings.fine": "所有设置均有效",
-        "check.settings.color": (
-            "浅色页面使用 {light}，对比度 {light_ratio}:1；深色页面使用 {dark}，对比度 {dark_ratio}:1"
-        ),
         "check.settings.no_public_url": "未设置：URL 与 Cookie 由每个请求得出",
         "check.settings.plain_public_url": "使用 http：密码与令牌在网络上明文传输",
         "check.settings.no_proxy_before_tls": "未设置，而前端代理终止了 TLS：所有调用方共用其地址与频率限制",
