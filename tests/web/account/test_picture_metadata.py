@@ -68,15 +68,6 @@ async def test_an_uploaded_picture_is_kept_and_shown_without_a_word_of_it(
 
 
 @EVERY
-async def test_a_picture_from_before_is_shown_without_it_too(served: Served, name: str) -> None:
-    kept = await served.services.files.keep(PHOTOGRAPHS[name], type_of(name).value)
-    shown = await served.api().get(f"/files/{kept}")
-    assert shown.content == stripped(name)
-    again = await served.api().get(f"/files/{kept}", headers={"If-None-Match": f'"{kept}"'})
-    assert again.status_code == 200, "whoever has the old one is given the new one"
-
-
-@EVERY
 def test_of_exif_the_orientation_alone_is_left_which_stays_as_it_is(name: str) -> None:
     content = stripped(name)
     assert strip_metadata(content, type_of(name)) == content

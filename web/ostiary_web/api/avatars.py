@@ -17,7 +17,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
-from ostiary_web.pictures.formats import MEDIA_TYPES, PictureType, picture_in
+from ostiary_web.pictures.formats import MEDIA_TYPES, picture_in
 from ostiary_web.pictures.metadata import strip_metadata
 from ostiary_web.pictures.uploads import FILES_PREFIX
 
@@ -116,11 +116,7 @@ async def show_file(context: RequestContext, name: str) -> Response:
     _, _, ending = name.rpartition(".")
     if content is None or ending not in MEDIA_TYPES:
         context.refuse(Why.NOT_FOUND)
-    # A picture from before metadata was left out at the upload still has its own on the disk.
-    stripped = strip_metadata(content, PictureType(ending))
-    if stripped is None:
-        context.refuse(Why.NOT_FOUND)
-    response = Response(stripped, content_type=MEDIA_TYPES[ending])
+    response = Response(content, content_type=MEDIA_TYPES[ending])
     response.headers.update(_HEADERS)
     await response.add_etag()
     return await response.make_conditional(request)
