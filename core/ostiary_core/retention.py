@@ -78,9 +78,9 @@ def kept_seconds(kind: Expirable, policy: Policy) -> int:
             return policy.retention_seconds
 
 
-def delete_expired(event: RecordExpired, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def delete_expired(event: RecordExpired, snapshot: Snapshot) -> Decision:
     """Delete one record that the sweeper names, if it has expired."""
-    record = snapshot.record(event.key)
+    record, now, policy = snapshot.record(event.key), snapshot.now, snapshot.policy
     if (
         record is None
         or _expired_kind(record, lambda one: snapshot.session(one) is not None, now, policy) is None
@@ -89,10 +89,10 @@ def delete_expired(event: RecordExpired, snapshot: Snapshot, now: Instant, polic
     return Decision(Done(), (Delete(record),))
 
 
-def erase_salt(event: GraceExpired, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def erase_salt(event: GraceExpired, snapshot: Snapshot) -> Decision:
     """Erase the salt of a session that the sweeper names, if no safe retry can need it any more."""
     stored = snapshot.session(event.session_id)
-    return Decision(Done()) if stored is None else session.erase_salt(stored, now, policy)
+    return Decision(Done()) if stored is None else session.erase_salt(stored, snapshot.now, snapshot.policy)
 
 
 def find_expired(

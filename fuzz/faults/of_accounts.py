@@ -95,11 +95,11 @@ FAULTS: Final = (
         "ostiary_core.users.telephone._spend",
         (
             *("text-codes-guessed", "a code in a text message may be tried without end"),
-            *("stored.wrong_tries >= policy.text_code_tries", "False"),
+            *("stored.wrong_tries >= snapshot.policy.text_code_tries", "False"),
         ),
         (
             *("text-codes-immortal", "a code in a text message is good for ever"),
-            *("now >= later(stored.issued_at, policy.text_code_seconds)", "False"),
+            *("snapshot.now >= later(stored.issued_at, snapshot.policy.text_code_seconds)", "False"),
         ),
         (
             *("text-codes-outlive-endings", "a code in a text message outlives the endings of its account"),
@@ -224,13 +224,13 @@ FAULTS: Final = (
     *mistakes_in(
         "ostiary_core.decide._decide_batch",
         (
-            *("batch-above", "a batch reaches accounts above", "decision = decide("),
+            *("batch-above", "a batch reaches accounts above", "decision = RULES["),
             """from unittest.mock import patch
-        with patch.object(people, "has_more_permissions", lambda *_: False): decision = decide(""",
+        with patch.object(user_administration, "has_more_permissions", lambda *_: False): decision = RULES[""",
         ),
         (
             *("batch-order", "what a batch does to its caller holds for the rest of it", "begin_batch()"),
-            "after(())",
+            "at(snapshot.now, snapshot.policy)",
         ),
         (
             *("batch-leaves-nobody", "a batch takes the last super administrator away", "if not refusals:"),

@@ -12,9 +12,9 @@ FAULTS: Final = (
         ("code-redeemable-twice", "a used code is used again", "code.session_id is not None", "False"),
         (
             *("code-good-at-300-s", "a code lives one instant longer"),
-            *("now >= later(code.issued_at", "now > later(code.issued_at"),
+            *("snapshot.now >= expires_at", "snapshot.now > expires_at"),
         ),
-        ("code-lives-600-s", "a code lives twice as long", "policy.code_seconds", "600"),
+        ("code-lives-600-s", "a code lives twice as long", "snapshot.policy.code_seconds", "600"),
     ),
     *mistakes_in(
         "ostiary_core.oauth.code.redeem",
@@ -28,7 +28,10 @@ FAULTS: Final = (
     ),
     *mistakes_in(
         "ostiary_core.oauth.code._check_exchange",
-        ("used-code-good-again", "its client may redeem a code again", "return Why.CODE_USED", "return code"),
+        (
+            *("used-code-good-again", "its client may redeem a code again"),
+            *("refusal is not None", "refusal not in (None, Why.CODE_USED)"),
+        ),
         (
             *("redirect-uri-unchecked", "the exchange takes any redirect_uri"),
             *("event.redirect_uri != code.redirect_uri", "False"),
@@ -60,7 +63,7 @@ FAULTS: Final = (
         (
             "failed-exchange-voids-nothing",
             "a code survives a failed exchange",
-            "state_of(code, snapshot, now, policy) is CodeState.VOID",
+            "state_of(code, snapshot) is CodeState.VOID",
             "True",
         ),
     ),
@@ -68,7 +71,7 @@ FAULTS: Final = (
         "ostiary_core.oauth.code._refuse_used_code",
         (
             *("used-code-ends-session", "a used code ends its session by default"),
-            *("not policy.revoke_on_code_replay", "False"),
+            *("not snapshot.policy.revoke_on_code_replay", "False"),
         ),
     ),
     *mistakes_in(
@@ -76,7 +79,7 @@ FAULTS: Final = (
         (
             *("stranger-voids-code", "a code is void before its client is known", "return refuse(client)"),
             """presented = event.code and snapshot.code(event.code.digest)
-        return code._refuse_exchange(client, presented, event.credentials, snapshot, now, policy)""",
+        return code._refuse_exchange(client, presented, event.credentials, snapshot)""",
         ),
     ),
     *mistakes_in(

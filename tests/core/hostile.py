@@ -24,9 +24,10 @@ from tests.core.story import START
 EVENTS: tuple[type, ...] = tuple(
     item
     for name in sorted(sys.modules)
-    if name.startswith("ostiary_core.events.") and name != "ostiary_core.events.event"
+    if name.startswith("ostiary_core.events.")
     for item in vars(sys.modules[name]).values()
     if isinstance(item, type) and issubclass(item, Event) and item.__module__ == name
+    if not item.__subclasses__()
 )
 """Every class of events, in whichever module it is made."""
 RECORDS: tuple[type, ...] = typing.get_args(Record)

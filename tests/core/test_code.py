@@ -25,7 +25,7 @@ def state_now(world: World, of: Secret | None = None) -> CodeState:
     [code] = world.store.fetch(Table.CODE, [of.digest]) if of else [world.the_code()]
     assert isinstance(code, AuthorizationCode)
     snapshot = load([Keys((Key(Table.CODE, code.digest),))], world.store.fetch)
-    return state_of(code, snapshot, world.now, world.policy)
+    return state_of(code, snapshot.at(world.now, world.policy))
 
 
 @row("Authorization code", "issued, redeem: valid code, verifier, client, redirect URI")

@@ -65,9 +65,9 @@ def find_changeable(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Clien
     return Why.BUILT_IN_PROTECTED if is_own else _find_client(event, who, snapshot)
 
 
-def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+def register(event: e.ClientRegistered, snapshot: Snapshot) -> Decision:
     """Register a new client; only this answer shows its secret in plain text, where one was drawn."""
-    who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot, now)
+    who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot)
     if isinstance(who, Why):
         return refuse(who)
     read = CLIENT.read(event.fields)
@@ -77,7 +77,7 @@ def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Dec
         return refuse_taken("clientId")
     secret = draw_client_secret(event.entropy) if event.secret_digest is None else None
     digest = event.secret_digest if secret is None else secret.digest
-    client = replace(read, secret_digest=digest, created_at=now, updated_at=now)
+    client = replace(read, secret_digest=digest, created_at=snapshot.now, updated_at=snapshot.now)
     return Decision(
         ClientKnown(client) if secret is None else SecretIssued(client, secret),
         (Insert(client),),
@@ -85,7 +85,7 @@ def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Dec
     )
 
 
-def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
+def import_row(event: e.ClientImported, snapshot: Snapshot) -> Decision:
     """Import one row of a sheet: register the client or, with `replace`, change the one there is."""
     client_id = event.fields.get("clientId")
     stored = snapshot.client(client_id) if isinstance(client_id, str) else None
@@ -93,22 +93,22 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
         edits = CLIENT.find_row_edits(stored, event.fields)
         if edits:
             changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=edits)
-            return change(changed, snapshot, now)
+            return change(changed, snapshot)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
-        who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
+        who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot)
         return refuse(who) if isinstance(who, Why) else Decision(Done())
     new = e.ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
-    return register(new, snapshot, now)
+    return register(new, snapshot)
 
 
 @require_permission(*_SEEING, find=_find_client)
-def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Show one client, which may be one of the backend's own."""
     return Decision(ClientKnown(client))
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
-def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34)."""
     edited = CLIENT.edit(client, event.fields, event.shown)
     if isinstance(edited, tuple):
@@ -116,48 +116,48 @@ def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapsho
     # Values that are stored already change nothing.
     if edited == client:
         return Decision(ClientKnown(client))
-    return decide_update(client, revise(edited, updated_at=now), FactKind.CLIENT_CHANGED, who)
+    return decide_update(client, revise(edited, updated_at=snapshot.now), FactKind.CLIENT_CHANGED, who)
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
-def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Enable a client: it may authenticate again."""
     if client.enabled:
         return Decision(ClientKnown(client))
-    return decide_update(client, revise(client, enabled=True, updated_at=now), FactKind.CLIENT_ENABLED, who)
+    return decide_update(
+        client, revise(client, enabled=True, updated_at=snapshot.now), FactKind.CLIENT_ENABLED, who
+    )
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
-def disable(
-    event: e.ClientDisabled, who: Actor, client: Client, snapshot: Snapshot, now: Instant
-) -> Decision:
+def disable(event: e.ClientDisabled, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Disable a client: all its sessions end at once, and it can no longer authenticate."""
     if not client.enabled:
         return Decision(ClientKnown(client))
     why = Why.CLIENT_DISABLED
-    return decide_update(client, _close(client, why, now), FactKind.CLIENT_DISABLED, who, why)
+    return decide_update(client, _close(client, why, snapshot.now), FactKind.CLIENT_DISABLED, who, why)
 
 
 @require_permission(Permission.CLIENT_DELETE, find=find_changeable)
-def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
     why = Why.CLIENT_DELETED
-    deleted = _close(client, why, now, deleted_at=now)
+    deleted = _close(client, why, snapshot.now, deleted_at=snapshot.now)
     return decide_update(client, deleted, FactKind.CLIENT_DELETED, who, why, Done())
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
-def force_out(
-    event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot, now: Instant
-) -> Decision:
+def force_out(event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of a client."""
     why = Why.CLIENT_FORCED_OUT
-    return decide_update(client, with_next_epoch(client, why, now), FactKind.CLIENT_SESSIONS_ENDED, who, why)
+    return decide_update(
+        client, with_next_epoch(client, why, snapshot.now), FactKind.CLIENT_SESSIONS_ENDED, who, why
+    )
 
 
-def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of these clients; one that is gone has none."""
-    who = check_super_administrator(event.caller, snapshot, now)
+    who = check_super_administrator(event.caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
     found = (snapshot.client(client_id) for client_id in dict.fromkeys(event.client_ids))
@@ -165,7 +165,7 @@ def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot, now: In
     why = Why.EVERYBODY_FORCED_OUT
     return Decision(
         Done(),
-        tuple(Update(client, with_next_epoch(client, why, now)) for client in clients),
+        tuple(Update(client, with_next_epoch(client, why, snapshot.now)) for client in clients),
         tuple(
             CLIENT.fact(FactKind.CLIENT_SESSIONS_ENDED, client, client, actor_id_of(who), why)
             for client in clients

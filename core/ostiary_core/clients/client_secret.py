@@ -48,25 +48,23 @@ OVERLAP_SECONDS: Final = Bounds(least=60, most=2_592_000, default=0)
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
-def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
     overlap_seconds = _read_overlap(event.fields)
     if isinstance(overlap_seconds, tuple):
         return refuse_fields(overlap_seconds)
     secret = draw_client_secret(event.entropy)
-    changed = _with_secret(client, secret.digest, now, overlap_seconds)
+    changed = _with_secret(client, secret.digest, snapshot.now, overlap_seconds)
     kind = FactKind.CLIENT_SECRET_ADDED if overlap_seconds else FactKind.CLIENT_SECRET_RESET
     return decide_update(client, changed, kind, who, reply=SecretIssued(changed, secret))
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
-def replace_secret(
-    event: ClientSecretReplaced, who: Actor, client: Client, snapshot: Snapshot, now: Instant
-) -> Decision:
+def replace_secret(event: ClientSecretReplaced, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
     if _is_present(client, event.digest):
         return Decision(ClientKnown(client))
-    changed = _with_secret(client, event.digest, now)
+    changed = _with_secret(client, event.digest, snapshot.now)
     return decide_update(client, changed, FactKind.CLIENT_SECRET_RESET, who)
 
 
@@ -95,31 +93,35 @@ def _is_waiting_for_first_use(client: Client, now: Instant) -> bool:
 
 
 @require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
-def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """End the old secret of a client before its time; where none works any more, nothing happens."""
-    if client.old_secret_until is None or now >= client.old_secret_until:
+    if client.old_secret_until is None or snapshot.now >= client.old_secret_until:
         return Decision(ClientKnown(client))
     changed = revise(
-        client, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None, updated_at=now
+        client,
+        old_secret_digest=None,
+        old_secret_until=None,
+        old_secret_used_at=None,
+        updated_at=snapshot.now,
     )
     return decide_update(client, changed, FactKind.CLIENT_OLD_SECRET_ENDED, who)
 
 
-def record_use(event: ClientSecretUsed, snapshot: Snapshot, now: Instant) -> Decision:
+def record_use(event: ClientSecretUsed, snapshot: Snapshot) -> Decision:
     """Note when a secret was last used, once a minute at most; `updated_at` stays as it is."""
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None:
         return Decision(Done())
-    changed = _note(client, event, Instant(min(event.used_at, now)))
+    changed = _note(client, event, Instant(min(event.used_at, snapshot.now)))
     return Decision(Done(), () if changed is None else (Update(client, changed),))
 
 
-def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> Decision:
+def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot) -> Decision:
     """Add the wrong secrets that one process counted; `updated_at` stays as it is."""
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None or client.secret_digest is None:
         return Decision(Done())
-    came_at = min(event.last_at, now)
+    came_at = min(event.last_at, snapshot.now)
     last_at = max(client.wrong_secret_at or came_at, came_at)
     changed = revise(client, wrong_secrets=client.wrong_secrets + event.times, wrong_secret_at=last_at)
     return Decision(Done(), (Update(client, changed),))

@@ -34,8 +34,8 @@ def a_session_has_its_own_history_and_ending(stores: StoreFactory) -> None:
                 entries == right, "the history of a session lacks entries, or has others, or is out of order"
             )
             require(
-                state_of(found.session, found.snapshot, here.now)
-                is state_of(expected.session, expected.snapshot, here.now),
+                state_of(found.session, found.snapshot.at(here.now))
+                is state_of(expected.session, expected.snapshot.at(here.now)),
                 "the history of a session has its user, client or consent not as they stand",
             )
             ending, first = found.inherited_ending, expected.inherited_ending

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from ostiary_core.events.event import Caller, Event, SignedIn
+from ostiary_core.events.event import Caller, Event, OwnAccountEvent, SignedIn
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Arrival
@@ -45,17 +45,14 @@ class LoginRefreshed(Event):
 
 
 @immutable(kw_only=True)
-class SignedOut(Event):
+class SignedOut(OwnAccountEvent):
     """A user signs out: the login session of the token ends."""
-
-    caller: SignedIn
 
 
 @immutable(kw_only=True)
-class OwnSessionEnded(Event):
+class OwnSessionEnded(OwnAccountEvent):
     """A user ends one of their own sessions: another browser's, or an application's."""
 
-    caller: SignedIn
     session_id: str
 
 
@@ -68,10 +65,9 @@ class AccountRequested(Event):
 
 
 @immutable(kw_only=True)
-class PasswordChanged(Event):
+class PasswordChanged(OwnAccountEvent):
     """A user replaces the password, having entered the current one."""
 
-    caller: SignedIn
     verified_against: str | None = field(repr=False)
     password_matches: bool
     new_password_hash: str = field(repr=False)
@@ -88,10 +84,9 @@ class TextCodeRequested(Event):
 
 
 @immutable(kw_only=True)
-class PhoneChanged(Event):
+class PhoneChanged(OwnAccountEvent):
     """A user takes a new telephone number, proved by a code and the current password (READINGS 41)."""
 
-    caller: SignedIn
     verified_against: str | None = field(repr=False)
     password_matches: bool
     phone: str
@@ -108,26 +103,23 @@ class PasswordResetByTextMessage(Event):
 
 
 @immutable(kw_only=True)
-class LocaleChosen(Event):
+class LocaleChosen(OwnAccountEvent):
     """A user chooses a language."""
 
-    caller: SignedIn
     locale: str
 
 
 @immutable(kw_only=True)
-class TimezoneChosen(Event):
+class TimezoneChosen(OwnAccountEvent):
     """A user chooses the time zone that times are shown in."""
 
-    caller: SignedIn
     timezone: str
     faults: tuple[FieldFault, ...] = ()
     """Faults that the runtime found: the core has no table of time zones."""
 
 
 @immutable(kw_only=True)
-class AvatarChosen(Event):
+class AvatarChosen(OwnAccountEvent):
     """A user chooses a stored picture by its address; None removes the picture."""
 
-    caller: SignedIn
     avatar_url: str | None

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from ostiary_core.events.event import Event, SignedIn
+from ostiary_core.events.event import OwnAccountEvent
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.secret import Entropy
 
@@ -25,42 +25,38 @@ class AuthorizationParameters:
 
 
 @immutable(kw_only=True)
-class AuthorizationChecked(Event):
+class AuthorizationEvent(OwnAccountEvent):
+    """An event about the authorization request of a consent page."""
+
+    parameters: AuthorizationParameters
+
+
+@immutable(kw_only=True)
+class AuthorizationChecked(AuthorizationEvent):
     """The consent page asks whether a request is valid and what to show."""
 
-    caller: SignedIn
-    parameters: AuthorizationParameters
-
 
 @immutable(kw_only=True)
-class ConsentGiven(Event):
+class ConsentGiven(AuthorizationEvent):
     """The user approved the request on the consent page."""
 
-    caller: SignedIn
-    parameters: AuthorizationParameters
     entropy: Entropy = field(repr=False)
 
 
 @immutable(kw_only=True)
-class AutomaticConsentRequested(Event):
+class AutomaticConsentRequested(AuthorizationEvent):
     """The consent page asks for a code without asking the user: consent is automatic or remembered."""
 
-    caller: SignedIn
-    parameters: AuthorizationParameters
     entropy: Entropy = field(repr=False)
 
 
 @immutable(kw_only=True)
-class ConsentDenied(Event):
+class ConsentDenied(AuthorizationEvent):
     """The user refused the request on the consent page."""
-
-    caller: SignedIn
-    parameters: AuthorizationParameters
 
 
 @immutable(kw_only=True)
-class ConsentWithdrawn(Event):
+class ConsentWithdrawn(OwnAccountEvent):
     """The user withdraws a client's consent; the client's sessions of this user end (READINGS 26)."""
 
-    caller: SignedIn
     client_id: str

@@ -50,6 +50,20 @@ Caller = SignedIn | Operator
 """The caller of the backend's own interface."""
 
 
+@immutable()
+class AuthenticatedEvent(Event):
+    """An event of a third party's backend, which authenticates first."""
+
+    credentials: ClientCredentials
+
+
+@immutable(kw_only=True)
+class OwnAccountEvent(Event):
+    """An event of a signed-in user about their own account."""
+
+    caller: SignedIn
+
+
 @immutable(kw_only=True)
 class AccountEvent(Event):
     """An event about a stored account."""

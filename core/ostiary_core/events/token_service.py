@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from ostiary_core.events.event import ClientCredentials, Event
+from ostiary_core.events.event import AuthenticatedEvent, Event
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.secret import Entropy, Secret
@@ -10,10 +10,9 @@ from ostiary_core.model.why import Why
 
 
 @immutable(kw_only=True)
-class CodeRedeemed(Event):
+class CodeRedeemed(AuthenticatedEvent):
     """A client redeems a code at `/token` (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
 
-    credentials: ClientCredentials
     code: Secret | None
     redirect_uri: str | None
     code_verifier: str | None = field(repr=False)
@@ -23,10 +22,9 @@ class CodeRedeemed(Event):
 
 
 @immutable()
-class RefreshRequested(Event):
+class RefreshRequested(AuthenticatedEvent):
     """A client presents a refresh token at `/token` (RFC 6749 §6)."""
 
-    credentials: ClientCredentials
     refresh_token: Secret | None
     scopes: tuple[str, ...] | None
     user_agent: str | None
@@ -36,10 +34,9 @@ class RefreshRequested(Event):
 
 
 @immutable()
-class ClientCredentialsRequested(Event):
+class ClientCredentialsRequested(AuthenticatedEvent):
     """A client asks for a token of its own at `/token`, by client credentials (RFC 6749 §4.4)."""
 
-    credentials: ClientCredentials
     scopes: tuple[str, ...] | None
     user_agent: str | None
     source: str
@@ -47,29 +44,26 @@ class ClientCredentialsRequested(Event):
 
 
 @immutable(kw_only=True)
-class GrantUnrecognised(Event):
+class GrantUnrecognised(AuthenticatedEvent):
     """A client sends a missing or unknown `grant_type` to `/token`.
 
     It is an event because its client is authenticated before it is refused (READINGS 13).
     """
 
-    credentials: ClientCredentials
     why: Why
 
 
 @immutable()
-class IntrospectionRequested(Event):
+class IntrospectionRequested(AuthenticatedEvent):
     """A client asks whether a token is good (RFC 7662 §2.1)."""
 
-    credentials: ClientCredentials
     token: Secret | None
 
 
 @immutable()
-class RevocationRequested(Event):
+class RevocationRequested(AuthenticatedEvent):
     """A client gives a token back (RFC 7009 §2.1)."""
 
-    credentials: ClientCredentials
     token: Secret | None
 
 

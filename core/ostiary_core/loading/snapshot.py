@@ -5,6 +5,8 @@ from typing import Any, Final, TypeVar
 
 from ostiary_core.loading.keys import Keys
 from ostiary_core.model.decision import Change, Delete, Update
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import (
     AuthorizationCode,
     Client,
@@ -61,7 +63,11 @@ class Snapshot:
     Each method returns the record of one table under an identifier: for tokens and codes, their digest.
     """
 
-    __slots__ = ("_at_start", "_records")
+    __slots__ = ("_at_start", "_records", "now", "policy")
+
+    now: Instant
+    """Instant of the decision; set, like `policy`, by `at`."""
+    policy: Policy
 
     def __init__(self, records: Mapping[Any, Any], at_start: "Snapshot | None" = None) -> None:
         """Take records by key, each of the class that its table has."""
@@ -109,7 +115,9 @@ class Snapshot:
 
     def begin_batch(self) -> "Snapshot":
         """Return a copy for the parts of a batch to change; callers are judged by this one."""
-        return Snapshot(self._records, self)
+        batch = self.at(self.now, self.policy)
+        batch._at_start = self
+        return batch
 
     @property
     def is_in_batch(self) -> bool:
@@ -120,11 +128,11 @@ class Snapshot:
         """The snapshot that callers are judged by: of a batch, the one it began with (READINGS 51)."""
         return self if self._at_start is None else self._at_start
 
-    def after(self, changes: Iterable[Change]) -> "Snapshot":
-        """Return a copy with `changes` made."""
-        changed = Snapshot(self._records)
-        changed.apply(changes)
-        return changed
+    def at(self, now: Instant, policy: Policy = SPECIFICATION) -> "Snapshot":
+        """Return a copy for decisions at `now` under `policy`."""
+        copy = Snapshot(self._records)
+        copy.now, copy.policy = now, policy
+        return copy
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Make `changes` in place, for a turn, which owns its snapshot."""

@@ -3,13 +3,12 @@
 import hmac
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
 from ostiary_core.events.event import AccountEvent, ClientEvent, RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, refuse
-from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Client, GrantType, Role, Session, SessionKind, User
 from ostiary_core.model.reply import Refused, Reply
@@ -29,14 +28,14 @@ _NO_SECRET: Final = digest_of("")
 """Stand-in that is compared where there is no secret."""
 
 
-def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now: Instant) -> Client | Why:
+def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot) -> Client | Why:
     """Return the client whose secret is right, or why there is none ("Authentication", rule 1)."""
     client = snapshot.client(credentials.client_id)
     if client is None or client.secret_digest is None:
         # An unknown client takes as long as a wrong secret: timing tells neither from the other.
         _is_one_of(credentials, _NO_SECRET, None)
         return Why.CLIENT_UNKNOWN if client is None else Why.CLIENT_BUILT_IN
-    old_stands = client.old_secret_until is not None and now < client.old_secret_until
+    old_stands = client.old_secret_until is not None and snapshot.now < client.old_secret_until
     old = client.old_secret_digest if old_stands else None
     # The secret first: only a caller who has it learns that a client is deleted or disabled.
     if not _is_one_of(credentials, client.secret_digest, old):
@@ -65,10 +64,10 @@ def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | No
 
 
 def authenticate_for_grant(
-    grant: GrantType, credentials: ClientCredentials, snapshot: Snapshot, now: Instant
+    grant: GrantType, credentials: ClientCredentials, snapshot: Snapshot
 ) -> Client | Why:
     """Authenticate the client and check that it registers `grant`; else say why not."""
-    client = authenticate_client(credentials, snapshot, now)
+    client = authenticate_client(credentials, snapshot)
     if isinstance(client, Client) and grant not in client.grant_types:
         return Why.GRANT_NOT_REGISTERED
     return client
@@ -86,21 +85,21 @@ Actor = Person | Operator
 """Who acts on what is not their own: a signed-in user, or the operator on the command line."""
 
 
-def find_person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
+def find_person(caller: SignedIn, snapshot: Snapshot) -> Person | Why:
     """Return the user of a login session's access token; third-party tokens are not accepted here."""
     snapshot = snapshot.of_callers
     session = snapshot.session_by_access_token(caller.access_token.digest)
     if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
         return Why.NOT_SIGNED_IN
-    if state_of(session, snapshot, now) is not SessionState.ACTIVE or now >= session.access_expires_at:
+    if state_of(session, snapshot) is not SessionState.ACTIVE or snapshot.now >= session.access_expires_at:
         return Why.NOT_SIGNED_IN
     user = snapshot.user(session.user_id)
     return Why.NOT_SIGNED_IN if user is None else Person(user, session)
 
 
-def find_active_person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
+def find_active_person(caller: SignedIn, snapshot: Snapshot) -> Person | Why:
     """Return the signed-in user, unless a forced password change comes first."""
-    who = find_person(caller, snapshot, now)
+    who = find_person(caller, snapshot)
     must_change_password = isinstance(who, Person) and who.user.must_change_password
     return Why.PASSWORD_MUST_CHANGE if must_change_password else who
 
@@ -150,18 +149,18 @@ def has_more_permissions(user: User, who: Actor, snapshot: Snapshot) -> bool:
     return exceeds_permissions_of(roles_of(user, snapshot), who, snapshot)
 
 
-def check_permission(caller: Caller, permission: Permission, snapshot: Snapshot, now: Instant) -> Actor | Why:
+def check_permission(caller: Caller, permission: Permission, snapshot: Snapshot) -> Actor | Why:
     """Return the caller if signed in, past a forced password change, with `permission`; else why not."""
-    return check_any_permission(caller, (permission,), snapshot, now)
+    return check_any_permission(caller, (permission,), snapshot)
 
 
 def check_any_permission(
-    caller: Caller, permissions: Collection[Permission], snapshot: Snapshot, now: Instant
+    caller: Caller, permissions: Collection[Permission], snapshot: Snapshot
 ) -> Actor | Why:
     """Return the caller if signed in, past a forced password change, with one of these; else why not."""
     if isinstance(caller, Operator):
         return caller
-    who = find_active_person(caller, snapshot, now)
+    who = find_active_person(caller, snapshot)
     if isinstance(who, Why):
         return who
     held = permissions_of(who.user, snapshot.of_callers)
@@ -169,11 +168,11 @@ def check_any_permission(
     return who if is_allowed else Why.PERMISSION_MISSING
 
 
-def check_super_administrator(caller: Caller, snapshot: Snapshot, now: Instant) -> Actor | Why:
+def check_super_administrator(caller: Caller, snapshot: Snapshot) -> Actor | Why:
     """Return the caller if it is the operator, or a super administrator who is free to act; else why not."""
     if isinstance(caller, Operator):
         return caller
-    who = find_active_person(caller, snapshot, now)
+    who = find_active_person(caller, snapshot)
     if isinstance(who, Why):
         return who
     return who if is_super_administrator(who) else Why.PERMISSION_MISSING
@@ -181,31 +180,27 @@ def check_super_administrator(caller: Caller, snapshot: Snapshot, now: Instant) 
 
 E = TypeVar("E", bound=AccountEvent | RoleEvent | ClientEvent)
 R = TypeVar("R", User, Role, Client)
-P = ParamSpec("P")
-"""Further parameters of a rule: none, or the policy."""
-Handler = Callable[Concatenate[E, Snapshot, Instant, P], Decision]
-GuardedHandler = Callable[Concatenate[E, Actor, R, Snapshot, Instant, P], Decision]
+Handler = Callable[[E, Snapshot], Decision]
+GuardedHandler = Callable[[E, Actor, R, Snapshot], Decision]
 
 
 def require_permission(
     *permissions: Permission, find: Callable[[Any, Actor, Snapshot], R | Why]
-) -> Callable[[GuardedHandler[E, R, P]], Handler[E, P]]:
+) -> Callable[[GuardedHandler[E, R]], Handler[E]]:
     """Refuse callers without one of `permissions`, then those for whom `find` finds no record.
 
     The rule is given the actor and the record. The permission is checked before any record is looked up.
     """
 
-    def guard(handler: GuardedHandler[E, R, P]) -> Handler[E, P]:
-        def decide(
-            event: E, snapshot: Snapshot, now: Instant, /, *args: P.args, **kwargs: P.kwargs
-        ) -> Decision:
-            who = check_any_permission(event.caller, permissions, snapshot, now)
+    def guard(handler: GuardedHandler[E, R]) -> Handler[E]:
+        def decide(event: E, snapshot: Snapshot, /) -> Decision:
+            who = check_any_permission(event.caller, permissions, snapshot)
             if isinstance(who, Why):
                 return refuse(who)
             found = find(event, who, snapshot)
             if isinstance(found, Why):
                 return refuse(found)
-            return handler(event, who, found, snapshot, now, *args, **kwargs)
+            return handler(event, who, found, snapshot)
 
         return decide
 

@@ -19,8 +19,7 @@ from ostiary_core.events import CodeRedeemed
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.instant import Instant, later
-from ostiary_core.model.policy import Policy
+from ostiary_core.model.instant import later
 from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, revise
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
@@ -70,13 +69,14 @@ _REFUSALS: Final = MappingProxyType(
 )
 
 
-def state_of(code: AuthorizationCode, snapshot: Snapshot, now: Instant, policy: Policy) -> CodeState:
+def state_of(code: AuthorizationCode, snapshot: Snapshot) -> CodeState:
     """Return the state of `code` at `now`; it is usable while less than 300 s have passed (READINGS 8)."""
     if code.session_id is not None:
         return CodeState.USED
     if code.voided_why is not None or inherited_ending(code, snapshot) is not None:
         return CodeState.VOID
-    return CodeState.EXPIRED if now >= later(code.issued_at, policy.code_seconds) else CodeState.ISSUED
+    expires_at = later(code.issued_at, snapshot.policy.code_seconds)
+    return CodeState.EXPIRED if snapshot.now >= expires_at else CodeState.ISSUED
 
 
 def issue(code: AuthorizationCode) -> tuple[Change, Fact]:
@@ -84,15 +84,15 @@ def issue(code: AuthorizationCode) -> tuple[Change, Fact]:
     return Insert(code), _fact_of(_ISSUE, code)
 
 
-def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot) -> Decision:
     """Exchange a code for a session, for a client that is authenticated and registers the grant
     (RFC 6749 §4.1.3)."""
     if event.code is None:
         return refuse(Why.CODE_MISSING)
     known = snapshot.code(event.code.digest)
-    code = _check_exchange(event, known, client, snapshot, now, policy)
+    code = _check_exchange(event, known, client, snapshot)
     if isinstance(code, Why):
-        return _refuse_exchange(code, known, client, snapshot, now, policy)
+        return _refuse_exchange(code, known, client, snapshot)
     made, issued, writes, started = session.start(
         kind=SessionKind.AUTHORIZATION_CODE,
         client=client,
@@ -102,19 +102,14 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
         user_agent=event.user_agent,
         source=event.source,
         entropy=event.entropy,
-        now=now,
+        now=snapshot.now,
     )
-    used = revise(code, session_id=made.session_id, settled_at=now)
+    used = revise(code, session_id=made.session_id, settled_at=snapshot.now)
     return Decision(issued, (Update(code, used), *writes), (_fact_of(_REDEMPTION, used), started))
 
 
 def _check_exchange(
-    event: CodeRedeemed,
-    code: AuthorizationCode | None,
-    client: Client,
-    snapshot: Snapshot,
-    now: Instant,
-    policy: Policy,
+    event: CodeRedeemed, code: AuthorizationCode | None, client: Client, snapshot: Snapshot
 ) -> AuthorizationCode | Why:
     """Return the code if the exchange is right in everything; else the first reason in the order of `Why`."""
     if event.redirect_uri is None:
@@ -123,7 +118,7 @@ def _check_exchange(
         return Why.CODE_UNKNOWN
     if code.client_id != client.client_id:
         return Why.CODE_OF_ANOTHER_CLIENT
-    refusal = _REFUSALS.get(state_of(code, snapshot, now, policy))
+    refusal = _REFUSALS.get(state_of(code, snapshot))
     if refusal is not None:
         return refusal
     if event.redirect_uri != code.redirect_uri:
@@ -140,37 +135,30 @@ def _check_exchange(
 
 
 def _refuse_exchange(
-    why: Why,
-    code: AuthorizationCode | None,
-    client: Client,
-    snapshot: Snapshot,
-    now: Instant,
-    policy: Policy,
+    why: Why, code: AuthorizationCode | None, client: Client, snapshot: Snapshot
 ) -> Decision:
     """Refuse an exchange, which voids a known, unused code, also another client's (READINGS 18)."""
     if code is None:
         return refuse(why)
     if code.session_id is not None:
-        return _refuse_used_code(why, code.session_id, client, snapshot, now, policy)
-    if state_of(code, snapshot, now, policy) is CodeState.VOID:
+        return _refuse_used_code(why, code.session_id, client, snapshot)
+    if state_of(code, snapshot) is CodeState.VOID:
         return refuse(why)
-    voided = revise(code, voided_why=why, settled_at=now)
+    voided = revise(code, voided_why=why, settled_at=snapshot.now)
     return Decision(Refused(why), (Update(code, voided),), (_fact_of(_FAILURE, voided),))
 
 
-def _refuse_used_code(
-    why: Why, session_id: str, client: Client, snapshot: Snapshot, now: Instant, policy: Policy
-) -> Decision:
+def _refuse_used_code(why: Why, session_id: str, client: Client, snapshot: Snapshot) -> Decision:
     """Refuse a used code; where the policy says so, end the session it started (READINGS 10)."""
     made = snapshot.session(session_id)
     if (
-        not policy.revoke_on_code_replay
+        not snapshot.policy.revoke_on_code_replay
         or made is None
         or made.client_id != client.client_id
-        or session.state_of(made, snapshot, now) is not session.SessionState.ACTIVE
+        or session.state_of(made, snapshot) is not session.SessionState.ACTIVE
     ):
         return refuse(why)
-    changes, fact = session.end(made, Why.CODE_REPLAYED, now)
+    changes, fact = session.end(made, Why.CODE_REPLAYED, snapshot.now)
     return refuse(why, *changes, facts=(fact,))
 
 

@@ -49,38 +49,38 @@ class _Request(NamedTuple):
         return set(self.scopes) <= {*self.client.auto_approve_scopes, *remembered}
 
 
-def check(event: e.AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Decision:
+def check(event: e.AuthorizationChecked, snapshot: Snapshot) -> Decision:
     """Check an authorization request and say what the consent page shows; nothing is recorded."""
-    request = _check_request(event.caller, event.parameters, snapshot, now)
+    request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
         return Decision(request)
     return Decision(_offer(request))
 
 
-def approve(event: e.ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
+def approve(event: e.ConsentGiven, snapshot: Snapshot) -> Decision:
     """Issue a code after the user approved, and remember the consent where the user was asked."""
-    request = _check_request(event.caller, event.parameters, snapshot, now)
+    request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
         return Decision(request)
     if request.is_pre_approved:
-        return _issue_code(request, event.entropy, now, _record_entry(request, now))
-    remembered, fact = _remember(request, now)
-    return _issue_code(request, event.entropy, now, (remembered,), (fact,))
+        return _issue_code(request, event.entropy, snapshot.now, _record_entry(request, snapshot.now))
+    remembered, fact = _remember(request, snapshot.now)
+    return _issue_code(request, event.entropy, snapshot.now, (remembered,), (fact,))
 
 
-def issue_if_preapproved(event: e.AutomaticConsentRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def issue_if_preapproved(event: e.AutomaticConsentRequested, snapshot: Snapshot) -> Decision:
     """Issue a code without asking the user, if the consent is automatic or remembered; else ask."""
-    request = _check_request(event.caller, event.parameters, snapshot, now)
+    request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
         return Decision(request)
     if not request.is_pre_approved:
         return Decision(_offer(request))
-    return _issue_code(request, event.entropy, now, _record_entry(request, now))
+    return _issue_code(request, event.entropy, snapshot.now, _record_entry(request, snapshot.now))
 
 
-def deny(event: e.ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
+def deny(event: e.ConsentDenied, snapshot: Snapshot) -> Decision:
     """Send `access_denied` to the redirect URI after the user refused (RFC 6749 §4.1.2.1)."""
-    request = _check_request(event.caller, event.parameters, snapshot, now)
+    request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
         return Decision(request)
     return Decision(
@@ -89,17 +89,15 @@ def deny(event: e.ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
+def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot) -> Decision:
     """Withdraw a consent, which ends the client's sessions and codes of this user."""
-    who = find_active_person(event.caller, snapshot, now)
+    who = find_active_person(event.caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
-    return withdraw_from(event.client_id, who.user, None, snapshot, now)
+    return withdraw_from(event.client_id, who.user, None, snapshot)
 
 
-def withdraw_from(
-    client_id: str, user: User, actor_id: str | None, snapshot: Snapshot, now: Instant
-) -> Decision:
+def withdraw_from(client_id: str, user: User, actor_id: str | None, snapshot: Snapshot) -> Decision:
     """Withdraw what `user` lets a client do; `actor_id` is the administrator who does it for the user."""
     # Not found without a consent, whether or not there is such a client: this tells nothing of clients.
     consent = snapshot.consent(user.user_id, client_id)
@@ -112,15 +110,15 @@ def withdraw_from(
         client_id=client_id,
         why=Why.CONSENT_WITHDRAWN,
     )
-    withdrawn = revise(consent, scopes=(), epoch=consent.epoch + 1, withdrawn_at=now)
+    withdrawn = revise(consent, scopes=(), epoch=consent.epoch + 1, withdrawn_at=snapshot.now)
     return Decision(Done(), (Update(consent, withdrawn),), (fact,))
 
 
 def _check_request(
-    caller: e.SignedIn, asked: e.AuthorizationParameters, snapshot: Snapshot, now: Instant
+    caller: e.SignedIn, asked: e.AuthorizationParameters, snapshot: Snapshot
 ) -> _Request | Refused:
     """Check the parameters of an authorization request; refuse for the first fault in the order of `Why`."""
-    who = find_active_person(caller, snapshot, now)
+    who = find_active_person(caller, snapshot)
     if isinstance(who, Why):
         return Refused(who)
     if asked.undecodable:

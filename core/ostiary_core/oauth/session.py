@@ -140,11 +140,11 @@ REFRESH_LABEL = "refresh:"
 """The labels that keep the two tokens of a derived pair apart (READINGS 1)."""
 
 
-def state_of(session: Session, snapshot: Snapshot, now: Instant) -> SessionState:
+def state_of(session: Session, snapshot: Snapshot) -> SessionState:
     """Return the state of `session` at `now`; endings of its user, client or consent count."""
     if session.ended_at is not None or inherited_ending(session, snapshot) is not None:
         return SessionState.ENDED
-    return SessionState.EXPIRED if now >= session.expires_at else SessionState.ACTIVE
+    return SessionState.EXPIRED if snapshot.now >= session.expires_at else SessionState.ACTIVE
 
 
 # --- start
@@ -215,10 +215,9 @@ def refresh(
     entropy: Entropy,
     arrival: Arrival | None,
     snapshot: Snapshot,
-    now: Instant,
-    policy: Policy,
 ) -> Decision:
     """Decide what a client's refresh token leads to: rotation, safe retry, replay or refusal."""
+    now, policy = snapshot.now, snapshot.policy
     token = snapshot.refresh_token(spent.digest)
     session = None if token is None else snapshot.session(token.session_id)
     if token is None or session is None or session.kind is not kind:
@@ -226,7 +225,7 @@ def refresh(
     # The owner first: another client's attempt never touches the session ("refresh by another client").
     if session.client_id != client.client_id:
         return refuse(Why.TOKEN_OF_ANOTHER_CLIENT)
-    state = state_of(session, snapshot, now)
+    state = state_of(session, snapshot)
     if state is not SessionState.ACTIVE:
         return refuse(Why.SESSION_ENDED if state is SessionState.ENDED else Why.MAXIMUM_REACHED)
     # Rounded down it would be `expires_in: 0`, which clients take for "never" (RFC 6749 §5.1).
@@ -320,7 +319,7 @@ def _end_by_replay(session: Session, why: Why, user_agent: str | None, now: Inst
 # --- introspection and revocation
 
 
-def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Reply:
+def introspect(secret: Secret, client: Client, snapshot: Snapshot) -> Reply:
     """Tell `client` about a token, if it is a live one of its own; of any other, that it is inactive."""
     found = _find_own(secret, client, snapshot)
     if found is None:
@@ -330,8 +329,8 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
     expires_at = session.access_expires_at if is_access_token else session.expires_at
     if (
         (refresh_token is not None and refresh_token.generation != session.generation)
-        or now >= expires_at
-        or state_of(session, snapshot, now) is not SessionState.ACTIVE
+        or snapshot.now >= expires_at
+        or state_of(session, snapshot) is not SessionState.ACTIVE
     ):
         return TokenInactive()
     user = None if session.user_id is None else snapshot.user(session.user_id)
@@ -340,15 +339,15 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
     return TokenActive(client.client_id, scopes, is_access_token, expires_at, user_id, username)
 
 
-def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+def revoke(secret: Secret, client: Client, snapshot: Snapshot) -> Decision:
     """End the session a token belongs to, by spent refresh tokens too (READINGS 7); always the same answer.
 
     A spent access token belongs to none any more (READINGS 54).
     """
     found = _find_own(secret, client, snapshot)
-    if found is None or state_of(found[0], snapshot, now) is not SessionState.ACTIVE:
+    if found is None or state_of(found[0], snapshot) is not SessionState.ACTIVE:
         return Decision(Done())
-    changes, fact = end(found[0], Why.REVOKED_BY_CLIENT, now)
+    changes, fact = end(found[0], Why.REVOKED_BY_CLIENT, snapshot.now)
     return Decision(Done(), changes, (fact,))
 
 

@@ -8,8 +8,6 @@ from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.client import USER_READ
 from ostiary_core.model.decision import Decision, refuse
-from ostiary_core.model.instant import Instant
-from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import GrantType, SessionKind
 from ostiary_core.model.reply import Profile
 from ostiary_core.model.why import Why
@@ -19,17 +17,17 @@ from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.scopes import is_beyond
 
 
-def redeem(event: e.CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def redeem(event: e.CodeRedeemed, snapshot: Snapshot) -> Decision:
     """Exchange a code at `/token` (RFC 6749 §4.1.3). The grant is checked before the code is read."""
-    client = authenticate_for_grant(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot, now)
+    client = authenticate_for_grant(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot)
     if isinstance(client, Why):
         return refuse(client)
-    return code.redeem(event, client, snapshot, now, policy)
+    return code.redeem(event, client, snapshot)
 
 
-def refresh(event: e.RefreshRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def refresh(event: e.RefreshRequested, snapshot: Snapshot) -> Decision:
     """Exchange a refresh token at `/token` (RFC 6749 §6)."""
-    client = authenticate_for_grant(GrantType.REFRESH_TOKEN, event.credentials, snapshot, now)
+    client = authenticate_for_grant(GrantType.REFRESH_TOKEN, event.credentials, snapshot)
     if isinstance(client, Why):
         return refuse(client)
     if event.refresh_token is None:
@@ -43,14 +41,12 @@ def refresh(event: e.RefreshRequested, snapshot: Snapshot, now: Instant, policy:
         entropy=event.entropy,
         arrival=event.arrival,
         snapshot=snapshot,
-        now=now,
-        policy=policy,
     )
 
 
-def issue_to_client(event: e.ClientCredentialsRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def issue_to_client(event: e.ClientCredentialsRequested, snapshot: Snapshot) -> Decision:
     """Issue client credentials tokens (RFC 6749 §4.4): no user and no refresh token (READINGS 11)."""
-    client = authenticate_for_grant(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot, now)
+    client = authenticate_for_grant(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot)
     if isinstance(client, Why):
         return refuse(client)
     if not client.scopes:
@@ -66,44 +62,44 @@ def issue_to_client(event: e.ClientCredentialsRequested, snapshot: Snapshot, now
         user_agent=event.user_agent,
         source=event.source,
         entropy=event.entropy,
-        now=now,
+        now=snapshot.now,
     )
     return Decision(issued, changes, (fact,))
 
 
-def refuse_grant(event: e.GrantUnrecognised, snapshot: Snapshot, now: Instant) -> Decision:
+def refuse_grant(event: e.GrantUnrecognised, snapshot: Snapshot) -> Decision:
     """Refuse a missing or unknown `grant_type`, after the client authenticated."""
-    client = authenticate_client(event.credentials, snapshot, now)
+    client = authenticate_client(event.credentials, snapshot)
     return refuse(client if isinstance(client, Why) else event.why)
 
 
-def introspect(event: e.IntrospectionRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def introspect(event: e.IntrospectionRequested, snapshot: Snapshot) -> Decision:
     """Tell an authenticated client about a token (RFC 7662 §2)."""
-    client = authenticate_client(event.credentials, snapshot, now)
+    client = authenticate_client(event.credentials, snapshot)
     if isinstance(client, Why):
         return refuse(client)
     if event.token is None:
         return refuse(Why.TOKEN_MISSING)
-    return Decision(session.introspect(event.token, client, snapshot, now))
+    return Decision(session.introspect(event.token, client, snapshot))
 
 
-def revoke(event: e.RevocationRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def revoke(event: e.RevocationRequested, snapshot: Snapshot) -> Decision:
     """Revoke a token of an authenticated client (RFC 7009 §2)."""
-    client = authenticate_client(event.credentials, snapshot, now)
+    client = authenticate_client(event.credentials, snapshot)
     if isinstance(client, Why):
         return refuse(client)
     if event.token is None:
         return refuse(Why.TOKEN_MISSING)
-    return session.revoke(event.token, client, snapshot, now)
+    return session.revoke(event.token, client, snapshot)
 
 
-def show_profile(event: e.ProfileRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def show_profile(event: e.ProfileRequested, snapshot: Snapshot) -> Decision:
     """Show the profile of the token's user; a login session needs no scope for its own."""
     held = snapshot.session_by_access_token(event.access_token.digest)
     if (
         held is None
-        or now >= held.access_expires_at
-        or session.state_of(held, snapshot, now) is not session.SessionState.ACTIVE
+        or snapshot.now >= held.access_expires_at
+        or session.state_of(held, snapshot) is not session.SessionState.ACTIVE
         or (event.by_cookie and held.kind is not SessionKind.LOGIN)
     ):
         return refuse(Why.NOT_SIGNED_IN)

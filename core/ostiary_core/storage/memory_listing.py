@@ -104,7 +104,7 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
         if of_users_only and session.user_id is None:
             continue
         snapshot = Snapshot({key: stored.get(key) for key in session.references})
-        if state_of(session, snapshot, now) is not SessionState.ACTIVE:
+        if state_of(session, snapshot.at(now)) is not SessionState.ACTIVE:
             continue
         user = None if session.user_id is None else snapshot.user(session.user_id)
         yield OnlineSession(

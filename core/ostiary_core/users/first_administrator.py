@@ -7,7 +7,6 @@ from ostiary_core.model.decision import Decision, Insert, refuse
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import BUILT_IN_CLIENTS, names_of, username_key
-from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR
 from ostiary_core.model.records import Role, User
 from ostiary_core.model.reply import Refused, UserKnown
@@ -17,9 +16,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.users.own_account import own_change
 
 
-def create_first_administrator(
-    event: FirstAdministratorCreated, snapshot: Snapshot, now: Instant
-) -> Decision:
+def create_first_administrator(event: FirstAdministratorCreated, snapshot: Snapshot) -> Decision:
     """Create a super administrator with the built-in role and clients, where there is none.
 
     The role comes with its first holder, and its last enabled one stays: so it says whether there is one.
@@ -37,8 +34,8 @@ def create_first_administrator(
         password_hash=event.password_hash,
         must_change_password=event.must_change_password,
         role_ids=(SUPER_ADMINISTRATOR,),
-        created_at=now,
-        updated_at=now,
+        created_at=snapshot.now,
+        updated_at=snapshot.now,
     )
     role = Role(
         role_id=SUPER_ADMINISTRATOR,
@@ -54,7 +51,7 @@ def create_first_administrator(
             Insert(user),
             *(Insert(name) for name in names_of(user)),
             Insert(role),
-            *(Insert(built_in_client(client_id, now)) for client_id in BUILT_IN_CLIENTS),
+            *(Insert(built_in_client(client_id, snapshot.now)) for client_id in BUILT_IN_CLIENTS),
         ),
         (own_change(FactKind.USER_REGISTERED, None, user),),
     )

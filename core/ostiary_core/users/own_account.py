@@ -42,18 +42,18 @@ from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
 # --- signing in
 
 
-def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot) -> Decision:
     """Give the runtime the hash to verify a password against; no client is ever sent it."""
     match event.of:
         case str(username):
             user = find_named_user(username, snapshot)
             return Decision(PasswordOnFile(None if user is None else user.password_hash))
         case e.SignedIn() as caller:
-            who = find_person(caller, snapshot, now)
+            who = find_person(caller, snapshot)
             return refuse(who) if isinstance(who, Why) else Decision(PasswordOnFile(who.user.password_hash))
 
 
-def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decision:
+def sign_in(event: e.SignInAttempted, snapshot: Snapshot) -> Decision:
     """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
     user = find_named_user(event.username, snapshot)
     client = snapshot.client(CONSOLE_CLIENT)
@@ -73,7 +73,7 @@ def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decis
         user_agent=event.user_agent,
         source=event.source,
         entropy=event.entropy,
-        now=now,
+        now=snapshot.now,
     )
     kept: tuple[Change, ...] = ()
     if event.new_password_hash is not None:
@@ -81,7 +81,7 @@ def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant) -> Decis
     return Decision(_login(tokens, user), (*kept, *writes), (fact,))
 
 
-def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot) -> Decision:
     """Rotate the pair of a login session, by the rules of every session (READINGS 25)."""
     token = snapshot.refresh_token(event.refresh_token.digest)
     held = None if token is None else snapshot.session(token.session_id)
@@ -99,8 +99,6 @@ def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot, now: Instant, pol
         entropy=event.entropy,
         arrival=event.arrival,
         snapshot=snapshot,
-        now=now,
-        policy=policy,
     )
     if isinstance(decision.reply, TokensIssued):
         return Decision(_login(decision.reply, user), decision.changes, decision.facts)
@@ -109,40 +107,40 @@ def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot, now: Instant, pol
     return Decision(Refused(Why.NOT_SIGNED_IN), decision.changes, decision.facts)
 
 
-def sign_out(event: e.SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
+def sign_out(event: e.SignedOut, snapshot: Snapshot) -> Decision:
     """End the login session that the token belongs to."""
-    who = find_person(event.caller, snapshot, now)
+    who = find_person(event.caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
-    changes, fact = session.end(who.session, Why.SIGNED_OUT, now)
+    changes, fact = session.end(who.session, Why.SIGNED_OUT, snapshot.now)
     return Decision(Done(), changes, (fact,))
 
 
-def end_own_session(event: e.OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
+def end_own_session(event: e.OwnSessionEnded, snapshot: Snapshot) -> Decision:
     """End one session of the caller; another user's session is not found."""
-    who = find_active_person(event.caller, snapshot, now)
+    who = find_active_person(event.caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
     stored = snapshot.session(event.session_id)
     if (
         stored is None
         or stored.user_id != who.user.user_id
-        or session.state_of(stored, snapshot, now) is not session.SessionState.ACTIVE
+        or session.state_of(stored, snapshot) is not session.SessionState.ACTIVE
     ):
         return refuse(Why.NOT_FOUND)
-    changes, fact = session.end(stored, Why.SIGNED_OUT, now)
+    changes, fact = session.end(stored, Why.SIGNED_OUT, snapshot.now)
     return Decision(Done(), changes, (fact,))
 
 
-def show_account(event: e.AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def show_account(event: e.AccountRequested, snapshot: Snapshot) -> Decision:
     """Tell callers who they are and what they may do; refuse those without the permission asked for."""
     if event.permission is not None:
-        may = check_permission(event.caller, event.permission, snapshot, now)
+        may = check_permission(event.caller, event.permission, snapshot)
         if isinstance(may, Why):
             return refuse(may)
     if isinstance(event.caller, e.Operator):
         return Decision(AccountKnown(user=None, roles=(), permissions=ALL_PERMISSIONS, session_id=None))
-    who = find_person(event.caller, snapshot, now)
+    who = find_person(event.caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
     return Decision(
@@ -158,12 +156,12 @@ def show_account(event: e.AccountRequested, snapshot: Snapshot, now: Instant) ->
 # --- the password and the telephone
 
 
-def change_password(event: e.PasswordChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def change_password(event: e.PasswordChanged, snapshot: Snapshot) -> Decision:
     """Set a new password for a user who entered the current one."""
-    who = find_person(event.caller, snapshot, now)
+    who = find_person(event.caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
-    wrong = refuse_wrong_password(event, who, now, policy)
+    wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
     if wrong is not None:
         return wrong
     return end_other_sessions(
@@ -172,7 +170,7 @@ def change_password(event: e.PasswordChanged, snapshot: Snapshot, now: Instant, 
         with_next_epoch(
             who.user,
             Why.PASSWORD_CHANGED,
-            now,
+            snapshot.now,
             password_hash=event.new_password_hash,
             must_change_password=False,
         ),
@@ -211,37 +209,37 @@ def refuse_wrong_password(
 # --- preferences, which end no session
 
 
-def choose_locale(event: e.LocaleChosen, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def choose_locale(event: e.LocaleChosen, snapshot: Snapshot) -> Decision:
     """Set the user's language, one of those that the server speaks."""
-    is_spoken = event.locale in policy.locales
-    faults = () if is_spoken else (FieldFault("locale", FieldRule.LOCALE, policy.locales),)
-    return _set_preference(event.caller, faults, snapshot, now, locale=event.locale)
+    is_spoken = event.locale in snapshot.policy.locales
+    faults = () if is_spoken else (FieldFault("locale", FieldRule.LOCALE, snapshot.policy.locales),)
+    return _set_preference(event.caller, faults, snapshot, locale=event.locale)
 
 
-def choose_timezone(event: e.TimezoneChosen, snapshot: Snapshot, now: Instant) -> Decision:
+def choose_timezone(event: e.TimezoneChosen, snapshot: Snapshot) -> Decision:
     """Set the user's time zone by its IANA name."""
     faults = event.faults
     if not is_timezone_name(event.timezone):
         faults = (FieldFault("timezone", FieldRule.TIMEZONE),)
-    return _set_preference(event.caller, faults, snapshot, now, timezone=event.timezone)
+    return _set_preference(event.caller, faults, snapshot, timezone=event.timezone)
 
 
-def choose_avatar(event: e.AvatarChosen, snapshot: Snapshot, now: Instant) -> Decision:
+def choose_avatar(event: e.AvatarChosen, snapshot: Snapshot) -> Decision:
     """Set the address of the user's picture, or remove the picture."""
-    return _set_preference(event.caller, (), snapshot, now, avatar_url=event.avatar_url)
+    return _set_preference(event.caller, (), snapshot, avatar_url=event.avatar_url)
 
 
 def _set_preference(
-    caller: e.SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, now: Instant, **chosen: Any
+    caller: e.SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, **chosen: Any
 ) -> Decision:
-    who = find_active_person(caller, snapshot, now)
+    who = find_active_person(caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
     if faults:
         return Decision(Refused(Why.FIELDS_INVALID, faults))
     if all(getattr(who.user, name) == value for name, value in chosen.items()):
         return Decision(Done())
-    changed = revise(who.user, updated_at=now, **chosen)
+    changed = revise(who.user, updated_at=snapshot.now, **chosen)
     fact = own_change(FactKind.PREFERENCES_SET, who.user, changed)
     return Decision(Done(), (Update(who.user, changed),), (fact,))
 

@@ -25,7 +25,6 @@ from ostiary_core.model.decision import (
     refuse_taken,
 )
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import Done, RoleKnown
@@ -53,14 +52,14 @@ def _find_changeable(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role |
 
 
 @require_permission(*_SEEING, find=_find_role)
-def show(event: e.RoleRequested, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
+def show(event: e.RoleRequested, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Show one role."""
     return Decision(RoleKnown(role))
 
 
-def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+def register(event: e.RoleRegistered, snapshot: Snapshot) -> Decision:
     """Register a new role."""
-    who = check_permission(event.caller, Permission.ROLE_CREATE, snapshot, now)
+    who = check_permission(event.caller, Permission.ROLE_CREATE, snapshot)
     if isinstance(who, Why):
         return refuse(who)
     role = ROLE.read(event.fields)
@@ -75,7 +74,7 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
 
 
 @require_permission(Permission.ROLE_UPDATE, find=_find_changeable)
-def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
+def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Change a role's name or permissions; its holders have them from their next request on."""
     edited = ROLE.edit(role, event.fields, event.shown)
     if isinstance(edited, tuple):
@@ -89,7 +88,7 @@ def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot, now
     return Decision(RoleKnown(changed), (Update(role, changed),), (fact,))
 
 
-def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decision:
+def import_row(event: e.RoleImported, snapshot: Snapshot) -> Decision:
     """Import one row of a sheet: register the role or, with `replace`, change the one of that code."""
     code = event.fields.get("code")
     stored = snapshot.role(code) if isinstance(code, str) else None
@@ -98,15 +97,15 @@ def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decis
         edits = ROLE.find_row_edits(as_shown, event.fields)
         if edits:
             changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=edits)
-            return change(changed, snapshot, now)
+            return change(changed, snapshot)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
-        who = check_permission(event.caller, Permission.ROLE_UPDATE, snapshot, now)
+        who = check_permission(event.caller, Permission.ROLE_UPDATE, snapshot)
         return refuse(who) if isinstance(who, Why) else Decision(Done())
-    return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
+    return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot)
 
 
 @require_permission(Permission.ROLE_DELETE, find=_find_changeable)
-def delete(event: e.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
+def delete(event: e.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Delete a role that no user holds; its code is free again."""
     if role.holders > 0:
         return refuse(Why.STILL_REFERENCED)

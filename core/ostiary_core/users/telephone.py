@@ -45,7 +45,7 @@ from ostiary_core.users.own_account import (
 _DAY_SECONDS = 24 * 60 * 60
 
 
-def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def request_text_code(event: TextCodeRequested, snapshot: Snapshot) -> Decision:
     """Draw a code to send, or none; the caller cannot tell which (API, `sms-code`)."""
     if not is_phone(event.phone):
         return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),)))
@@ -54,22 +54,24 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
     count: tuple[Change, ...] = ()
     if event.purpose is TextCodePurpose.CHANGE_PHONE:
         caller = event.caller
-        who = Why.NOT_SIGNED_IN if caller is None else find_active_person(caller, snapshot, now)
+        who = Why.NOT_SIGNED_IN if caller is None else find_active_person(caller, snapshot)
         if isinstance(who, Why):
             return refuse(who)
-        wait_seconds = seconds_to_text_code(who.user, now, policy)
+        wait_seconds = seconds_to_text_code(who.user, snapshot.now, snapshot.policy)
         if wait_seconds:
             return Decision(Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds))
-        addressee = revise(who.user, text_codes_asked_at=(*_find_recent_requests(who.user, now), now))
+        addressee = revise(
+            who.user, text_codes_asked_at=(*_find_recent_requests(who.user, snapshot.now), snapshot.now)
+        )
         count = (Update(who.user, addressee),)
     if addressee is None or (known is None) is (event.purpose is TextCodePurpose.RESET_PASSWORD):
         return Decision(TextCodeDrawn(None), count)
     stored = snapshot.text_code(text_code_key(event.purpose, event.phone))
-    if stored is not None and _is_pausing(stored, now, policy):
+    if stored is not None and _is_pausing(stored, snapshot.now, snapshot.policy):
         return Decision(TextCodeDrawn(None), count)
     secret = draw_text_code(event.entropy)
     fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=addressee.user_id)
-    change = _store_code(event, secret, addressee, stored, snapshot, now)
+    change = _store_code(event, secret, addressee, stored, snapshot)
     return Decision(TextCodeDrawn(secret, addressee), (*count, change), (fact,))
 
 
@@ -100,12 +102,7 @@ def _is_pausing(stored: TextCode, now: Instant, policy: Policy) -> bool:
 
 
 def _store_code(
-    event: TextCodeRequested,
-    secret: Secret,
-    owner: User,
-    stored: TextCode | None,
-    snapshot: Snapshot,
-    now: Instant,
+    event: TextCodeRequested, secret: Secret, owner: User, stored: TextCode | None, snapshot: Snapshot
 ) -> Change:
     """Store a code for `owner`; codes sent to the number before count on, also those for other accounts."""
     made = TextCode(
@@ -114,25 +111,25 @@ def _store_code(
         digest=_digest(event.purpose, event.phone, secret),
         user_id=owner.user_id,
         epochs=login_epochs_now(owner, snapshot),
-        issued_at=now,
-        counted_from=now,
+        issued_at=snapshot.now,
+        counted_from=snapshot.now,
     )
     if stored is None:
         return Insert(made)
-    if now < later(stored.counted_from, _DAY_SECONDS):
+    if snapshot.now < later(stored.counted_from, _DAY_SECONDS):
         made = replace(made, drawn=stored.drawn + 1, counted_from=stored.counted_from)
     return Update(stored, replace(made, revision=stored.revision + 1))
 
 
-def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def change_phone(event: PhoneChanged, snapshot: Snapshot) -> Decision:
     """Set a new number for a user who entered the code sent there and the current password."""
-    who = find_active_person(event.caller, snapshot, now)
+    who = find_active_person(event.caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
-    wrong = refuse_wrong_password(event, who, now, policy)
+    wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
     if wrong is not None:
         return wrong
-    spent = _spend(TextCodePurpose.CHANGE_PHONE, event.phone, event.code, who.user, snapshot, now, policy)
+    spent = _spend(TextCodePurpose.CHANGE_PHONE, event.phone, event.code, who.user, snapshot)
     if not isinstance(spent, TextCode):
         return _refuse_wrong_code(who.user.user_id, *spent)
     if snapshot.identifier(phone_key(event.phone)) is not None:
@@ -144,28 +141,26 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
     changed = end_other_sessions(
         who,
         Why.PHONE_CHANGED,
-        with_next_epoch(user, Why.PHONE_CHANGED, now, phone=event.phone),
+        with_next_epoch(user, Why.PHONE_CHANGED, snapshot.now, phone=event.phone),
         FactKind.PHONE_SET,
     )
     taken = Insert(phone_identifier(event.phone, user.user_id))
     return Decision(changed.reply, (Delete(spent), *freed, taken, *changed.changes), changed.facts)
 
 
-def reset_password_by_text_message(
-    event: PasswordResetByTextMessage, snapshot: Snapshot, now: Instant, policy: Policy
-) -> Decision:
+def reset_password_by_text_message(event: PasswordResetByTextMessage, snapshot: Snapshot) -> Decision:
     """Set a new password for the user who entered the code sent to the telephone; everything ends."""
     known = snapshot.identifier(phone_key(event.phone))
     user = None if known is None else snapshot.user(known.user_id)
     if user is None:
         return _refuse_wrong_code(None)
-    spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, user, snapshot, now, policy)
+    spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, user, snapshot)
     if not isinstance(spent, TextCode):
         return _refuse_wrong_code(user.user_id, *spent)
     if not user.enabled:
         return _refuse_wrong_code(user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
-    reset = with_new_password(user, why, now, event.new_password_hash, must_change_password=False)
+    reset = with_new_password(user, why, snapshot.now, event.new_password_hash, must_change_password=False)
     return Decision(
         Done(),
         (Delete(spent), Update(user, reset)),
@@ -174,13 +169,7 @@ def reset_password_by_text_message(
 
 
 def _spend(
-    purpose: TextCodePurpose,
-    phone: str,
-    code: Secret,
-    user: User,
-    snapshot: Snapshot,
-    now: Instant,
-    policy: Policy,
+    purpose: TextCodePurpose, phone: str, code: Secret, user: User, snapshot: Snapshot
 ) -> TextCode | tuple[Change, ...]:
     """Return the code of `user` if it was entered rightly and in time; else the change that counts it."""
     stored = snapshot.text_code(text_code_key(purpose, phone))
@@ -188,8 +177,8 @@ def _spend(
         stored is None
         or stored.user_id != user.user_id
         or stored.epochs != login_epochs_now(user, snapshot)
-        or stored.wrong_tries >= policy.text_code_tries
-        or now >= later(stored.issued_at, policy.text_code_seconds)
+        or stored.wrong_tries >= snapshot.policy.text_code_tries
+        or snapshot.now >= later(stored.issued_at, snapshot.policy.text_code_seconds)
     ):
         return ()
     if not hmac.compare_digest(stored.digest, _digest(purpose, phone, code)):

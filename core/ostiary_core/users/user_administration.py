@@ -31,9 +31,7 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
-from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import SessionKind, revise
 from ostiary_core.model.reply import Done, Refused, UserKnown
 from ostiary_core.model.secret import draw_id
@@ -71,17 +69,17 @@ def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User |
 
 
 @require_permission(*_SEEING, find=_find_user)
-def show(event: e.UserRequested, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
+def show(event: e.UserRequested, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Show one account."""
     return Decision(UserKnown(user))
 
 
-def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def register(event: e.UserRegistered, snapshot: Snapshot) -> Decision:
     """Register a new account."""
-    who = check_permission(event.caller, Permission.USER_CREATE, snapshot, now)
+    who = check_permission(event.caller, Permission.USER_CREATE, snapshot)
     if isinstance(who, Why):
         return refuse(who)
-    read = _check_roles(USER.read(event.fields, None, policy, event.faults), snapshot)
+    read = _check_roles(USER.read(event.fields, None, snapshot.policy, event.faults), snapshot)
     if isinstance(read, tuple):
         return refuse_fields(read)
     if exceeds_permissions_of(find_roles(read.role_ids, snapshot), who, snapshot):
@@ -90,8 +88,8 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: 
         read,
         user_id=draw_id(event.entropy, "user"),
         password_hash=event.password_hash,
-        created_at=now,
-        updated_at=now,
+        created_at=snapshot.now,
+        updated_at=snapshot.now,
     )
     taken = _find_taken_names(USER.blank, user, snapshot)
     if taken:
@@ -108,12 +106,10 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: 
 
 
 @require_permission(Permission.USER_UPDATE, find=_find_account)
-def change(
-    event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot, now: Instant, policy: Policy
-) -> Decision:
+def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Change the fields of an account. Another telephone number ends what the user has open; values that are
     stored already change nothing."""
-    read = _check_roles(USER.edit(user, event.fields, event.shown, policy, event.faults), snapshot)
+    read = _check_roles(USER.edit(user, event.fields, event.shown, snapshot.policy, event.faults), snapshot)
     if isinstance(read, tuple):
         return refuse_fields(read)
     if read == user:
@@ -125,9 +121,9 @@ def change(
         return refuse(Why.LAST_ADMINISTRATOR)
     endings: tuple[Fact, ...] = ()
     if read.phone == user.phone:
-        changed = revise(read, updated_at=now)
+        changed = revise(read, updated_at=snapshot.now)
     else:
-        changed = with_next_epoch(read, Why.PHONE_CHANGED, now)
+        changed = with_next_epoch(read, Why.PHONE_CHANGED, snapshot.now)
         endings = (_ending_fact(user, who, Why.PHONE_CHANGED),)
     taken = _find_taken_names(user, changed, snapshot)
     if taken:
@@ -139,12 +135,12 @@ def change(
     )
 
 
-def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def import_row(event: e.UserImported, snapshot: Snapshot) -> Decision:
     """Import one row of a sheet: register the account or, with `replace`, change the one of that name."""
     username = event.fields.get("username")
     user = find_named_user(username, snapshot) if isinstance(username, str) else None
     if event.replace and user is not None:
-        who = check_permission(event.caller, Permission.USER_UPDATE, snapshot, now)
+        who = check_permission(event.caller, Permission.USER_UPDATE, snapshot)
         if isinstance(who, Why):
             return refuse(who)
         # A password is not changed here. A hash, which only an import sets, is left as it is: so a file can
@@ -158,12 +154,12 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: 
             unfit = (FieldFault("password", FieldRule.IMMUTABLE),)
         if unfit:
             return Decision(Refused(Why.FIELDS_INVALID, unfit))
-        edits = USER.find_row_edits(user, event.fields, policy, event.faults)
+        edits = USER.find_row_edits(user, event.fields, snapshot.policy, event.faults)
         if not edits:
             # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
             return Decision(Done())
         changed = e.UserChanged(caller=event.caller, user_id=user.user_id, fields=edits, faults=event.faults)
-        return change(changed, snapshot, now, policy)
+        return change(changed, snapshot)
     # A user who keeps their password from another system need not choose another one.
     brought = {} if event.foreign_hash is None else {"mustChangePassword": False}
     new = e.UserRegistered(
@@ -173,15 +169,15 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: 
         faults=event.faults,
         entropy=event.entropy,
     )
-    return register(new, snapshot, now, policy)
+    return register(new, snapshot)
 
 
 @require_permission(Permission.USER_UPDATE, find=_find_account)
-def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
+def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Enable an account: it may sign in again."""
     if user.enabled:
         return Decision(UserKnown(user))
-    enabled = revise(user, enabled=True, updated_at=now)
+    enabled = revise(user, enabled=True, updated_at=snapshot.now)
     return Decision(
         UserKnown(enabled),
         (Update(user, enabled), *_recount_holders(user, enabled, snapshot)),
@@ -190,13 +186,13 @@ def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot, now
 
 
 @require_permission(Permission.USER_UPDATE, find=_find_account)
-def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
+def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Disable an account: it may no longer sign in, and all it had open ends."""
     if not user.enabled:
         return Decision(UserKnown(user))
     if _is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
-    disabled = with_next_epoch(user, Why.USER_DISABLED, now, enabled=False)
+    disabled = with_next_epoch(user, Why.USER_DISABLED, snapshot.now, enabled=False)
     return Decision(
         UserKnown(disabled),
         (Update(user, disabled), *_recount_holders(user, disabled, snapshot)),
@@ -208,16 +204,16 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, n
 
 
 @require_permission(Permission.USER_DELETE, find=_find_account)
-def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
+def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Delete an account: all it had open ends, and its record forgets the person but for their names."""
     if _is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
     deleted = with_next_epoch(
         user,
         Why.USER_DELETED,
-        now,
+        snapshot.now,
         enabled=False,
-        deleted_at=now,
+        deleted_at=snapshot.now,
         password_hash=None,
         phone=None,
         avatar_url=None,
@@ -241,11 +237,11 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now
 
 @require_permission(Permission.USER_UPDATE, find=_find_account)
 def reset_password(
-    event: e.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot, now: Instant
+    event: e.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
     """Set a password that must be changed at the next sign-in; all the user had open ends."""
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
-    reset = with_new_password(user, why, now, event.new_password_hash, must_change_password=True)
+    reset = with_new_password(user, why, snapshot.now, event.new_password_hash, must_change_password=True)
     return Decision(
         Done(),
         (Update(user, reset),),
@@ -254,28 +250,28 @@ def reset_password(
 
 
 @require_permission(Permission.USER_UPDATE, find=_find_account)
-def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
+def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of a user."""
-    ended = with_next_epoch(user, Why.USER_FORCED_OUT, now)
+    ended = with_next_epoch(user, Why.USER_FORCED_OUT, snapshot.now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
 
 
 @require_permission(Permission.USER_UPDATE, find=_find_account)
 def withdraw_consent(
-    event: e.ConsentWithdrawnByAdministrator, who: Actor, user: User, snapshot: Snapshot, now: Instant
+    event: e.ConsentWithdrawnByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
     """Withdraw what a user lets a client do, as the user could."""
-    return consent.withdraw_from(event.client_id, user, actor_id_of(who), snapshot, now)
+    return consent.withdraw_from(event.client_id, user, actor_id_of(who), snapshot)
 
 
-def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot) -> Decision:
     """End one session; one of client credentials only by a super administrator ("Session (grant)"), a login
     session only by someone who may force its user out."""
-    who = check_permission(event.caller, Permission.ONLINE_KILL, snapshot, now)
+    who = check_permission(event.caller, Permission.ONLINE_KILL, snapshot)
     if isinstance(who, Why):
         return refuse(who)
     stored = snapshot.session(event.session_id)
-    if stored is None or session.state_of(stored, snapshot, now) is not session.SessionState.ACTIVE:
+    if stored is None or session.state_of(stored, snapshot) is not session.SessionState.ACTIVE:
         return refuse(Why.NOT_FOUND)
     if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
         return refuse(Why.NOT_FOUND)
@@ -284,7 +280,7 @@ def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instan
         user = snapshot.user(stored.user_id)
         if user is not None and has_more_permissions(user, who, snapshot):
             return refuse(Why.PERMISSION_MISSING)
-    changes, fact = session.end(stored, Why.SESSION_FORCED_OUT, now, actor_id=actor_id_of(who))
+    changes, fact = session.end(stored, Why.SESSION_FORCED_OUT, snapshot.now, actor_id=actor_id_of(who))
     return Decision(Done(), changes, (fact,))
 
 

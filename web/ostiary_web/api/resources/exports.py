@@ -137,7 +137,7 @@ class _Export(ResponseBody, Generic[T, V]):
     def _may_continue(self, store: ListingStore, now: Instant) -> bool:
         """Whether the login session is still active, under whatever token, and still has the permission."""
         history = store.session_history(self._context.account.session_id or "")
-        if history is None or state_of(history.session, history.snapshot, now) is not SessionState.ACTIVE:
+        if history is None or state_of(history.session, history.snapshot.at(now)) is not SessionState.ACTIVE:
             return False
         user = history.snapshot.user(self._context.user.user_id)
         return user is not None and self._permission.value in permissions_of(user, history.snapshot)
