@@ -226,7 +226,7 @@ FAULTS: Final = (
         (
             *("batch-above", "a batch reaches accounts above", "decision = RULES["),
             """from unittest.mock import patch
-        with patch.object(user_administration, "has_more_permissions", lambda *_: False): decision = RULES[""",
+        with patch.object(user_administration, "has_more_permissions", lambda *_: 0): decision = RULES[""",
         ),
         (
             *("batch-order", "what a batch does to its caller holds for the rest of it", "begin_batch()"),
