@@ -1,4 +1,4 @@
-"""Storage in a SQLite file, by apsw and the SQLite in it. Nothing of PostgreSQL or of a request enters."""
+"""Store records in a SQLite file, by apsw. Nothing of PostgreSQL or of a request enters."""
 
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sqlite.connections import StoreClosed

@@ -1,4 +1,4 @@
-"""Makes a complete copy of the database file while a server goes on writing to it."""
+"""Copy the database file, complete and of one moment, while a server goes on writing to it."""
 
 import os
 from collections.abc import Callable
@@ -21,18 +21,18 @@ from ostiary_net.sqlite.schema import examine
 from ostiary_net.sqlite.writer import Writer
 
 _PAGES_A_STEP: Final = 1_000
-"""4 MiB: between two steps, others have the file."""
+"""Pages copied in one step, 4 MiB: between two steps, others have the file."""
 
 
 class BackupError(RuntimeError):
-    """A copy could not be made, or is incomplete; the text is for an operator."""
+    """Raised when a copy could not be made, or is incomplete; the text is for an operator."""
 
 
 def back_up(source: Path, target: Path) -> int:
-    """Copy the database at `source`, which may be in use, to a new file at `target`; its size in bytes.
+    """Copy the database at `source`, which may be in use, to a new `target`; return its size in bytes.
 
-    The copy is of one moment, is checked page by page, and is there under its name only when it is whole and
-    on the disk. Only whoever makes it can read it. Raises `BackupError` and `SchemaError`.
+    The copy is checked page by page, and has its name only once it is whole and on the disk. Only its owner
+    can read it. Raises `BackupError` and `SchemaError`.
     """
     return _make_copy(source, target, partial(Path.touch, mode=0o600, exist_ok=False), None)
 
@@ -43,13 +43,13 @@ def _make_copy(
     create: Callable[[Path], None],
     finish: Callable[[Path], None] | None,
 ) -> int:
-    """Copy `source` to a file that `create` makes, and do `finish` with it before it gets its name."""
+    """Copy `source` to a file that `create` makes, and call `finish` on it before it gets its name."""
     if not source.exists():
         raise BackupError(f"there is no database at {source}")
     if target.exists():
         raise BackupError(f"{target} is there already; name another file, or move it away")
     if not target.parent.is_dir():
-        # Not made: under a disk that is not mounted it would hold the copy in the disk's place.
+        # Not made here: where its disk is not mounted, the copy would land beside it.
         raise BackupError(f"there is no folder {target.parent}; make it, or mount what it is on")
     unfinished = target.with_name(target.name + ".unfinished")
     with suppress(FileNotFoundError):
@@ -75,12 +75,10 @@ def _make_copy(
 
 
 def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None = None) -> int:
-    """Make a database out of a backup, where there is none; return its size in bytes.
+    """Make a database from a backup, where there is none; return its size in bytes.
 
-    `finish` is done with the database before it gets its name. Made by root, it belongs to whoever its folder
-    belongs to.
-
-    Raises `BackupError`, `SchemaError`, and what `finish` raises.
+    `finish` is called on the database before it gets its name. Made by root, it belongs to the owner of its
+    folder. Raises `BackupError`, `SchemaError`, and what `finish` raises.
     """
     for end in ("", "-wal", "-shm"):
         left = database.with_name(database.name + end)
@@ -91,11 +89,7 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
 
 
 def record_backup(source: Path, now: Instant) -> None:
-    """Write into the database at `source` that a backup was made of it, for whoever looks after the server.
-
-    A file of a release that has no place for it, or one that cannot be written, stays as it is: the backup is
-    what counts.
-    """
+    """Record in the database at `source` that a backup was made, if it can be written."""
     with suppress(apsw.Error, OSError):
         writer = Writer(DatabaseFile(source))
         try:
@@ -109,7 +103,7 @@ def record_backup(source: Path, now: Instant) -> None:
 
 
 def describe(error: OSError | apsw.Error) -> str:
-    """Say in words what went wrong. Of a step of a copy, SQLite keeps the kind of error and no text."""
+    """Describe an error; for a step of a copy, SQLite keeps a code and no text."""
     if isinstance(error, apsw.FullError):
         return "the disk is full"
     if isinstance(error, apsw.Error) and str(error) == "not an error":
@@ -121,8 +115,8 @@ def describe(error: OSError | apsw.Error) -> str:
 def _copy(source: Path, target: Path) -> None:
     reading, writing = connect(source), connect(target)
     try:
-        # All is of the moment of this transaction. Without one, SQLite begins anew whenever somebody wrote
-        # between two steps: measured, a file of 65 MB was not copied within a minute.
+        # Without a transaction SQLite begins anew whenever another connection wrote between two steps:
+        # measured, a file of 65 MB was not copied within a minute.
         reading.execute("BEGIN")
         examine(reading, Opening.UPDATES)
         copying = writing.backup("main", reading, "main")
@@ -130,7 +124,7 @@ def _copy(source: Path, target: Path) -> None:
             while not copying.step(_PAGES_A_STEP):
                 pass
         finally:
-            copying.close(force=True)  # what a step raised it would raise once more
+            copying.close(force=True)  # without force it raises once more what a step raised
         _merge_log(writing)
         found = [str(line) for (line,) in writing.execute("PRAGMA integrity_check")]
         if found != ["ok"]:
@@ -150,5 +144,5 @@ def _leave_one_file(path: Path) -> None:
 
 
 def _merge_log(connection: apsw.Connection) -> None:
-    """Put all of a database into one file, with no log beside it."""
+    """Move the log into the database file, and remove it."""
     connection.execute("PRAGMA journal_mode = DELETE").fetchall()

@@ -1,4 +1,4 @@
-"""Gives back to the disk what was erased of a database file, which SQLite keeps for what comes."""
+"""Return free pages of a database file to the disk, which SQLite keeps for new rows."""
 
 from pathlib import Path
 
@@ -13,15 +13,14 @@ from ostiary_net.sqlite.writer import WriterLock
 
 
 class CompactError(RuntimeError):
-    """The file could not be compacted and is as it was; the text is for an operator."""
+    """Raised when a file could not be compacted and is as it was; the text is for an operator."""
 
 
 def compact(path: Path) -> tuple[int, int]:
-    """Write the file anew without its empty pages; its size in bytes, and by how much it was larger.
+    """Write the file anew without its free pages; return its size in bytes, and by how much it shrank.
 
-    Nobody else may have it open: they would wait for as long as it takes, and be told that they failed. A
-    server that starts meanwhile waits. It is done or not: a crash leaves what was there. Raises
-    `CompactError` and `SchemaError`.
+    No other program may have it open; a server that starts meanwhile waits. A crash leaves the file as it
+    was. Raises `CompactError` and `SchemaError`.
     """
     if not path.exists():
         raise CompactError(f"there is no database at {path}")
@@ -46,7 +45,7 @@ def _write_anew(path: Path) -> tuple[int, int]:
         examine(connection, Opening.UPDATES)
         connection.set_busy_timeout(0)
         try:
-            # Only the last that has the file open can do without its log. A store sets it up again.
+            # Only the last connection to a file may remove its log. A store sets it up again.
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
         except apsw.BusyError as error:
             raise CompactError(_in_use(path)) from error

@@ -1,4 +1,4 @@
-"""Connections to one database file: a writer, and readers that the writer's flushes never hold up."""
+"""Open connections to one database file: a writer, and readers that its flushes never hold up."""
 
 import os
 from collections.abc import Iterator
@@ -11,13 +11,17 @@ import apsw
 from ostiary_net.sqlite.file import DatabaseFile, FileMoved
 
 _BUSY_TIMEOUT_MS: Final = 8_000
-"""Only programs that do not know the writer lock (a shell) can make a writer wait this way. It gives up
-before its caller does (`turn_queue.py`), so that the log says why."""
+"""Longest wait for a program that does not know the writer lock, as a shell.
+
+Shorter than a caller waits (`turn_queue.py`), so that the log says why."""
 _STATEMENTS_KEPT: Final = 256
 _CACHE_KIB: Final = 4 * 1024
 _MOST_MAPPED_BYTES: Final = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-"""Half of the memory there is; what lies further on in the file is read page by page. Of a mapped page that
-is not in memory the system reads the surroundings too, which a file larger than memory has no room for."""
+"""Part of the file that is mapped: half of the memory.
+
+For a mapped page that is not in memory, the system reads its neighbours too, and a file larger than memory
+has no
+room for these."""
 
 # FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
 # secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
@@ -45,40 +49,34 @@ _READER_SETTINGS: Final = f"""
 
 
 class StoreClosed(RuntimeError):
-    """A store was called after it was closed."""
+    """Raised when a store is called after it was closed."""
 
     def __init__(self) -> None:
         super().__init__("the store is closed; open another one on the same file")
 
 
 def connect(path: Path) -> apsw.Connection:
-    """Open a connection that may write.
-
-    It changes nothing yet, so that a strange file can be left as it is.
-    """
+    """Open a connection that may write, and change nothing yet: the file may be another program's."""
     return _connect(path, apsw.SQLITE_OPEN_READWRITE, "")
 
 
 def make_writer(connection: apsw.Connection) -> None:
-    """Make a connection ready for turns, in write-ahead mode. Hold the writer lock for this."""
+    """Set a connection up for turns, in write-ahead mode; the caller holds the writer lock."""
     _execute_all(connection, _WRITER_SETTINGS)
 
 
 def connect_writer(path: Path) -> apsw.Connection:
-    """Open a connection that writes, in turns or checkpoints, on a file that was prepared before."""
+    """Open a connection for turns or checkpoints, on a file that was set up before."""
     return _connect(path, apsw.SQLITE_OPEN_READWRITE, _WRITER_SETTINGS)
 
 
 def connect_reader(path: Path) -> apsw.Connection:
-    """Open a connection that cannot write.
-
-    It needs the writer's to be open, which keeps the log in place.
-    """
+    """Open a connection that cannot write, while the writer's is open and keeps the log in place."""
     return _connect(path, apsw.SQLITE_OPEN_READONLY, _READER_SETTINGS)
 
 
 def set_busy_timeout(connection: apsw.Connection, *, waits: bool) -> None:
-    """Set whether a connection waits for programs that do not know the writer lock."""
+    """Set whether a connection waits for programs that do not know the writer lock, or fails at once."""
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS if waits else 0)
 
 
@@ -87,8 +85,8 @@ def _connect(path: Path, flags: int, settings: str) -> apsw.Connection:
     set_busy_timeout(connection, waits=True)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    # A plan depends on the statement alone. Without this, a join with a table that has partial indexes is
-    # planned anew for every value that is bound: measured, 78 microseconds for five tables in place of 7.
+    # Plans depend on the statement alone. Without this, a join with a table that has partial indexes is
+    # planned anew for every bound value: measured, 78 us for five tables in place of 7.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     try:
         _execute_all(connection, settings)
@@ -99,33 +97,30 @@ def _connect(path: Path, flags: int, settings: str) -> apsw.Connection:
 
 
 def _execute_all(connection: apsw.Connection, statements: str) -> None:
-    """Run several statements. Without fetching, apsw would stop after the first that has a row to give."""
-    connection.execute(statements).fetchall()
+    """Execute several statements."""
+    connection.execute(statements).fetchall()  # unfetched, apsw stops after the first that has a row
 
 
 class ReaderPool:
-    """A pool of read-only connections: as many as there are callers at a time, a few of them kept."""
+    """A pool of read-only connections: one for each caller at a time, a few of them kept."""
 
     def __init__(self, file: DatabaseFile, kept: int = 4) -> None:
         self._file = file
         self._kept = kept
-        # A list's append and pop are atomic, so this needs no lock.
+        # Needs no lock, as append and pop of a list are atomic.
         self._idle: list[apsw.Connection] = []
         self._closed = False
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
-        """Lend a connection in a read transaction: everything read through it is of one moment.
-
-        Raises `FileMoved`.
-        """
+        """Lend a connection in a read transaction. Raises `FileMoved`."""
         connection = self._take()
         try:
             connection.execute("BEGIN")
             yield connection
             connection.execute("COMMIT")
         except BaseException:
-            # Whatever went wrong, a fresh connection has nothing of it.
+            # A fresh connection has nothing of what went wrong.
             connection.close(force=True)
             raise
         if self._closed or len(self._idle) >= self._kept:
@@ -149,7 +144,7 @@ class ReaderPool:
         return connection
 
     def close(self) -> None:
-        """Close the connections that are idle now, and the others when they come back."""
+        """Close idle connections now, and the others when they come back."""
         self._closed = True
         while self._idle:
             self._idle.pop().close(force=True)

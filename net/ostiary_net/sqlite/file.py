@@ -1,4 +1,4 @@
-"""The database file itself: who makes it, who may write it, and whether its name still leads to it."""
+"""Create the database file, check that it can be written, and that its name still leads to it."""
 
 import os
 import re
@@ -9,39 +9,39 @@ from ostiary_net.runtime.files import create_for_owner_of, find_user_name, read_
 
 
 class FileMoved(OSError):
-    """The database file that was opened is not at its place any more."""
+    """Raised when the database file that was opened is no longer at its path."""
 
 
 class UnsafePlace(OSError):
-    """A database file without the place beside it that its log needs."""
+    """Raised for a database file whose log would not lie beside it."""
 
 
 class DatabaseFile:
     """The file that was at a path when a store was opened, and its write-ahead log.
 
-    Whoever moves one away, deletes it, or puts another in its place leaves those who have it open with one
-    that nobody else finds: what they keep there is lost, and what they answer from it is of before.
+    When a file is moved, deleted or replaced, processes that have it open keep writing where no other finds
+    it.
     """
 
     __slots__ = ("_identity", "_log", "_log_identity", "path")
 
     def __init__(self, path: Path) -> None:
-        """Raise `FileMoved` where there is none."""
+        """Raise `FileMoved` if there is no file."""
         self.path = path
         self._log = path.with_name(path.name + "-wal")
         self._identity = _identity(path)
         self._log_identity: tuple[int, int] | None = None
 
     def require_in_place(self) -> None:
-        """Raise `FileMoved` unless the path still leads to the file: measured, 1 us.
+        """Raise `FileMoved` unless the path still leads to the file.
 
-        Before something connects to it, too: SQLite removes the log that it finds beside an empty file.
+        Called before each connect, too: SQLite removes the log that it finds beside an empty file.
         """
         if _identity(self.path) != self._identity:
             raise FileMoved(f"{self.path} is another file than the one that was opened: restart")
 
     def require_log_in_place(self) -> None:
-        """Raise `FileMoved` unless the log is where it was the first time. A transaction keeps it there."""
+        """Raise `FileMoved` unless the log is where it was the first time; a transaction keeps it there."""
         identity = _identity(self._log)
         if self._log_identity is None:
             self._log_identity = identity
@@ -62,20 +62,19 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def create_file(path: Path) -> None:
-    """Make an empty database file that only its owner can read, and its folder, unless it is there.
+    """Make an empty database file that only its owner can read, and its folder, unless they are there.
 
-    Where root makes it, it belongs to whoever the folder belongs to.
-
-    An existing file is never opened here: closing it would drop the locks that SQLite holds on it in
-    this process (fcntl locks belong to the process, not to the descriptor).
+    Made by root, it belongs to the owner of its folder.
     """
+    # An existing file is not opened: closing it would drop the locks that SQLite holds on it in this process,
+    # as fcntl locks belong to the process and not to the descriptor.
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         create_for_owner_of(path.parent, path)
 
 
 def measure_log(path: Path) -> int:
-    """The bytes of the write-ahead log; 0 where there is none."""
+    """Return the size of the write-ahead log in bytes; 0 without one."""
     try:
         return path.with_name(path.name + "-wal").stat().st_size
     except FileNotFoundError:
@@ -83,18 +82,18 @@ def measure_log(path: Path) -> int:
 
 
 def refuse_lone_log(path: Path) -> None:
-    """Raise `FileMoved` where there is a log, and the file is empty or missing.
+    """Raise `FileMoved` if there is a log beside an empty or missing file.
 
-    SQLite would remove the log, and with it the last changes of a file that was moved away without it.
+    SQLite would remove that log, and with it the last changes of a file that was moved away without it.
     """
     if measure_log(path) and not (path.exists() and path.stat().st_size):
         raise FileMoved(f"{path}-wal is there without its database: put that back, or move the log away too")
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Raise `PermissionError` unless the file, what lies beside it and its folder can be written.
+    """Raise `PermissionError` unless the file, its log and locks, and its folder can be written.
 
-    SQLite would open such a file for reading, and leave beside it what nobody can write either.
+    SQLite would open such a file for reading, and leave others beside it that cannot be written either.
     """
     beside = (path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))
     for each in (path.parent, path, *(each for each in beside if each.exists())):
@@ -104,10 +103,10 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def refuse_lone_file(path: Path) -> None:
-    """Raise `UnsafePlace` where the log would not lie beside the file for whoever opens it next.
+    """Raise `UnsafePlace` if the next process to open the file might not find its log.
 
-    SQLite finds it by the name of the file: what is in it is lost with a container into which only the file
-    is mounted, and by another name of the file nobody sees it.
+    SQLite finds the log by the name of the file: it is lost with a container into which only the file is
+    mounted, and missed by a process that opens the file under another name.
     """
     names = path.stat().st_nlink
     if names > 1:

@@ -1,8 +1,8 @@
-"""Brings the schema of the database file up to date step by step.
+"""Bring the schema of the database file up to date step by step.
 
-Each step is a file of plain SQL in `migrations/`, numbered without gaps and never edited once
-published. `schema_migrations` says which were applied; all that are missing are applied in one transaction,
-under the writer lock, or none of them. A file that a newer Ostiary has written is left alone.
+Each step is a file of plain SQL in `migrations/`, numbered without gaps and never edited once published.
+`schema_migrations` has those that were applied; all that are missing are applied in one transaction, under
+the writer lock, or none of them. A file that a newer Ostiary has written is left alone.
 """
 
 import apsw
@@ -11,7 +11,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_net.sql.migrations import Migration, Opening, SchemaError, find_missing, has_all, read_migrations
 
 APPLICATION_ID = 0x4F535459
-"""How SQLite files of Ostiary are told from others ("OSTY"; `PRAGMA application_id`)."""
+"""Mark of Ostiary's SQLite files ("OSTY"; `PRAGMA application_id`)."""
 
 _VERSION_TABLE = """
     CREATE TABLE schema_migrations (
@@ -23,27 +23,24 @@ _VERSION_TABLE = """
 
 
 def known_migrations() -> tuple[Migration, ...]:
-    """All steps of the schema that this release knows, in order."""
+    """Return all steps that this release knows, in order."""
     return read_migrations("ostiary_net.sqlite")
 
 
 def examine(connection: apsw.Connection, opening: Opening) -> None:
-    """Raise `SchemaError` for a file of a newer Ostiary or of another program, which is not touched.
-
-    So it does where `opening` forbids what is missing.
-    """
+    """Raise `SchemaError` for a newer or foreign file, or where `opening` forbids a missing step."""
     find_missing(_read_applied(connection), known_migrations(), opening)
 
 
 def is_current(connection: apsw.Connection) -> bool:
-    """Whether the file has been through all steps that this release knows, and maybe through newer ones."""
+    """Whether the file has all steps that this release knows; newer ones may follow."""
     return has_all(_read_applied(connection), known_migrations())
 
 
 def bring_up_to_date(
     connection: apsw.Connection, now: Instant, steps: tuple[Migration, ...] | None = None
 ) -> None:
-    """Apply the steps of the schema that are missing, all or none. Hold the writer lock for this.
+    """Apply the missing steps, all or none; the caller holds the writer lock.
 
     Raises `SchemaError` for a file of a newer Ostiary or of another program, which stays as it is.
     """
@@ -69,7 +66,7 @@ def bring_up_to_date(
 
 
 def _read_applied(connection: apsw.Connection) -> list[tuple[int, str]]:
-    """The steps of the schema that the file has been through; none for a fresh one."""
+    """Return the steps that the file has been through; none for a fresh one."""
     try:
         application_id = connection.pragma("application_id")
         tables = connection.execute("SELECT name FROM sqlite_schema").fetchall()

@@ -1,4 +1,4 @@
-"""The store on a SQLite file: one turn is one transaction, one commit, one flush to the disk.
+"""Store records in a SQLite file: a turn is one transaction, one commit, one flush to the disk.
 
 A turn that may write waits for the writer lock, begins with `BEGIN IMMEDIATE` (so that nothing it reads can
 change before it writes), loads, decides, writes and commits. A turn of read-only events runs on a
@@ -54,14 +54,14 @@ _DIALECT: Final = Dialect(
 )
 
 
-_OF_ONE_TURN: Final = (
+_ERRORS_OF_ONE_TURN: Final = (
     *(apsw.BusyError, apsw.LockedError),
     *(apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, apsw.BindingsError),
 )
 
 
 class _Snapshot(NamedTuple):
-    """One read transaction."""
+    """A read transaction."""
 
     fetch: Fetch
     execute: Execute
@@ -69,7 +69,7 @@ class _Snapshot(NamedTuple):
 
 
 class SQLiteStore(SQLStore):
-    """Records in a SQLite file. Any thread may call it; writing turns go one after the other."""
+    """A store in a SQLite file; any thread may call it, and writing turns follow one another."""
 
     _entries_of_a_session = OF_A_SESSION
     _tables_of_entries = PARTS
@@ -82,14 +82,13 @@ class SQLiteStore(SQLStore):
         clock: Clock | None = None,
         opening: Opening = Opening.MAKES,
     ) -> None:
-        """Open the file; where there is none, make one that only its owner can read, if `opening` says so.
+        """Open the file, or make one that only its owner can read, as far as `opening` allows.
 
         `clock` only dates the schema's steps. Raises `SchemaError` for a file of a newer Ostiary or of
-        another program, or where `opening` forbids what is missing; `PermissionError` for one that cannot be
-        written.
+        another program, or where `opening` forbids a step; `PermissionError` for one that cannot be written.
         """
         super().__init__(policy, _DIALECT)
-        # Whoever names the file by another link must meet the same lock beside it.
+        # A process that names the file by another link must find the same lock beside it.
         self.path = Path(path).resolve()
         refuse_lone_log(self.path)
         if opening is Opening.MAKES:
@@ -135,7 +134,7 @@ class SQLiteStore(SQLStore):
         return self._writer.log.is_long
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the file while turns go on. Raises what SQLite does."""
+        """Move the write-ahead log into the file while turns go on. Raises `apsw.Error`."""
         self._writer.checkpoint()
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
@@ -144,7 +143,7 @@ class SQLiteStore(SQLStore):
             return fetch(connection, table, identifiers)
 
     def write(self, changes: Sequence[Change]) -> None:
-        """Make all changes, or raise `LostRace` and make none: for copying records, past all rules."""
+        """Write all changes or none, past all rules, to copy records. Raises `LostRace`."""
         with self._writer.transaction() as connection:
             write(connection, changes)
             connection.execute("COMMIT")
@@ -160,7 +159,7 @@ class SQLiteStore(SQLStore):
         return result
 
     def present(self, now: Instant) -> Instant:
-        """The time for turns: the one that the caller hands in."""
+        """Return the time for turns, which is the caller's."""
         return now
 
     def _known_schema(self) -> int:
@@ -171,30 +170,30 @@ class SQLiteStore(SQLStore):
         with self._writer.transaction() as connection:
             if not is_current(connection):
                 raise SchemaError("the database has not the schema of this release: `ostiary migrate`")
-            # Written to be written: only that tells of a disk that is full or has become read-only.
+            # Only a write finds out that the disk is full or has become read-only.
             connection.pragma("user_version", 0)
             connection.execute("COMMIT")
 
     def is_broken_by(self, error: Exception) -> bool:
-        """Whether `error` is of the file or its disk, and comes again with the next change.
+        """Whether `error` is of the file or its disk, and the next change will meet it too.
 
-        A look finds by itself that others have the file, or that it was moved away.
+        A check finds by itself that another program has the file, or that it was moved away.
         """
-        return isinstance(error, apsw.Error) and not isinstance(error, _OF_ONE_TURN)
+        return isinstance(error, apsw.Error) and not isinstance(error, _ERRORS_OF_ONE_TURN)
 
     def log_bytes(self) -> int:
-        """How long the write-ahead log is, which goes back once nobody reads what was in it."""
+        """Return the size of the write-ahead log in bytes; it shrinks once no reader needs it."""
         return measure_log(self.path)
 
     def close(self) -> None:
-        """Close the file once the running turn is through. Later calls raise `StoreClosed`."""
+        """Close the file once the running turn ends; later calls raise `StoreClosed`."""
         # The writer goes last: the last connection to close moves the log into the file.
         self._readers.close()
         self._writer.close()
 
 
 def _prepare(connection: apsw.Connection, opening: Opening, now: Instant) -> None:
-    """Bring the file to this release, as far as `opening` allows; else it is left as it is."""
+    """Bring the file to this release, as far as `opening` allows."""
     examine(connection, opening)
     make_writer(connection)
     if opening is not Opening.KEEPS:

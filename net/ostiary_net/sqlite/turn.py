@@ -1,4 +1,4 @@
-"""One writing turn on the file: begun by the store, then decided, then committed or released.
+"""Take one writing turn on the file: begun by the store, then decided, then committed or released.
 
 To begin may wait for other writers, and to commit waits for the disk: both are for a thread. To decide waits
 for nothing, so the event loop may do it.
@@ -17,7 +17,7 @@ from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_net.sql.store import decide_and_write
-from ostiary_net.sqlite.record_sql import fetch_with_all, index_pending, keep, write
+from ostiary_net.sqlite.record_sql import fetch_with_all, index_pending, insert_entries, write
 from ostiary_net.sqlite.writer import Writer
 
 
@@ -45,7 +45,7 @@ class SQLiteTurn:
 
     def _write(self, changes: Sequence[Change], entries: Sequence[AuditEntry]) -> None:
         write(self._connection, changes)
-        self._indexes_pending = keep(self._connection, entries)
+        self._indexes_pending = insert_entries(self._connection, entries)
         self.is_pending = True
 
     def commit(self) -> None:

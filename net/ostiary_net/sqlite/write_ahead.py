@@ -1,9 +1,9 @@
-"""The write-ahead log of a file: how long it has become, and its checkpoints beside the turns.
+"""Measure the write-ahead log of a file, and make its checkpoints beside the turns.
 
-SQLite on its own makes a checkpoint within the commit that made it long, and everybody waits: twenty
-milliseconds for 16 MB. Here another connection does it while turns go on, and only what these wrote meanwhile
-is moved between two of them. So the log may be long, and the longer it is the fewer pages go into the file:
-one that many turns wrote goes there once (docs/decisions/0024-the-log-is-folded-beside-the-turns.md).
+SQLite by itself makes a checkpoint within the commit that made the log long, and all callers wait: 20 ms for
+16 MB. Here another connection makes it while turns go on, and only what they wrote meanwhile is moved between
+two turns. So the log may be long, and a page that many turns wrote goes into the file once
+(docs/decisions/0024-the-log-is-folded-beside-the-turns.md).
 """
 
 import threading
@@ -20,21 +20,21 @@ from ostiary_net.sqlite.file import DatabaseFile, measure_log
 _log = structlog.get_logger("ostiary")
 
 _LONG: Final = 15_000
-"""Pages, 60 MB: when it is time for a checkpoint."""
+"""Length in pages at which a checkpoint is due: 60 MB."""
 _LONGEST: Final = 20_000
-"""When a commit makes the checkpoint, as nobody does it beside the turns."""
-_LOOK_AFTER: Final = 1_000
-"""So many written pages, it is asked how long it is: other processes write to it too."""
-_KEPT: Final = 40_000
-"""160 MB: when the log is told of that stays because somebody reads; then whenever it has doubled."""
+"""Length in pages at which a commit makes the checkpoint, as none is made beside the turns."""
+_MEASURE_AFTER: Final = 1_000
+"""Written pages after which the log is measured again: other processes write to it too."""
+_WARN_AT: Final = 40_000
+"""Length in pages at which a log that a reader keeps is warned of, 160 MB; then whenever it has doubled."""
 _FEW: Final = 200
-"""Pages that may be left for when no turn goes on."""
+"""Pages left for the last pass, made while no turn runs."""
 _MOST_PASSES: Final = 6
-"""Beside turns; each moves what was written during the one before."""
+"""Most passes beside turns; each moves what was written during the one before."""
 
 
 class WriteAheadLog:
-    """The log of one file, as the writer of one process knows it."""
+    """The write-ahead log of one file, as one process measures it."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
@@ -44,7 +44,7 @@ class WriteAheadLog:
         self._written = 0
         self._pages = 0
         self._due_at = _LONG
-        self._told_at = _KEPT
+        self._warn_at = _WARN_AT
 
     @property
     def is_long(self) -> bool:
@@ -54,21 +54,20 @@ class WriteAheadLog:
     def measure(self, writer: apsw.Connection) -> None:
         """Measure the log after a commit, unless this process wrote little since it last did."""
         written, _ = writer.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
-        if 0 <= written - self._written < _LOOK_AFTER:
+        if 0 <= written - self._written < _MEASURE_AFTER:
             return
         self._written = written
         self._pages = _length(writer)
         if self._pages < _LONG:
-            self._due_at, self._told_at = _LONG, _KEPT
+            self._due_at, self._warn_at = _LONG, _WARN_AT
         if self._pages >= _LONGEST:
-            with suppress(apsw.BusyError):  # somebody else makes one
+            with suppress(apsw.BusyError):  # another process makes one
                 _checkpoint(writer)
 
     def checkpoint(self, alone: Callable[[], AbstractContextManager[None]]) -> None:
         """Move the log into the file beside all turns, and its end while `alone` keeps them away.
 
-        In any thread. Nothing is done where somebody else does it. Raises `apsw.Error` and `FileMoved`; then
-        the log stays as long as it is.
+        Any thread may call it; it does nothing while another call runs. Raises `apsw.Error` and `FileMoved`.
         """
         if not self._one_at_a_time.acquire(blocking=False):
             return
@@ -84,22 +83,22 @@ class WriteAheadLog:
                         break
                 with alone():
                     moved = _checkpoint(connection)
-                self._tell_if_kept(_length(connection), moved)
+                self._warn_if_kept(_length(connection), moved)
         finally:
-            # The next commit begins it anew, unless somebody still reads what was in it.
-            self._due_at = self._pages + _LOOK_AFTER
+            # The next commit begins the log anew, unless a reader still needs it.
+            self._due_at = self._pages + _MEASURE_AFTER
             self._one_at_a_time.release()
 
-    def _tell_if_kept(self, pages: int, moved: int) -> None:
-        """Log that somebody's open read keeps the log, which fills the disk in the end."""
-        if pages >= self._told_at and pages - moved > _FEW:
-            self._told_at = 2 * pages
+    def _warn_if_kept(self, pages: int, moved: int) -> None:
+        """Warn of a reader that keeps the log, which fills the disk in the end."""
+        if pages >= self._warn_at and pages - moved > _FEW:
+            self._warn_at = 2 * pages
             _log.warning(
                 "somebody reads the database for long, and its log grows", bytes=measure_log(self._file.path)
             )
 
     def close(self) -> None:
-        """Close the connection for checkpoints, once none is running."""
+        """Close the connection for checkpoints, once none runs."""
         with self._one_at_a_time:
             self._closed = True
             if self._connection is not None:
@@ -113,12 +112,12 @@ class WriteAheadLog:
 
 
 def _length(connection: apsw.Connection) -> int:
-    """The number of pages in the log."""
+    """Return the number of pages in the log."""
     pages, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
     return pages
 
 
 def _checkpoint(connection: apsw.Connection) -> int:
-    """Move into the file what no reader needs from the log any more; return how many pages are moved."""
+    """Move into the file what no reader needs in the log; return the number of moved pages."""
     _, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     return moved

@@ -1,4 +1,4 @@
-"""The one connection that writes: one turn at a time has it, in this process and in others.
+"""Keep the one connection that writes: one turn at a time has it, in this process and in others.
 
 A turn may begin in one thread and be committed in another: the event loop decides and writes, a worker thread
 waits for the disk.
@@ -20,7 +20,7 @@ from ostiary_net.sqlite.write_ahead import WriteAheadLog
 
 
 class Writer:
-    """A connection in write-ahead mode; from `begin` to `commit` or `release` nobody else has it."""
+    """A connection in write-ahead mode; from `begin` to `commit` or `release` one turn has it."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
@@ -32,14 +32,14 @@ class Writer:
         self._version = -1
 
     def open(self, prepare: Callable[[apsw.Connection], None]) -> None:
-        """Connect to the file and have it prepared, while nobody else writes to it."""
+        """Connect to the file and call `prepare`, while no other writes to it."""
         with self._keep_others_away():
             self._connection = connect(self._file.path)
             self._file.require_in_place()
             prepare(self._connection)
 
     def begin(self) -> apsw.Connection:
-        """Wait until nobody else writes, and begin a transaction. Raises `StoreClosed` and `FileMoved`."""
+        """Wait until no other writes, and begin a transaction. Raises `StoreClosed` and `FileMoved`."""
         self._one_turn_at_a_time.acquire()
         try:
             if self._closed:
@@ -61,12 +61,9 @@ class Writer:
         return connection
 
     def try_begin(self) -> apsw.Connection | None:
-        """Begin a transaction if nobody has to be waited for; else return None.
+        """Begin a transaction if no other has to be waited for; else return None.
 
         Raises `StoreClosed` and `FileMoved`.
-
-        None also where another process wrote since this one did: one that never waits would always be quicker
-        than those that do, and they would never have a turn.
         """
         if not self._one_turn_at_a_time.acquire(blocking=False):
             return None
@@ -96,6 +93,8 @@ class Writer:
         finally:
             set_busy_timeout(connection, waits=True)
         self._file.require_log_in_place()
+        # None where another process wrote since: a process that never waits is always quicker than one that
+        # does.
         return connection if _version(connection) == self._version else None
 
     def commit(self, finish: Callable[[apsw.Connection], None] | None = None) -> None:
@@ -113,7 +112,7 @@ class Writer:
         try:
             self._roll_back()
             if self._connection is not None:
-                with suppress(apsw.Error):  # what was committed is kept, whatever becomes of the log
+                with suppress(apsw.Error):  # the commit is kept, whatever becomes of the log
                     self.log.measure(self._connection)
         finally:
             self._lock.release()
@@ -125,7 +124,7 @@ class Writer:
 
     @contextmanager
     def _keep_others_away(self) -> Iterator[None]:
-        """Keep everybody else from writing while the block runs."""
+        """Keep all others from writing while the block runs."""
         with self._one_turn_at_a_time:
             if self._closed:
                 raise StoreClosed
@@ -137,7 +136,7 @@ class Writer:
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
-        """Lend the connection in a transaction; what the block does not commit is rolled back."""
+        """Lend the connection in a transaction; roll back what the block does not commit."""
         connection = self.begin()
         try:
             yield connection
@@ -145,7 +144,7 @@ class Writer:
             self.release()
 
     def close(self) -> None:
-        """Close the connection once the running turn is over."""
+        """Close the connection once the running turn ends."""
         self.log.close()
         with self._one_turn_at_a_time:
             if self._closed:
@@ -157,7 +156,7 @@ class Writer:
             self._lock.close()
 
     def _open_connection(self) -> apsw.Connection:
-        """The connection; a new one where the last had to be given up."""
+        """Return the connection, a new one where the last was given up."""
         if self._connection is None:
             self._file.forget_log()
             self._connection = connect_writer(self._file.path)
@@ -165,7 +164,7 @@ class Writer:
         return self._connection
 
     def _roll_back(self) -> None:
-        """Roll back; a connection that cannot even do that is closed, which rolls back as well."""
+        """Roll back, or close a connection that cannot, which rolls back as well."""
         connection = self._connection
         if connection is None:
             return
@@ -180,13 +179,13 @@ class Writer:
 class WriterLock:
     """An exclusive lock on a file beside the database, freed by the kernel when its holder dies.
 
-    SQLite alone keeps two writers correct but not fair: whoever waits for its write lock sleeps and asks
-    again, and a busy neighbour is always quicker (measured: 4,975 turns to 1). `flock` puts waiters to sleep
-    in the kernel and wakes them when the lock is free. It is about fairness only: every turn still begins
-    with `BEGIN IMMEDIATE`, so a lost lock file costs speed and nothing else.
+    SQLite alone keeps two writers correct but not fair: a process that waits for its write lock sleeps and
+    polls, and a busy neighbour is always quicker (measured: 4,975 turns to 1). `flock` wakes waiters when the
+    lock is free. Correctness does not need it: every turn begins with `BEGIN IMMEDIATE`, so a lost lock file
+    costs only speed.
 
-    Each object has a lock of its own, also within one process; one object is for one thread at a time.
-    Waiting has no limit of its own: a holder that lives is one that is committing.
+    Each object has its own lock, also within one process, and is for one thread at a time. Waiting has no
+    limit: a holder that lives is committing.
     """
 
     def __init__(self, database: Path) -> None:
@@ -200,7 +199,7 @@ class WriterLock:
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody has it; False where somebody does."""
+        """Acquire the lock if it is free; False otherwise."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -208,16 +207,16 @@ class WriterLock:
         return True
 
     def release(self) -> None:
-        """Let go of the lock, and wake whoever waits for it."""
+        """Release the lock, and wake a waiter."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the lock file. It stays on the disk, as another process may be waiting on it."""
+        """Close the lock file; it stays on the disk, as another process may wait on it."""
         os.close(self._file)
 
 
 def _version(connection: apsw.Connection) -> int:
-    """A number of SQLite's that is another one when another connection has written."""
+    """Return SQLite's data version, which changes when another connection writes."""
     version = connection.execute("PRAGMA data_version").get
     assert isinstance(version, int)
     return version

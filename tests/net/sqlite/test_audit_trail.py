@@ -15,7 +15,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import AUDIT, Listing, Sort, TimeRange
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore, record_sql
-from ostiary_net.sqlite.record_sql import PARTS, index_pending, keep
+from ostiary_net.sqlite.record_sql import PARTS, index_pending, insert_entries
 from tests.core import asks
 from tests.core.story import START
 from tests.net.sqlite.disk import Disk
@@ -58,7 +58,7 @@ def store(path: Path) -> Iterator[SQLiteStore]:
 def put(store: SQLiteStore, entries: Sequence[AuditEntry], *, filed: bool) -> None:
     """Entries in the trail, on one side of it or on the other."""
     with store._writer.transaction() as connection:
-        keep(connection, entries)
+        insert_entries(connection, entries)
         if filed:
             index_pending(connection)
         connection.execute("COMMIT")

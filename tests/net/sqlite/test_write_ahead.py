@@ -26,9 +26,9 @@ LONG, LONGEST = 60, 120
 def short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_ahead, "_LONG", LONG)
     monkeypatch.setattr(write_ahead, "_LONGEST", LONGEST)
-    monkeypatch.setattr(write_ahead, "_LOOK_AFTER", 1)
+    monkeypatch.setattr(write_ahead, "_MEASURE_AFTER", 1)
     monkeypatch.setattr(write_ahead, "_FEW", 3)
-    monkeypatch.setattr(write_ahead, "_KEPT", 2 * LONG)
+    monkeypatch.setattr(write_ahead, "_WARN_AT", 2 * LONG)
 
 
 @pytest.fixture
