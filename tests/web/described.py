@@ -19,7 +19,7 @@ from ostiary_web.texts import LANGUAGES
 
 _OF_EVERY_ADDRESS: Final = {405, 413}
 """Another method, or more than the front door lets in: the same wherever it is."""
-_NO_INTERFACE: Final = {"Pages", "This document"}
+_NO_INTERFACE: Final = {"This document"}
 
 APP: Final = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
 DOCUMENT: Final = api_document(APP, version("ostiary"), LANGUAGES)

@@ -23,11 +23,12 @@ def bare(path: str) -> str:
 
 
 def routes() -> dict[Operation, Any]:
-    """Every method and path of the application, with its view."""
+    """Every method and path that is no page, with its view."""
     return {
         (method.lower(), bare(described_path(rule.rule))): APP.view_functions[rule.endpoint]
         for rule in APP.url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if rule.rule.startswith(("/api/", "/files/", "/healthz", "/readyz"))
     }
 
 

@@ -1,13 +1,14 @@
 """Put the whole document together for the routes of an application."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from quart import Quart
 
+from ostiary_core.model.why import Why
 from ostiary_core.texts import Languages
-from ostiary_web.api_document import administration, own_account, pages, token_service
-from ostiary_web.api_document.operations import DescribedOperation, describe, described_path
+from ostiary_web.api_document import administration, own_account, token_service
+from ostiary_web.api_document.operations import DescribedOperation, Reply, describe, described_path
 from ostiary_web.api_document.schemas import Json, Schemas
 from ostiary_web.http.browser import FORM_HEADER
 
@@ -22,6 +23,29 @@ A program sends `Authorization: Bearer` with the access token of `POST /api/auth
 on its cookies, and proves every change with its form token.
 """
 
+_HEALTH: Final[Mapping[str, DescribedOperation]] = {
+    "GET /healthz": DescribedOperation("showHealth", "The process answers"),
+    "GET /readyz": DescribedOperation(
+        "showReadiness",
+        "The store takes changes, and its schema is the one of this release",
+        refusals=(Why.NOT_READY,),
+    ),
+}
+_THIS_DOCUMENT: Final[Mapping[str, DescribedOperation]] = {
+    "GET /api/docs": DescribedOperation(
+        "showDocs",
+        "This document, to be read and tried",
+        replies={200: Reply("The page.", str, ("text/html",))},
+    ),
+    "GET /api/docs/{name}": DescribedOperation(
+        "showDocsFile",
+        "What the page is made of: a style sheet, a script or a licence",
+        replies={200: Reply("The file.", str, ("text/css", "text/javascript", "text/plain"))},
+    ),
+    "GET /api/docs-json": DescribedOperation(
+        "showDocument", "This document", replies={200: Reply("OpenAPI 3.1.", dict[str, Any])}
+    ),
+}
 _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, DescribedOperation]]]] = {
     "OAuth 2.0": ("What third parties call, and the consent page for them.", token_service.OPERATIONS),
     "Own account": ("Signing in, and what people do with their own account.", own_account.OPERATIONS),
@@ -31,9 +55,8 @@ _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, DescribedOperation]]]] = {
     "Online users": ("Which sessions run, and the end of one of them.", administration.ONLINE_USERS),
     "Overview": ("What happened, counted, and how the server is.", administration.OVERVIEW),
     "Audit": ("What happened, and why a session ended.", administration.AUDIT),
-    "Health": ("Whether the process answers and takes changes; for load balancers.", pages.HEALTH),
-    "This document": ("There only where `API_DOCS_ENABLED` allows it.", pages.THIS_DOCUMENT),
-    pages.TAG: ("What is sent to people's browsers; no interface, but nothing is left out.", {}),
+    "Health": ("Whether the process answers and takes changes; for load balancers.", _HEALTH),
+    "This document": ("There only where `API_DOCS_ENABLED` allows it.", _THIS_DOCUMENT),
 }
 """Text of each heading, and its operations by method and path."""
 
@@ -72,12 +95,8 @@ def api_document(app: Quart, version: str, languages: Languages, public_path: st
     for tag, (_, operations) in _SECTIONS.items():
         for address, operation in operations.items():
             method, path = address.split()
-            described = describe(operation, tag, method, path, routes.pop(address), schemas)
+            described = describe(operation, tag, method, path, routes[address], schemas)
             paths.setdefault(path, {})[method.lower()] = described
-    for address in routes:
-        method, path = address.split()
-        if not path.startswith("/api/"):
-            paths.setdefault(path, {})[method.lower()] = pages.describe_page(method, path, schemas)
     return {
         "openapi": "3.1.0",
         "info": {

@@ -192,7 +192,7 @@ _CONSENT_REFUSALS: Final = (
 )
 
 
-AUTHORIZATION_QUERY: Final[tuple[Json, ...]] = tuple(
+_AUTHORIZATION_QUERY: Final[tuple[Json, ...]] = tuple(
     {"name": name, "in": "query", "required": name in _REQUIRED, "schema": kind}
     for name, kind in {**_REQUIRED, **_OPTIONAL}.items()
 )
@@ -209,7 +209,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     "GET /api/oauth2/authorize": DescribedOperation(
         "checkAuthorization",
         "Whether an authorization request is in order, and what to ask the user",
-        parameters=AUTHORIZATION_QUERY,
+        parameters=_AUTHORIZATION_QUERY,
         data=AuthorizationOffer,
         refusals=_CONSENT_REFUSALS,
     ),
