@@ -26,7 +26,7 @@ def meant(why: Why, name: str, value: Any) -> Callable[[], AbstractContextManage
     return planted
 
 
-_WITH_ITS_REASON: Final = 'return await render(page, "consent_error.html", refused=refused)'
+_WITH_ITS_REASON: Final = 'return await render(page, "consent_error.html", refused=refused, faults=faults)'
 
 FAULTS: Final = (
     Fault(
@@ -61,7 +61,7 @@ FAULTS: Final = (
     ),
     *mistakes_in(
         "ostiary_web.pages.context.render",
-        ("page-without-reason", "the page at /sso gives no reason", "text_of(why, page.language)", "''"),
+        ("page-without-reason", "the page at /sso gives no reason", "page.refusal_text(why)", "''"),
     ),
     *mistakes_in(
         "ostiary_core.throttling.rate_windows.RateWindows.admit",
@@ -87,8 +87,8 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_web.api.resources.imports._fields",
-        ("sheet-negated", "a sheet's yes is taken for no", "= _boolean(", "= not _boolean("),
+        "ostiary_web.api.resources.sheet_rows._decode_row",
+        ("sheet-negated", "a sheet's yes is taken for no", "= _read_boolean(", "= not _read_boolean("),
     ),
     *mistakes_in(
         "ostiary_core.http.form.read_form",
