@@ -15,7 +15,7 @@ from jinja2 import Environment, nodes
 import ostiary_web
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import SessionKind, TextCodePurpose
+from ostiary_core.model.records import GrantType, SessionKind, TextCodePurpose
 from ostiary_core.retention import Expirable
 from ostiary_core.texts import ENGLISH, Language
 from ostiary_web.api.resources import audit, clients, online, roles, users
@@ -45,6 +45,7 @@ def families() -> Iterator[str]:
     yield from (f"why.{why}" for why in LESS_TOLD_TO_CLIENTS)
     yield from (f"permission.{permission}" for permission in Permission)
     yield from (f"message.{purpose}" for purpose in TextCodePurpose)
+    yield from (f"grant.{grant}" for grant in GrantType)
     yield from (f"kind.{kind}" for kind in ("user", *KIND_CODES.values()))
     yield from (f"title.{each.name}" for each in (*SHEETS, audit.AUDIT_EVENTS))
     yield from (f"column.{each.name}.{field.name}" for each in LISTS for field in each.fields)

@@ -72,11 +72,29 @@ def test_a_clients_endpoints_are_one_table_and_each_is_copied(visit: Visit) -> N
     assert without.page.locator("table.endpoints button:visible").count() == 0
 
 
+def test_a_new_client_works_as_proposed_and_one_without_a_scope_is_warned_of(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("admin")
+    visitor.open("/admin/clients/new")
+    assert "authorization_code: sign users in" in visitor.text
+    assert "300 (5 min) to 86400 (1 d); 1800 (30 min) if left empty" in visitor.text
+    visitor.fill(clientId="proposed", name="Proposed", redirectUris="https://proposed.example/cb")
+    visitor.press("Register")
+    assert "604800 (7 d)" in visitor.text
+    assert visitor.page.locator(".notice.warning").count() == 0
+    visitor.open("/admin/clients/proposed/edit")
+    visitor.page.uncheck("input[name=scopes]")
+    visitor.press("Save")
+    assert "every authorization request for it is refused" in visitor.page.inner_text(".notice.warning")
+
+
 def test_an_old_secret_works_on_for_as_long_as_was_said_and_can_be_ended_early(visit: Visit) -> None:
     visitor = visit(java_script_enabled=False)
     visitor.sign_in("admin")
     visitor.open("/admin/clients/new")
     visitor.fill(clientId="rotating", name="Rotating")
+    for grant in ("authorization_code", "refresh_token"):
+        visitor.page.uncheck(f"input[value={grant}]")
     visitor.page.check("input[value=client_credentials]")
     visitor.page.check("input[name=scopes]")
     visitor.press("Register")
@@ -176,6 +194,8 @@ def test_the_actions_of_sessions_are_seen_at_any_width_and_several_end_together(
     visitor.press("Save")
     visitor.open("/admin/clients/new")
     visitor.fill(clientId="night-batch-reports", name="Reports")
+    for grant in ("authorization_code", "refresh_token"):
+        visitor.page.uncheck(f"input[value={grant}]")
     visitor.page.check("input[value=client_credentials]")
     visitor.page.check("input[name=scopes]")
     visitor.press("Register")

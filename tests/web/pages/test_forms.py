@@ -166,9 +166,9 @@ async def test_a_form_of_something_new_that_is_sent_twice_shows_what_was_made(
 async def test_what_an_empty_lifetime_means(served: Served, browser: Browser) -> None:
     await served.client(accessTokenTtl=600)
     new = await browser.get("/admin/clients/new")
-    assert "300 to 86400; 1800 if left empty" in unescape(new.text)
+    assert "300 (5 min) to 86400 (1 d); 1800 (30 min) if left empty" in unescape(new.text)
     page = await browser.get("/admin/clients/app/edit")
-    assert "300 to 86400; unchanged if left empty" in unescape(page.text)
+    assert "300 (5 min) to 86400 (1 d); unchanged if left empty" in unescape(page.text)
     values = {"name": "The App", "redirectUris": "https://app.example/callback", "scopes": "user.read"}
     values |= {"grantTypes": "authorization_code", "accessTokenTtl": "", "autoApproveScopes": "user.read"}
     saved = await browser.submit(page, values, to="/admin/clients/app/edit")

@@ -20,11 +20,11 @@ from ostiary_core.events import (
     Event,
     OldSecretEnded,
 )
-from ostiary_core.model.client import CLIENT, SCOPES
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.storage.listing import CLIENTS, Listing
-from ostiary_web.api.resources.clients import RESOURCE
+from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS
 from ostiary_web.cli.arguments import Duration
 from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
@@ -96,14 +96,9 @@ def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
     Without an option it is called by its identifier, may use authorization_code and refresh_token, and has
     every scope.
     """
-    usual: dict[str, object] = {
-        "name": client_id,
-        "grantTypes": [GrantType.AUTHORIZATION_CODE.value, GrantType.REFRESH_TOKEN.value],
-        "scopes": list(SCOPES),
-    }
 
     async def work(context: CommandContext) -> Record:
-        with_fields = {**usual, **fields, "clientId": client_id}
+        with_fields = {"name": client_id, **USUAL_FIELDS, **fields, "clientId": client_id}
         event = ClientRegistered(caller=OPERATOR, fields=with_fields, entropy=context.entropy())
         return await _describe(context, await context.decide(event))
 

@@ -14,9 +14,10 @@ from quart import Response, g, render_template, request
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.events import AccountRequested, SignedIn
+from ostiary_core.history.history_texts import duration_text
 from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import AccountKnown, LoginIssued, Refused
@@ -166,6 +167,10 @@ class PageContext:
         exact = moment(instant, self.zone, seconds=seconds)
         since = ago(self.request.service.clock.now() - instant, self.language)
         return exact if since is None else exact + Markup(' <span class="ago">{}</span>').format(since)
+
+    def duration(self, seconds: int) -> str:
+        """Return a number of seconds in words."""
+        return duration_text(seconds * SECOND_MS, self.language)
 
     def agent(self, user_agent: str | None) -> Markup:
         """Return a User-Agent as markup."""

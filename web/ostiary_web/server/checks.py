@@ -171,7 +171,7 @@ def _check_store(store: ServerStore, clock: Clock) -> list[Finding]:
     for client in store.records(Table.CLIENT):
         # A disabled client can do nothing, whatever it is.
         if isinstance(client, Client) and client.enabled and not (client.deleted_at or client.built_in):
-            findings += _check_client(client)
+            findings += check_client(client)
     return findings
 
 
@@ -191,8 +191,8 @@ def _find_last_change(record: object) -> Instant:
     return record.updated_at if isinstance(record, Client) else Instant(0)
 
 
-def _check_client(client: Client) -> Iterator[Finding]:
-    """Yield what RFC 9700 advises against, and what is unusual here."""
+def check_client(client: Client) -> Iterator[Finding]:
+    """Yield what makes a client useless, what RFC 9700 advises against, and what is unusual."""
     about = f"client {client.client_id}"
     if not client.scopes:
         yield Finding(Level.WARNING, about, "check.client.no_scope")

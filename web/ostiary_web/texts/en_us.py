@@ -232,9 +232,16 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.client_new": "Register a client",
         "page.client_new_lead": "The secret is shown once, right after registration.",
         "page.client_register": "Register",
-        "page.client_hint_seconds": "{least} to {most}; {default} if left empty",
-        "page.client_hint_seconds_kept": "{least} to {most}; unchanged if left empty",
+        "page.client_hint_seconds": (
+            "{least} ({least_words}) to {most} ({most_words}); {default} ({default_words}) if left empty"
+        ),
+        "page.client_hint_seconds_kept": (
+            "{least} ({least_words}) to {most} ({most_words}); unchanged if left empty"
+        ),
         "page.client_built_in": "Built in; it cannot be changed.",
+        "grant.authorization_code": "authorization_code: sign users in",
+        "grant.refresh_token": "refresh_token: keep them signed in beyond the access token",
+        "grant.client_credentials": "client_credentials: act for itself, without a user",
         "page.client_secret": "Secret",
         "page.client_secret_once": "Copy the secret now. Only its digest is kept; it cannot be shown again.",
         "page.copy_it": "Copy",

@@ -194,9 +194,14 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.client_new": "登记客户端",
         "page.client_new_lead": "密钥仅在登记后显示一次。",
         "page.client_register": "登记",
-        "page.client_hint_seconds": "{least} 到 {most}，留空为 {default}",
-        "page.client_hint_seconds_kept": "{least} 到 {most}，留空则不变",
+        "page.client_hint_seconds": (
+            "{least}（{least_words}）到 {most}（{most_words}），留空为 {default}（{default_words}）"
+        ),
+        "page.client_hint_seconds_kept": "{least}（{least_words}）到 {most}（{most_words}），留空则不变",
         "page.client_built_in": "内置客户端，不能修改。",
+        "grant.authorization_code": "authorization_code：让用户登录",
+        "grant.refresh_token": "refresh_token：访问令牌过期后保持登录",
+        "grant.client_credentials": "client_credentials：以自身身份访问，不代表用户",
         "page.client_secret": "密钥",
         "page.client_secret_once": "请立即复制密钥。系统仅保存其摘要，之后无法再次显示。",
         "page.copy_it": "复制",

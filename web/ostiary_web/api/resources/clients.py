@@ -1,8 +1,8 @@
 """Serve `/api/oauth/clients`: third parties, their secrets and their sessions ("Client")."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 from quart import Response
@@ -19,10 +19,11 @@ from ostiary_core.events import (
     ClientSecretReset,
     OldSecretEnded,
 )
-from ostiary_core.model.client import CLIENT, Client
+from ostiary_core.model.client import CLIENT, SCOPES, Client
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import GrantType
 from ostiary_core.model.reply import SecretIssued
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.api.answer_data import AnswerData
@@ -60,6 +61,12 @@ async def _make_registration(context: RequestContext, fields: Fields) -> ClientR
 async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> ClientImported:
     return ClientImported(caller=context.caller, fields=fields, replace=replace, entropy=context.entropy())
 
+
+USUAL_FIELDS: Final[Mapping[str, Any]] = {
+    "grantTypes": [GrantType.AUTHORIZATION_CODE.value, GrantType.REFRESH_TOKEN.value],
+    "scopes": list(SCOPES),
+}
+"""Fields that pages and command line propose for a new client, which signs users in."""
 
 RESOURCE: Final = Resource(
     path=_PATH,

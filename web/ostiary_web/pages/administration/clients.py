@@ -6,9 +6,9 @@ from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events import ClientForcedOut, ClientSecretReset, Event, OldSecretEnded
 from ostiary_core.model.client import SCOPES
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Client
+from ostiary_core.model.records import Client, GrantType
 from ostiary_core.storage.summaries import REFUSALS_KEPT, Refusal
-from ostiary_web.api.resources.clients import RESOURCE
+from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS
 from ostiary_web.http.browser import own_address
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import (
@@ -24,6 +24,7 @@ from ostiary_web.pages.administration.records import RecordPages, make_record_pa
 from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.administration.snippets import endpoints_for, snippets_for
 from ostiary_web.pages.context import PageContext
+from ostiary_web.server.checks import check_client
 
 _PLACE: Final = "/admin/clients"
 
@@ -35,13 +36,23 @@ async def _extra_context(page: PageContext, client: Client | None) -> dict[str, 
             "redirectUris": page.text("page.client_hint_uris"),
             "autoApproveScopes": page.text("page.client_hint_automatic"),
         },
-        "options": {"autoApproveScopes": [(scope, scope) for scope in SCOPES]},
+        "options": {
+            "autoApproveScopes": [(scope, scope) for scope in SCOPES],
+            "grantTypes": [(grant.value, page.text(f"grant.{grant}")) for grant in GrantType],
+        },
+        "findings": _findings(page, client),
         "may_list_sessions": page.may(Permission.ONLINE_LIST),
         "refusals": [] if client is None else await _refusals(page, client),
         "refusals_kept": REFUSALS_KEPT,
         "endpoints": [] if client is None or client.built_in else endpoints_for(client, own_address()),
         "snippets": [] if client is None or client.built_in else snippets_for(client, own_address()),
     }
+
+
+def _findings(page: PageContext, client: Client | None) -> list[str]:
+    """Return what makes a client useless or is advised against, in words."""
+    found = () if client is None or client.built_in else check_client(client)
+    return [page.text(finding.key, **finding.values) for finding in found]
 
 
 async def _refusals(page: PageContext, client: Client) -> list[tuple[Refusal, str]]:
@@ -84,6 +95,7 @@ client_pages = make_record_pages(
         item_template="administration/client.html",
         new_lead="page.client_new_lead",
         new_submit="page.client_register",
+        new_values=USUAL_FIELDS,
         actions=(
             _ENABLE,
             RecordAction(

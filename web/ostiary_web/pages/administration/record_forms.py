@@ -119,8 +119,9 @@ def _hint(page: PageContext, field: RecordField[Any], *, is_new: bool) -> str:
     if field.bounds is None:
         return ""
     key = "page.client_hint_seconds" if is_new else "page.client_hint_seconds_kept"
-    bounds = field.bounds
-    return page.text(key, least=bounds.least, most=bounds.most, default=bounds.default)
+    numbers = {"least": field.bounds.least, "most": field.bounds.most, "default": field.bounds.default}
+    words = {f"{name}_words": page.duration(seconds) for name, seconds in numbers.items()}
+    return page.text(key, **numbers, **words)
 
 
 def _most_characters(field: RecordField[Any]) -> int:

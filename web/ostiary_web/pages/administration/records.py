@@ -5,7 +5,7 @@ may hold; faults stand at its fields.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -57,6 +57,8 @@ class RecordPages(Generic[T, V]):
     """Key of the text above the form of a new record."""
     new_submit: str = "page.save"
     """Key of the text on the button of that form."""
+    new_values: Mapping[str, Any] = field(default_factory=dict)
+    """Values that it begins with."""
     actions: tuple[RecordAction[T], ...]
     extra_context: Callable[[PageContext, T | None], Awaitable[Values]]
     """Makes what else the templates show, `hints` and `options` of the form; no item for a new record."""
@@ -88,7 +90,7 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
 
     @routes.get(f"{place}/new", gate=require_permission(may.create))
     async def show_new(page: PageContext) -> Response:
-        return await _form(page, pages, None, {}, None)
+        return await _form(page, pages, None, {**pages.new_values}, None)
 
     @routes.post(f"{place}/new", gate=require_permission(may.create))
     async def create(page: PageContext) -> Response:
