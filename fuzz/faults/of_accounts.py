@@ -30,7 +30,7 @@ def _above(name: str, sentence: str, event: str, field: str) -> Fault:
 
 FAULTS: Final = (
     *mistakes_in(
-        "ostiary_core.oauth.authentication.exceeds_permissions_of",
+        "ostiary_core.oauth.callers.exceeds_permissions_of",
         (
             "roles-handed-out-freely",
             "whoever may change accounts hands out any role",

@@ -83,7 +83,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.oauth.authentication.authenticate_for_grant",
+        "ostiary_core.oauth.client_authentication.authenticate_for_grant",
         (
             *("grant-unregistered", "a client uses grants that it does not register"),
             *("grant not in client.grant_types", "False"),
@@ -109,7 +109,7 @@ FAULTS: Final = (
         (
             *("must-change-unchecked", "consent before the password is changed"),
             "who = find_active_person(",
-            "from ostiary_core.oauth.authentication import find_person; who = find_person(",
+            "from ostiary_core.oauth.callers import find_person; who = find_person(",
         ),
     ),
 )

@@ -89,7 +89,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.oauth.authentication.authenticate_client",
+        "ostiary_core.oauth.client_authentication.authenticate_client",
         (
             *("disabled-client-authenticates", "a disabled client authenticates"),
             *("client if client.enabled else", "client or"),
@@ -100,11 +100,11 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.oauth.authentication._is_one_of",
+        "ostiary_core.oauth.client_authentication._is_one_of",
         ("secret-unchecked", "any client secret will do", "return bool(", "return True or bool("),
     ),
     *mistakes_in(
-        "ostiary_core.oauth.authentication.find_person",
+        "ostiary_core.oauth.callers.find_person",
         (
             *("third-party-signed-in", "a third party's token opens the backend"),
             *("session.kind is not SessionKind.LOGIN or", ""),

@@ -210,7 +210,7 @@ _OF_MACHINES: Final = (
 )
 _OF_TIMING: Final = (
     *mistakes_in(
-        "ostiary_core.oauth.authentication.authenticate_client",
+        "ostiary_core.oauth.client_authentication.authenticate_client",
         (
             *("unknown-client-later", "an unknown client is refused 20 us later"),
             "if client is None or",

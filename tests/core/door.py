@@ -11,7 +11,7 @@ from ostiary_core import Secret
 from ostiary_core.events import AuthorizationChecked, SignedIn
 from ostiary_core.http import Answer, authorization, token_service, userinfo
 from ostiary_core.http.sender import sender_of
-from ostiary_core.oauth.authentication import is_authenticated
+from ostiary_core.oauth.client_authentication import is_authenticated
 from ostiary_core.texts import ENGLISH
 from tests.core import asks
 from tests.core.story import World

@@ -27,12 +27,13 @@ from ostiary_core.model.records import revise
 from ostiary_core.model.reply import ClientKnown, Done, Reply, SecretIssued
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import (
+from ostiary_core.oauth.callers import (
     Actor,
     actor_id_of,
     check_permission,
     check_super_administrator,
     require_permission,
+    require_record,
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 
@@ -65,11 +66,9 @@ def find_changeable(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Clien
     return Why.BUILT_IN_PROTECTED if is_own else _find_client(event, who, snapshot)
 
 
-def register(event: e.ClientRegistered, snapshot: Snapshot) -> Decision:
+@require_permission(Permission.CLIENT_CREATE)
+def register(event: e.ClientRegistered, who: Actor, snapshot: Snapshot) -> Decision:
     """Register a new client; only this answer shows its secret in plain text, where one was drawn."""
-    who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     read = CLIENT.read(event.fields)
     if isinstance(read, tuple):
         return refuse_fields(read)
@@ -95,19 +94,19 @@ def import_row(event: e.ClientImported, snapshot: Snapshot) -> Decision:
             changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=edits)
             return change(changed, snapshot)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
-        who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot)
+        who = check_permission(event.caller, snapshot, Permission.CLIENT_UPDATE)
         return refuse(who) if isinstance(who, Why) else Decision(Done())
     new = e.ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
     return register(new, snapshot)
 
 
-@require_permission(*_SEEING, find=_find_client)
+@require_record(*_SEEING, find=_find_client)
 def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Show one client, which may be one of the backend's own."""
     return Decision(ClientKnown(client))
 
 
-@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
+@require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34)."""
     edited = CLIENT.edit(client, event.fields, event.shown)
@@ -119,7 +118,7 @@ def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapsho
     return decide_update(client, revise(edited, updated_at=snapshot.now), FactKind.CLIENT_CHANGED, who)
 
 
-@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
+@require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Enable a client: it may authenticate again."""
     if client.enabled:
@@ -129,7 +128,7 @@ def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapsho
     )
 
 
-@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
+@require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def disable(event: e.ClientDisabled, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Disable a client: all its sessions end at once, and it can no longer authenticate."""
     if not client.enabled:
@@ -138,7 +137,7 @@ def disable(event: e.ClientDisabled, who: Actor, client: Client, snapshot: Snaps
     return decide_update(client, _close(client, why, snapshot.now), FactKind.CLIENT_DISABLED, who, why)
 
 
-@require_permission(Permission.CLIENT_DELETE, find=find_changeable)
+@require_record(Permission.CLIENT_DELETE, find=find_changeable)
 def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
     why = Why.CLIENT_DELETED
@@ -146,7 +145,7 @@ def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapsho
     return decide_update(client, deleted, FactKind.CLIENT_DELETED, who, why, Done())
 
 
-@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
+@require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def force_out(event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of a client."""
     why = Why.CLIENT_FORCED_OUT

@@ -40,14 +40,14 @@ from ostiary_core.model.record_type import Bounds
 from ostiary_core.model.records import Client, revise
 from ostiary_core.model.reply import ClientKnown, Done, SecretIssued
 from ostiary_core.model.secret import Digest, draw_client_secret
-from ostiary_core.oauth.authentication import Actor, require_permission
+from ostiary_core.oauth.callers import Actor, require_record
 
 KEEP_OLD_FOR: Final = "keepOldForSeconds"
 OVERLAP_SECONDS: Final = Bounds(least=60, most=2_592_000, default=0)
 """How long an old secret may live on; 0 ends it at once."""
 
 
-@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
+@require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
     overlap_seconds = _read_overlap(event.fields)
@@ -59,7 +59,7 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
     return decide_update(client, changed, kind, who, reply=SecretIssued(changed, secret))
 
 
-@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
+@require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def replace_secret(event: ClientSecretReplaced, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
     if _is_present(client, event.digest):
@@ -92,7 +92,7 @@ def _is_waiting_for_first_use(client: Client, now: Instant) -> bool:
     return until is not None and now < until and client.secret_used_at is None
 
 
-@require_permission(Permission.CLIENT_UPDATE, find=find_changeable)
+@require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """End the old secret of a client before its time; where none works any more, nothing happens."""
     if client.old_secret_until is None or snapshot.now >= client.old_secret_until:

@@ -1,7 +1,7 @@
 """A client: its record, the rules of its fields, and their declaration ("Client").
 
 How administrators handle clients is in `clients/client.py`, how a client authenticates in
-`oauth/authentication.py`.
+`oauth/client_authentication.py`.
 """
 
 import re

@@ -25,7 +25,7 @@ from ostiary_core.model.reply import (
 from ostiary_core.model.secret import Entropy, Secret, draw_token
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code as authorization_code
-from ostiary_core.oauth.authentication import Person, find_active_person
+from ostiary_core.oauth.callers import Person, find_active_person, gate
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
 from ostiary_core.oauth.scopes import parse_scope
@@ -89,11 +89,9 @@ def deny(event: e.ConsentDenied, snapshot: Snapshot) -> Decision:
     )
 
 
-def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot) -> Decision:
+@gate(find_active_person)
+def withdraw(event: e.ConsentWithdrawn, who: Person, snapshot: Snapshot) -> Decision:
     """Withdraw a consent, which ends the client's sessions and codes of this user."""
-    who = find_active_person(event.caller, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     return withdraw_from(event.client_id, who.user, None, snapshot)
 
 

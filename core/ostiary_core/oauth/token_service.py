@@ -12,7 +12,7 @@ from ostiary_core.model.records import GrantType, SessionKind
 from ostiary_core.model.reply import Profile
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code, session
-from ostiary_core.oauth.authentication import authenticate_client, authenticate_for_grant
+from ostiary_core.oauth.client_authentication import authenticate_client, authenticate_for_grant
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.scopes import is_beyond
 

@@ -29,11 +29,12 @@ from ostiary_core.model.secret import digest_of
 from ostiary_core.model.user import USER, is_timezone_name
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session
-from ostiary_core.oauth.authentication import (
+from ostiary_core.oauth.callers import (
     Person,
     check_permission,
     find_active_person,
     find_person,
+    gate,
     permissions_of,
     roles_of,
 )
@@ -107,20 +108,16 @@ def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot) -> Decision:
     return Decision(Refused(Why.NOT_SIGNED_IN), decision.changes, decision.facts)
 
 
-def sign_out(event: e.SignedOut, snapshot: Snapshot) -> Decision:
+@gate(find_person)
+def sign_out(event: e.SignedOut, who: Person, snapshot: Snapshot) -> Decision:
     """End the login session that the token belongs to."""
-    who = find_person(event.caller, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     changes, fact = session.end(who.session, Why.SIGNED_OUT, snapshot.now)
     return Decision(Done(), changes, (fact,))
 
 
-def end_own_session(event: e.OwnSessionEnded, snapshot: Snapshot) -> Decision:
+@gate(find_active_person)
+def end_own_session(event: e.OwnSessionEnded, who: Person, snapshot: Snapshot) -> Decision:
     """End one session of the caller; another user's session is not found."""
-    who = find_active_person(event.caller, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     stored = snapshot.session(event.session_id)
     if (
         stored is None
@@ -135,7 +132,7 @@ def end_own_session(event: e.OwnSessionEnded, snapshot: Snapshot) -> Decision:
 def show_account(event: e.AccountRequested, snapshot: Snapshot) -> Decision:
     """Tell callers who they are and what they may do; refuse those without the permission asked for."""
     if event.permission is not None:
-        may = check_permission(event.caller, event.permission, snapshot)
+        may = check_permission(event.caller, snapshot, event.permission)
         if isinstance(may, Why):
             return refuse(may)
     if isinstance(event.caller, e.Operator):
@@ -156,11 +153,9 @@ def show_account(event: e.AccountRequested, snapshot: Snapshot) -> Decision:
 # --- the password and the telephone
 
 
-def change_password(event: e.PasswordChanged, snapshot: Snapshot) -> Decision:
+@gate(find_person)
+def change_password(event: e.PasswordChanged, who: Person, snapshot: Snapshot) -> Decision:
     """Set a new password for a user who entered the current one."""
-    who = find_person(event.caller, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
     if wrong is not None:
         return wrong

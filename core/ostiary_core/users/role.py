@@ -30,12 +30,13 @@ from ostiary_core.model.records import revise
 from ostiary_core.model.reply import Done, RoleKnown
 from ostiary_core.model.role import ROLE, Role, permissions_in
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import (
+from ostiary_core.oauth.callers import (
     Actor,
     actor_id_of,
     check_permission,
     exceeds_permissions_of,
     require_permission,
+    require_record,
 )
 
 _SEEING: Final = (Permission.ROLE_LIST, Permission.ROLE_UPDATE, Permission.ROLE_DELETE)
@@ -51,17 +52,15 @@ def _find_changeable(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role |
     return Why.ROLE_PROTECTED if isinstance(role, Role) and role.built_in else role
 
 
-@require_permission(*_SEEING, find=_find_role)
+@require_record(*_SEEING, find=_find_role)
 def show(event: e.RoleRequested, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Show one role."""
     return Decision(RoleKnown(role))
 
 
-def register(event: e.RoleRegistered, snapshot: Snapshot) -> Decision:
+@require_permission(Permission.ROLE_CREATE)
+def register(event: e.RoleRegistered, who: Actor, snapshot: Snapshot) -> Decision:
     """Register a new role."""
-    who = check_permission(event.caller, Permission.ROLE_CREATE, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     role = ROLE.read(event.fields)
     if isinstance(role, tuple):
         return refuse_fields(role)
@@ -73,7 +72,7 @@ def register(event: e.RoleRegistered, snapshot: Snapshot) -> Decision:
     return Decision(RoleKnown(role), (Insert(role),), (fact,))
 
 
-@require_permission(Permission.ROLE_UPDATE, find=_find_changeable)
+@require_record(Permission.ROLE_UPDATE, find=_find_changeable)
 def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Change a role's name or permissions; its holders have them from their next request on."""
     edited = ROLE.edit(role, event.fields, event.shown)
@@ -99,12 +98,12 @@ def import_row(event: e.RoleImported, snapshot: Snapshot) -> Decision:
             changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=edits)
             return change(changed, snapshot)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
-        who = check_permission(event.caller, Permission.ROLE_UPDATE, snapshot)
+        who = check_permission(event.caller, snapshot, Permission.ROLE_UPDATE)
         return refuse(who) if isinstance(who, Why) else Decision(Done())
     return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot)
 
 
-@require_permission(Permission.ROLE_DELETE, find=_find_changeable)
+@require_record(Permission.ROLE_DELETE, find=_find_changeable)
 def delete(event: e.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Delete a role that no user holds; its code is free again."""
     if role.holders > 0:

@@ -38,7 +38,7 @@ from ostiary_core.model.secret import draw_id
 from ostiary_core.model.user import USER, User
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, session
-from ostiary_core.oauth.authentication import (
+from ostiary_core.oauth.callers import (
     Actor,
     actor_id_of,
     check_permission,
@@ -47,6 +47,7 @@ from ostiary_core.oauth.authentication import (
     has_more_permissions,
     is_super_administrator,
     require_permission,
+    require_record,
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
@@ -68,17 +69,15 @@ def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User |
     return Why.PERMISSION_MISSING if is_beyond else user
 
 
-@require_permission(*_SEEING, find=_find_user)
+@require_record(*_SEEING, find=_find_user)
 def show(event: e.UserRequested, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Show one account."""
     return Decision(UserKnown(user))
 
 
-def register(event: e.UserRegistered, snapshot: Snapshot) -> Decision:
+@require_permission(Permission.USER_CREATE)
+def register(event: e.UserRegistered, who: Actor, snapshot: Snapshot) -> Decision:
     """Register a new account."""
-    who = check_permission(event.caller, Permission.USER_CREATE, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     read = _check_roles(USER.read(event.fields, None, snapshot.policy, event.faults), snapshot)
     if isinstance(read, tuple):
         return refuse_fields(read)
@@ -105,7 +104,7 @@ def register(event: e.UserRegistered, snapshot: Snapshot) -> Decision:
     )
 
 
-@require_permission(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account)
 def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Change the fields of an account. Another telephone number ends what the user has open; values that are
     stored already change nothing."""
@@ -140,7 +139,7 @@ def import_row(event: e.UserImported, snapshot: Snapshot) -> Decision:
     username = event.fields.get("username")
     user = find_named_user(username, snapshot) if isinstance(username, str) else None
     if event.replace and user is not None:
-        who = check_permission(event.caller, Permission.USER_UPDATE, snapshot)
+        who = check_permission(event.caller, snapshot, Permission.USER_UPDATE)
         if isinstance(who, Why):
             return refuse(who)
         # A password is not changed here. A hash, which only an import sets, is left as it is: so a file can
@@ -172,7 +171,7 @@ def import_row(event: e.UserImported, snapshot: Snapshot) -> Decision:
     return register(new, snapshot)
 
 
-@require_permission(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account)
 def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Enable an account: it may sign in again."""
     if user.enabled:
@@ -185,7 +184,7 @@ def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> 
     )
 
 
-@require_permission(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account)
 def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Disable an account: it may no longer sign in, and all it had open ends."""
     if not user.enabled:
@@ -203,7 +202,7 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -
     )
 
 
-@require_permission(Permission.USER_DELETE, find=_find_account)
+@require_record(Permission.USER_DELETE, find=_find_account)
 def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Delete an account: all it had open ends, and its record forgets the person but for their names."""
     if _is_last_administrator(user, snapshot):
@@ -235,7 +234,7 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> 
     )
 
 
-@require_permission(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account)
 def reset_password(
     event: e.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
@@ -249,14 +248,14 @@ def reset_password(
     )
 
 
-@require_permission(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account)
 def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of a user."""
     ended = with_next_epoch(user, Why.USER_FORCED_OUT, snapshot.now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
 
 
-@require_permission(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account)
 def withdraw_consent(
     event: e.ConsentWithdrawnByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
@@ -264,12 +263,10 @@ def withdraw_consent(
     return consent.withdraw_from(event.client_id, user, actor_id_of(who), snapshot)
 
 
-def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot) -> Decision:
+@require_permission(Permission.ONLINE_KILL)
+def force_out_session(event: e.SessionForcedOut, who: Actor, snapshot: Snapshot) -> Decision:
     """End one session; one of client credentials only by a super administrator ("Session (grant)"), a login
     session only by someone who may force its user out."""
-    who = check_permission(event.caller, Permission.ONLINE_KILL, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     stored = snapshot.session(event.session_id)
     if stored is None or session.state_of(stored, snapshot) is not session.SessionState.ACTIVE:
         return refuse(Why.NOT_FOUND)

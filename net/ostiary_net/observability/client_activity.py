@@ -31,7 +31,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import is_authenticated
+from ostiary_core.oauth.client_authentication import is_authenticated
 from ostiary_core.storage.summaries import REFUSALS_KEPT, Refusal, SummaryKey, Tallies, Tally, count_refusal
 
 _OPERATIONS: Final[Mapping[type[Event], str]] = {

@@ -15,7 +15,7 @@ from ostiary_core.http.answer import NO_STORE
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import permissions_of
+from ostiary_core.oauth.callers import permissions_of
 from ostiary_core.oauth.session import SessionState, state_of
 from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_core.texts import Language

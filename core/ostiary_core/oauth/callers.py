@@ -1,76 +1,17 @@
-"""Authentication of callers: clients by their secrets, users by the token of a login session."""
+"""Callers of the backend's own interface: who they are, and what they may do."""
 
-import hmac
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
-from ostiary_core.events.event import AccountEvent, ClientEvent, RoleEvent
+from ostiary_core.events import Caller, Operator, SignedIn
+from ostiary_core.events.event import Event
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, refuse
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.records import Client, GrantType, Role, Session, SessionKind, User
-from ostiary_core.model.reply import Refused, Reply
-from ostiary_core.model.secret import Digest, digest_of
+from ostiary_core.model.records import Client, Role, Session, SessionKind, User
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import SessionState, state_of
-
-_NOT_AUTHENTICATED: Final = frozenset(
-    {
-        *(Why.CLIENT_UNKNOWN, Why.CLIENT_BUILT_IN, Why.CLIENT_SECRET_WRONG),
-        *(Why.CLIENT_DELETED, Why.CLIENT_DISABLED),
-    }
-)
-"""Reasons answered with `invalid_client` ("Authentication", rule 1)."""
-
-_NO_SECRET: Final = digest_of("")
-"""Stand-in that is compared where there is no secret."""
-
-
-def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot) -> Client | Why:
-    """Return the client whose secret is right, or why there is none ("Authentication", rule 1)."""
-    client = snapshot.client(credentials.client_id)
-    if client is None or client.secret_digest is None:
-        # An unknown client takes as long as a wrong secret: timing tells neither from the other.
-        _is_one_of(credentials, _NO_SECRET, None)
-        return Why.CLIENT_UNKNOWN if client is None else Why.CLIENT_BUILT_IN
-    old_stands = client.old_secret_until is not None and snapshot.now < client.old_secret_until
-    old = client.old_secret_digest if old_stands else None
-    # The secret first: only a caller who has it learns that a client is deleted or disabled.
-    if not _is_one_of(credentials, client.secret_digest, old):
-        return Why.CLIENT_SECRET_WRONG
-    if client.deleted_at is not None:
-        return Why.CLIENT_DELETED
-    return client if client.enabled else Why.CLIENT_DISABLED
-
-
-def is_authenticated(reply: Reply) -> bool:
-    """Whether the client authenticated, even where its request was refused for another reason."""
-    return not (isinstance(reply, Refused) and reply.why in _NOT_AUTHENTICATED)
-
-
-def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | None) -> bool:
-    """Whether the presented secret is the present or the old one.
-
-    Digests are compared, in a time that tells neither which of the two it was nor whether there are two
-    (READINGS 20).
-    """
-    presented = credentials.secret.digest
-    return bool(
-        hmac.compare_digest(present, presented)
-        | hmac.compare_digest(present if old is None else old, presented)
-    )
-
-
-def authenticate_for_grant(
-    grant: GrantType, credentials: ClientCredentials, snapshot: Snapshot
-) -> Client | Why:
-    """Authenticate the client and check that it registers `grant`; else say why not."""
-    client = authenticate_client(credentials, snapshot)
-    if isinstance(client, Client) and grant not in client.grant_types:
-        return Why.GRANT_NOT_REGISTERED
-    return client
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +90,7 @@ def has_more_permissions(user: User, who: Actor, snapshot: Snapshot) -> bool:
     return exceeds_permissions_of(roles_of(user, snapshot), who, snapshot)
 
 
-def check_permission(caller: Caller, permission: Permission, snapshot: Snapshot) -> Actor | Why:
-    """Return the caller if signed in, past a forced password change, with `permission`; else why not."""
-    return check_any_permission(caller, (permission,), snapshot)
-
-
-def check_any_permission(
-    caller: Caller, permissions: Collection[Permission], snapshot: Snapshot
-) -> Actor | Why:
+def check_permission(caller: Caller, snapshot: Snapshot, *permissions: Permission) -> Actor | Why:
     """Return the caller if signed in, past a forced password change, with one of these; else why not."""
     if isinstance(caller, Operator):
         return caller
@@ -178,30 +112,45 @@ def check_super_administrator(caller: Caller, snapshot: Snapshot) -> Actor | Why
     return who if is_super_administrator(who) else Why.PERMISSION_MISSING
 
 
-E = TypeVar("E", bound=AccountEvent | RoleEvent | ClientEvent)
+E = TypeVar("E", bound=Event)
+W = TypeVar("W", Person, Actor)
 R = TypeVar("R", User, Role, Client)
 Handler = Callable[[E, Snapshot], Decision]
-GuardedHandler = Callable[[E, Actor, R, Snapshot], Decision]
+CallerHandler = Callable[[E, W, Snapshot], Decision]
+RecordHandler = Callable[[E, Actor, R, Snapshot], Decision]
 
 
-def require_permission(
+def gate(check: Callable[[Any, Snapshot], W | Why]) -> Callable[[CallerHandler[E, W]], Handler[E]]:
+    """Refuse callers for whom `check` returns a reason; the rule is given what it returns for others."""
+
+    def guard(handler: CallerHandler[E, W]) -> Handler[E]:
+        def decide(event: Any, snapshot: Snapshot, /) -> Decision:
+            who = check(event.caller, snapshot)
+            return refuse(who) if isinstance(who, Why) else handler(event, who, snapshot)
+
+        return decide
+
+    return guard
+
+
+def require_permission(*permissions: Permission) -> Callable[[CallerHandler[E, Actor]], Handler[E]]:
+    """Refuse callers without one of `permissions`; the rule is given the actor."""
+    return gate(lambda caller, snapshot: check_permission(caller, snapshot, *permissions))
+
+
+def require_record(
     *permissions: Permission, find: Callable[[Any, Actor, Snapshot], R | Why]
-) -> Callable[[GuardedHandler[E, R]], Handler[E]]:
+) -> Callable[[RecordHandler[E, R]], Handler[E]]:
     """Refuse callers without one of `permissions`, then those for whom `find` finds no record.
 
     The rule is given the actor and the record. The permission is checked before any record is looked up.
     """
 
-    def guard(handler: GuardedHandler[E, R]) -> Handler[E]:
-        def decide(event: E, snapshot: Snapshot, /) -> Decision:
-            who = check_any_permission(event.caller, permissions, snapshot)
-            if isinstance(who, Why):
-                return refuse(who)
+    def guard(handler: RecordHandler[E, R]) -> Handler[E]:
+        def decide(event: E, who: Actor, snapshot: Snapshot) -> Decision:
             found = find(event, who, snapshot)
-            if isinstance(found, Why):
-                return refuse(found)
-            return handler(event, who, found, snapshot)
+            return refuse(found) if isinstance(found, Why) else handler(event, who, found, snapshot)
 
-        return decide
+        return require_permission(*permissions)(decide)
 
     return guard

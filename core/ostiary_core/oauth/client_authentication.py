@@ -1,0 +1,67 @@
+"""Authenticate clients by their secrets."""
+
+import hmac
+from typing import Final
+
+from ostiary_core.events import ClientCredentials
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.records import Client, GrantType
+from ostiary_core.model.reply import Refused, Reply
+from ostiary_core.model.secret import Digest, digest_of
+from ostiary_core.model.why import Why
+
+_NOT_AUTHENTICATED: Final = frozenset(
+    {
+        *(Why.CLIENT_UNKNOWN, Why.CLIENT_BUILT_IN, Why.CLIENT_SECRET_WRONG),
+        *(Why.CLIENT_DELETED, Why.CLIENT_DISABLED),
+    }
+)
+"""Reasons answered with `invalid_client` ("Authentication", rule 1)."""
+
+_NO_SECRET: Final = digest_of("")
+"""Stand-in that is compared where there is no secret."""
+
+
+def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot) -> Client | Why:
+    """Return the client whose secret is right, or why there is none ("Authentication", rule 1)."""
+    client = snapshot.client(credentials.client_id)
+    if client is None or client.secret_digest is None:
+        # An unknown client takes as long as a wrong secret: timing tells neither from the other.
+        _is_one_of(credentials, _NO_SECRET, None)
+        return Why.CLIENT_UNKNOWN if client is None else Why.CLIENT_BUILT_IN
+    old_stands = client.old_secret_until is not None and snapshot.now < client.old_secret_until
+    old = client.old_secret_digest if old_stands else None
+    # The secret first: only a caller who has it learns that a client is deleted or disabled.
+    if not _is_one_of(credentials, client.secret_digest, old):
+        return Why.CLIENT_SECRET_WRONG
+    if client.deleted_at is not None:
+        return Why.CLIENT_DELETED
+    return client if client.enabled else Why.CLIENT_DISABLED
+
+
+def is_authenticated(reply: Reply) -> bool:
+    """Whether the client authenticated, even where its request was refused for another reason."""
+    return not (isinstance(reply, Refused) and reply.why in _NOT_AUTHENTICATED)
+
+
+def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | None) -> bool:
+    """Whether the presented secret is the present or the old one.
+
+    Digests are compared, in a time that tells neither which of the two it was nor whether there are two
+    (READINGS 20).
+    """
+    presented = credentials.secret.digest
+    return bool(
+        hmac.compare_digest(present, presented)
+        | hmac.compare_digest(present if old is None else old, presented)
+    )
+
+
+def authenticate_for_grant(
+    grant: GrantType, credentials: ClientCredentials, snapshot: Snapshot
+) -> Client | Why:
+    """Authenticate the client and check that it registers `grant`; else say why not."""
+    client = authenticate_client(credentials, snapshot)
+    if isinstance(client, Client) and grant not in client.grant_types:
+        return Why.GRANT_NOT_REGISTERED
+    return client
