@@ -1,6 +1,5 @@
-"""One connection of Hypercorn's Trio server, held to the front door's limits."""
+"""Serves one connection of Hypercorn's Trio server within the front door's limits."""
 
-import math
 import os
 from typing import Any
 
@@ -21,6 +20,7 @@ from ostiary_net.front_door.hypercorn_internals import (
     WorkerContext,
     replace_classes,
 )
+from ostiary_net.front_door.idle_watcher import IdleWatcher
 from ostiary_net.front_door.protocol import guard_of, open_protocol
 from ostiary_net.observability.log import list_frames, unwrap_error
 from ostiary_net.runtime.arrivals import CLIENT_GONE, make_disconnect_check
@@ -31,10 +31,10 @@ _SLICE_BYTES = 64 * 1024
 
 
 def patch_hypercorn() -> bool:
-    """Have every Hypercorn server of this process keep the front door's rules for guarded applications.
+    """Make every Hypercorn server of this process keep the front door's rules for guarded applications.
 
-    Applications without a guard are served as before. Doing it twice does no more. False where Hypercorn is
-    not as expected, which the log then says.
+    Other applications are served as before. To call it twice changes nothing. Return False for another
+    Hypercorn, which the log then names.
     """
     return replace_classes(open_connection, open_protocol)
 
@@ -49,49 +49,85 @@ def open_connection(
         return TCPServer(*accepted)
     config.include_server_header = False
     config.h11_max_incomplete_size = guard.rules.head_bytes
-    if guard.open_connection is not None and config.accesslog is None:
+    # The lane writes no access log, reads without Hypercorn's timeout, and counts no requests of a worker.
+    is_plain = config.accesslog is None and not config.read_timeout and context.max_requests is None
+    if guard.open_connection is not None and is_plain:
         opened: TCPServer = guard.open_connection(*accepted)
         return opened
     return GuardedConnection(*accepted, guard=guard)
 
 
 class GuardedConnection(TCPServer):
-    """A connection that is closed when it is idle, when its client does not read, and at a stop.
-
-    It is counted among the open ones. One task a connection watches over the time, in place of the one a
-    request that Hypercorn starts.
-    """
+    """A connection that is closed when it is idle, when its client does not read, and at a stop."""
 
     def __init__(self, *accepted: Any, guard: Guard) -> None:
-        """`accepted` is what Hypercorn makes a connection of, as `open_connection` has it."""
+        """Take what Hypercorn makes a connection of, as `open_connection` has it."""
         super().__init__(*accepted)
         self._rules = guard.rules
         guard.is_stopping = self.context.terminated.is_set
         self.connections = guard.connections
-        self._watch = _IdleWatch(self, guard.rules.head_seconds)
-        # It has the two methods that Hypercorn calls.
-        self.idle_task = self._watch  # type: ignore[assignment]
+        if guard.idle_watcher is None or guard.idle_watcher.context is not self.context:
+            guard.idle_watcher = IdleWatcher(guard.connections, self.context, self.config, guard.rules)
+        self._idle_watcher = guard.idle_watcher
+        self._has_begun = False
+        # Hypercorn calls `restart` and `stop` of this where a connection becomes idle and where a request
+        # came.
+        self.idle_task = self  # type: ignore[assignment]
 
     async def run(self) -> None:
         if not self.connections.admit(self):
             self.abort()
             return
+        self._idle_watcher.start()
         CLIENT_GONE.set(make_disconnect_check(self.stream))
         CONNECTION.set(self)
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._watch.run)
-                await super().run()
-                self._watch.end()
+            await self._serve()
         except Exception as error:  # one connection's fault must not end the others
-            fault = unwrap_error(error)
-            _log.error("connection failed", cause=type(fault).__name__, where=list_frames(fault))
+            self._log_fault(error)
         finally:
             self.connections.leave(self)
 
+    async def _serve(self) -> None:
+        await super().run()
+
+    async def restart(self, task_group: object, action: object) -> None:
+        """Mark the connection as idle, or as new where it begins."""
+        if self._has_begun:
+            self.mark_idle()
+        else:
+            self._has_begun = True
+            self.connections.mark_new(self, trio.current_time())
+
+    async def stop(self) -> None:
+        """Mark the connection as busy."""
+        self.mark_busy()
+
+    def mark_idle(self) -> None:
+        """Mark the connection as idle from now on."""
+        self.connections.mark_idle(self, trio.current_time())
+
+    def mark_busy(self) -> None:
+        """Mark the connection as busy from now on."""
+        self.connections.mark_busy(self)
+
     def abort(self) -> None:
-        """Close the socket at once; whoever reads or writes it is woken with an error."""
+        """Close the socket at once, which wakes its readers and writers with an error."""
         getattr(self.stream, "transport_stream", self.stream).socket.close()
+
+    def close_idle(self) -> None:
+        """Close the connection between two requests."""
+        trio.lowlevel.spawn_system_task(self._close_idle)  # as TLS says goodbye, which may wait
+
+    async def _close_idle(self) -> None:
+        try:
+            await self._initiate_server_close()
+        except Exception as error:
+            self._log_fault(error)
+
+    def _log_fault(self, error: Exception) -> None:
+        fault = unwrap_error(error)
+        _log.error("connection failed", cause=type(fault).__name__, where=list_frames(fault))
 
     async def protocol_send(self, event: Event) -> None:
         if not isinstance(event, RawData):
@@ -114,100 +150,16 @@ class GuardedConnection(TCPServer):
         for start in range(0, len(data), _SLICE_BYTES):
             with trio.fail_after(self._rules.write_seconds, shield=True):
                 await self.stream.send_all(data[start : start + _SLICE_BYTES])
-        self.connections.mark_busy(self)
-
-    @property
-    def parting_seconds(self) -> float:
-        return self._rules.parting_seconds
-
-    async def close_idle(self) -> None:
-        """Close the connection between two requests."""
-        with trio.CancelScope(shield=True):
-            await self._initiate_server_close()
-
-
-class _IdleWatch:
-    """Ends a connection that has been idle for too long, or that a stopping server waits for in vain.
-
-    `restart` and `stop` are what Hypercorn calls when a connection becomes idle and when a request came;
-    neither waits for anything, so who is not Hypercorn says `mark_idle` and `mark_busy`.
-    """
-
-    def __init__(self, connection: GuardedConnection, first_seconds: float) -> None:
-        self._connection = connection
-        self._seconds = first_seconds
-        self._deadline = math.inf
-        self._clock = trio.lowlevel.current_clock()
-        self._timer = trio.CancelScope()
-        self._is_over = False
-
-    async def restart(self, task_group: object, action: object) -> None:
-        """Note that the connection is idle; Hypercorn calls it."""
-        self.mark_idle()
-
-    async def stop(self) -> None:
-        """Note that the connection is busy; Hypercorn calls it."""
         self.mark_busy()
-
-    def mark_idle(self) -> None:
-        """Note that the connection is idle from now on."""
-        self._deadline = deadline = self._clock.current_time() + self._seconds
-        # A timer that goes off too early looks at the deadline and goes on; to put it off with every request
-        # would cost more than the one time in half a minute.
-        if deadline < self._timer.deadline:
-            self._timer.deadline = deadline
-        self._seconds = self._connection.config.keep_alive_timeout
-        self._connection.connections.mark_idle(self._connection)
-
-    def mark_busy(self) -> None:
-        """Note that the connection is busy from now on."""
-        self._deadline = math.inf
-        self._connection.connections.mark_busy(self._connection)
-
-    async def run(self) -> None:
-        """Watch the connection until it is over."""
-        connection = self._connection
-        terminated = connection.context.terminated
-        while not self._is_over and not terminated.is_set() and self._deadline > trio.current_time():
-            with trio.CancelScope(deadline=self._deadline) as self._timer:
-                await terminated.wait()
-        woken = trio.current_time()
-        if terminated.is_set():
-            await self._await_last_requests()
-        if self._is_over:
-            return
-        if self._deadline < math.inf:
-            await connection.close_idle()
-            return
-        # A request runs, and its end ends the connection, unless its client does not take the answer:
-        # Hypercorn would wait for that without limit.
-        with trio.CancelScope(shield=True) as self._timer:
-            await trio.sleep_until(woken + connection.config.graceful_timeout)
-        if not self._is_over:
-            connection.abort()
-
-    async def _await_last_requests(self) -> None:
-        """Wait for a request that is on its way. It makes the connection busy, and its answer ends it."""
-        parting = trio.current_time() + self._connection.parting_seconds
-        while not self._is_over and trio.current_time() < min(parting, self._deadline):
-            with trio.CancelScope(deadline=min(parting, self._deadline)) as self._timer:
-                await trio.sleep_forever()
-
-    def end(self) -> None:
-        """Stop watching, as the connection is over."""
-        self._is_over = True
-        self._timer.cancel()
 
 
 # --- plain sockets, with as few steps as Trio allows
 
 
 async def receive_some(stream: Any) -> bytes:
-    """Read the next bytes, in fewer steps than `stream.receive_some`, with the same errors.
-
-    That one tries to read before it waits, and checks in with the scheduler once more after reading; on a
-    kept-alive connection there is hardly ever anything to read at once.
-    """
+    """Read the next bytes, in fewer steps than `stream.receive_some`, with the same errors."""
+    # Trio tries to read before it waits, and passes a checkpoint after reading; on a kept-alive connection
+    # there is hardly ever anything to read at once.
     if not isinstance(stream, trio.SocketStream):
         return bytes(await stream.receive_some(MAX_RECV))
     while True:
@@ -223,10 +175,8 @@ async def receive_some(stream: Any) -> bytes:
 
 
 def send_at_once(stream: Any, data: bytes) -> bytes:
-    """Send what can be sent without waiting, and return the rest. Raises as `stream.send_all` does.
-
-    What the kernel takes whole needs no deadline, and so no cancel scope.
-    """
+    """Send what can be sent without waiting, and return the rest. Raises as `stream.send_all` does."""
+    # What the kernel takes whole needs no deadline, and so no cancel scope.
     if not isinstance(stream, trio.SocketStream):
         return data
     try:

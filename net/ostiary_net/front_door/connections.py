@@ -15,6 +15,10 @@ class OpenConnection(Protocol):
         """Close the connection at once."""
         ...
 
+    def close_idle(self) -> None:
+        """Close the connection between two requests."""
+        ...
+
 
 class OpenConnections:
     """Keeps the open connections of one process within their limit.
@@ -28,7 +32,10 @@ class OpenConnections:
         self._wanted = most
         self._most: int | None = None
         self._open: set[OpenConnection] = set()
-        self._idle: dict[OpenConnection, None] = {}
+        self._new: dict[OpenConnection, float] = {}
+        """Connections without a request yet, with the time at which each began, the oldest first."""
+        self._idle: dict[OpenConnection, float] = {}
+        """Connections between two requests, with the time of each one's last answer, the oldest first."""
         self._waiting: dict[OpenConnection, None] = {}
         self.refused = 0
         """Count of connections that found no place."""
@@ -48,7 +55,7 @@ class OpenConnections:
         if self._most is None:  # not earlier: the start may raise the limit on open files
             self._most = _within_file_limit(self._wanted)
         if len(self._open) >= self._most:
-            oldest = next(iter(self._idle or self._waiting), None)
+            oldest = self._find_oldest()
             if oldest is None:
                 self.refused += 1
                 return False
@@ -63,22 +70,53 @@ class OpenConnections:
         self._open.discard(connection)
         self.mark_busy(connection)
 
-    def mark_idle(self, connection: OpenConnection) -> None:
+    def mark_new(self, connection: OpenConnection, now: float) -> None:
+        """Mark a connection as waiting for its first request."""
+        if connection in self._open:
+            self._new[connection] = now
+
+    def mark_idle(self, connection: OpenConnection, now: float) -> None:
         """Mark a connection as idle from now on."""
         if connection in self._open:
-            self._waiting.pop(connection, None)
-            self._idle[connection] = None
+            self.mark_busy(connection)
+            self._idle[connection] = now
 
     def mark_waiting(self, connection: OpenConnection) -> None:
         """Mark a connection as waiting for its client amid a request or an answer."""
         if connection in self._open:
-            self._idle.pop(connection, None)
+            self.mark_busy(connection)
             self._waiting[connection] = None
 
     def mark_busy(self, connection: OpenConnection) -> None:
         """Mark a connection as having a request to answer."""
+        self._new.pop(connection, None)
         self._idle.pop(connection, None)
         self._waiting.pop(connection, None)
+
+    def take_expired(self, new_seconds: float, idle_seconds: float, now: float) -> list[OpenConnection]:
+        """Take the connections that have been new, or idle, for so long; they do not count as idle any
+        more."""
+        expired: list[OpenConnection] = []
+        for group, seconds in ((self._new, new_seconds), (self._idle, idle_seconds)):
+            for connection, since in group.items():
+                if since + seconds > now:
+                    break
+                expired.append(connection)
+        for connection in expired:
+            self.mark_busy(connection)
+        return expired
+
+    def find_expiry(self, new_seconds: float, idle_seconds: float, now: float) -> float:
+        """Return a time before which no connection expires, those that become idle meanwhile included."""
+        oldest_new, oldest_idle = (next(iter(group.values()), now) for group in (self._new, self._idle))
+        return min(oldest_new + new_seconds, oldest_idle + idle_seconds)
+
+    def _find_oldest(self) -> OpenConnection | None:
+        """Return the connection that has been idle longest, else the one that has waited longest."""
+        fronts = [next(iter(group.items())) for group in (self._new, self._idle) if group]
+        if fronts:
+            return min(fronts, key=lambda front: front[1])[0]
+        return next(iter(self._waiting), None)
 
 
 CONNECTION: Final[ContextVar[OpenConnection | None]] = ContextVar("CONNECTION", default=None)

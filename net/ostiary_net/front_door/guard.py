@@ -14,6 +14,7 @@ import trio
 from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connections import CONNECTION, OpenConnections
 from ostiary_net.front_door.heads import HeadVerdict, read_head
+from ostiary_net.front_door.idle_watcher import IdleWatcher
 from ostiary_net.front_door.rules import (
     AnswerCutOff,
     Application,
@@ -51,6 +52,8 @@ class Guard:
         self.app = app
         self.rules = rules
         self.connections = OpenConnections(rules.most_connections)
+        self.idle_watcher: IdleWatcher | None = None
+        """Watcher of the server that serves this, once it has a connection."""
         self.open_connection: Callable[..., Any] | None = None
         """Maker of Hypercorn's connections, in place of the front door's own."""
         self.shortcut: Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None] | None = None

@@ -20,7 +20,7 @@ from hypercorn.trio.run import worker_serve
 from hypercorn.trio.tcp_server import MAX_RECV, TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, ConnectionState, H11SendableEvent, LifespanState, TaskGroup
-from hypercorn.utils import LifespanFailureError, LifespanTimeoutError
+from hypercorn.utils import LifespanFailureError, LifespanTimeoutError, parse_socket_addr
 
 __all__ = [
     "MAX_RECV",
@@ -42,6 +42,7 @@ __all__ = [
     "TaskGroup",
     "WorkerContext",
     "find_unsupported_version",
+    "parse_socket_addr",
     "replace_classes",
     "worker_serve",
 ]
@@ -54,7 +55,7 @@ _SUPPORTED_VERSION: Final = "0.18.0"
 
 def replace_classes(
     open_connection: Callable[..., TCPServer],
-    open_protocol: Callable[..., ProtocolWrapper],
+    open_protocol: Callable[..., ProtocolWrapper | H11Protocol],
 ) -> bool:
     """Make every Hypercorn server of this process call these functions; return False for another Hypercorn.
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as Hypercorn speaks it, but made lazily, without upgrades, its errors in the documented form."""
+"""Speaks HTTP/1.1 as Hypercorn does, but without upgrades, and with errors in the documented form."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -23,31 +23,25 @@ from ostiary_net.front_door.rules import Scope
 
 
 def guard_of(app: AppWrapper) -> Guard | None:
-    """The guard in Hypercorn's wrapper; None where another application is served."""
+    """Return the guard in Hypercorn's wrapper; None for another application."""
     found = getattr(app, "app", None)
     return found if isinstance(found, Guard) else None
 
 
 class _Connection(h11.Connection):
-    """An h11 connection that reads nothing behind its last request (RFC 9112 §9.6).
+    """An h11 connection that reads nothing behind its last request (RFC 9112 §9.6)."""
 
-    h11 calls such bytes an error, and on an error Hypercorn closes at once, the answer half sent. Where a
-    request is the last because the server stops, h11 says to pause until the next may be read, and
-    Hypercorn's reader would wait for that until the stop's grace is over. Nor is more read of a request that
-    turns out to be malformed when its answer has begun: the answer is finished, and the connection closed
-    behind it.
-    """
+    # h11 raises for such bytes, and on an error Hypercorn closes at once, the answer half sent. At a stop h11
+    # pauses instead, and Hypercorn's reader would wait for the next request until the stop's grace is over.
 
     closing = False
     """Whether the connection is to be closed, at once or behind its last answer."""
 
     @property
     def they_are_waiting_for_100_continue(self) -> bool:
-        """Always False, as Hypercorn asks before it has read what is here.
-
-        To be told gives the application time to answer, so it would depend on who is quicker what a malformed
-        body is answered.
-        """
+        """Return False, so that Hypercorn, which asks before it has read what is here, sends no 100."""
+        # The application would run while the 100 is sent, and a malformed body behind it would be answered by
+        # whichever is quicker.
         return False
 
     @property
@@ -68,7 +62,7 @@ class _Connection(h11.Connection):
         except h11.RemoteProtocolError:
             if self.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
                 raise
-            self.closing = True
+            self.closing = True  # the answer has begun, and is finished before the connection is closed
             return h11.NEED_DATA
 
     def _is_last(self) -> bool:
@@ -76,7 +70,7 @@ class _Connection(h11.Connection):
 
 
 class GuardedProtocol(H11Protocol):
-    """Hypercorn's HTTP/1.1 with the front door's repairs, for an application behind a guard."""
+    """Speaks Hypercorn's HTTP/1.1 with the front door's repairs, for an application behind a guard."""
 
     def __init__(self, guard: Guard, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -85,18 +79,16 @@ class GuardedProtocol(H11Protocol):
         most_bytes = self.config.h11_max_incomplete_size
         self.connection = _Connection(h11.SERVER, max_incomplete_event_size=most_bytes)
         self._send = self.send
-        self.send = self._send_noting_the_end
+        self.send = self._send_marking_end
 
-    async def _send_noting_the_end(self, event: Event) -> None:
+    async def _send_marking_end(self, event: Event) -> None:
         if isinstance(event, Closed) and isinstance(self.connection, _Connection):
             self.connection.closing = True
         await self._send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        """Ignore an Upgrade, so that there is no h2c (RFC 9110 §7.8).
-
-        Nor HTTP/2 by prior knowledge: the guard refuses `PRI * HTTP/2.0`.
-        """
+        """Ignore an Upgrade to h2c (RFC 9110 §7.8), and HTTP/2 by prior knowledge, which the guard
+        refuses."""
 
     async def _handle_events(self) -> None:
         await super()._handle_events()
@@ -105,10 +97,7 @@ class GuardedProtocol(H11Protocol):
             await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=fields))
 
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
-        """Send an event, but hold an answer's head back until there is a body to send with it.
-
-        One write in place of two, and none for an end that has no bytes.
-        """
+        """Send an event; hold an answer's head back, to send it with the body in one write."""
         try:
             data = self._head + self.connection.send(event)
         except h11.LocalProtocolError:
@@ -135,54 +124,6 @@ class GuardedProtocol(H11Protocol):
         await self._send_h11_event(h11.EndOfMessage())
 
 
-class LazyProtocol(ProtocolWrapper):
-    """Makes Hypercorn's protocol for HTTP/1.1 with the first bytes, and is that protocol from then on.
-
-    Behind the token lane most connections never bring it any. Until then they do without h11 and what stands
-    around it: measured, 1.8 of 14 KiB.
-    """
-
-    protocol: GuardedProtocol
-
-    def __init__(self, guard: Guard, *arguments: Any, client: tuple[str, int] | None) -> None:
-        self._guard = guard
-        self._arguments: tuple[Any, ...] | None = arguments
-        self.client = client
-        self._requests_before = 0
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether no bytes have come yet."""
-        return self._arguments is not None
-
-    @property
-    def requests(self) -> int:
-        """How many requests the connection has brought, those that Hypercorn did not see among them."""
-        if self._arguments is not None:
-            return self._requests_before
-        return self.protocol.keep_alive_requests
-
-    @requests.setter
-    def requests(self, brought: int) -> None:
-        if self._arguments is not None:
-            self._requests_before = brought
-        else:
-            self.protocol.keep_alive_requests = brought
-
-    async def initiate(self) -> None:
-        """Do nothing: in HTTP/1.1 the client begins."""
-
-    async def handle(self, event: Event) -> None:
-        """Handle an event as Hypercorn does; ignore the end of a connection that brought no bytes."""
-        if self._arguments is not None:
-            if isinstance(event, Closed) or (isinstance(event, RawData) and not event.data):
-                return
-            self.protocol = GuardedProtocol(self._guard, *self._arguments)
-            self.protocol.keep_alive_requests = self._requests_before
-            self._arguments = None
-        await self.protocol.handle(event)
-
-
 def open_protocol(
     app: AppWrapper,
     config: Config,
@@ -194,10 +135,10 @@ def open_protocol(
     server: tuple[str, int] | None,
     send: Callable[[Event], Awaitable[None]],
     alpn_protocol: str | None = None,
-) -> ProtocolWrapper:
+) -> ProtocolWrapper | GuardedProtocol:
     """Make the protocol for a connection of Hypercorn's server."""
     guard = guard_of(app)
     arguments = (app, config, context, task_group, state, ssl, client, server, send)
-    if guard is None or alpn_protocol == "h2":  # in HTTP/2 the server speaks first
+    if guard is None or alpn_protocol == "h2":
         return ProtocolWrapper(*arguments, alpn_protocol)
-    return LazyProtocol(guard, *arguments, client=client)
+    return GuardedProtocol(guard, *arguments)

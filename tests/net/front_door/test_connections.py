@@ -287,18 +287,20 @@ async def test_a_body_that_came_whole_keeps_its_place(bare: Any, open_door: Open
 
 
 async def test_a_place_is_counted_once_whatever_happens_to_it() -> None:
-    class RawKey:
+    class Held:
         aborted = False
 
         def abort(self) -> None:
             self.aborted = True
 
-    connections, first, second = OpenConnections(1), RawKey(), RawKey()
+        close_idle = abort
+
+    connections, first, second = OpenConnections(1), Held(), Held()
     assert connections.admit(first)
     assert not connections.admit(second)
-    connections.mark_idle(first)
+    connections.mark_idle(first, 0.0)
     assert connections.admit(second)
     assert first.aborted
-    connections.mark_idle(first)
+    connections.mark_idle(first, 0.0)
     connections.leave(first)
     assert len(connections) == 1
