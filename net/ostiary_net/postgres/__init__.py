@@ -1,4 +1,4 @@
-"""Storage in PostgreSQL, for several machines on one database. Nothing of SQLite or of a request enters."""
+"""Store records in PostgreSQL, for several instances. Nothing of SQLite or of a request enters."""
 
 from ostiary_net.postgres.store import PostgreSQLStore
 from ostiary_net.sql.migrations import SchemaError

@@ -1,4 +1,4 @@
-"""What stands around a database: its standbys, its archive, and a pooler in front of it."""
+"""Read a cluster's status: standbys, archive, pooler."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,32 +25,32 @@ _ARCHIVE: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Standby:
-    """A machine that follows the primary."""
+    """A server that follows the primary."""
 
     name: str
     behind_bytes: int
-    """What the primary has written and the standby has not replayed."""
+    """Bytes that the primary has written and the standby has not replayed."""
     behind_seconds: float
-    """How long what was replayed last had waited for it; 0 where nothing is going on."""
+    """Seconds that the last replayed bytes had waited; 0 where nothing is going on."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """What an operator should know of a database before its primary is lost."""
+    """Status that an operator should know before the primary is lost."""
 
     standbys: int
     visible_standbys: tuple[Standby, ...]
-    """Those that the role may look at: none without pg_monitor."""
+    """Standbys that the role may see: none without pg_monitor."""
     is_synchronous: bool
     """Whether a commit waits until a standby has it."""
     failing_archive: str
-    """The segment that could not be archived last, with how often any could not; empty where all is well."""
+    """Last segment that could not be archived, and the number of failures; empty where all is well."""
     shares_connections: bool
-    """Whether something in front lends one connection of the database to several of ours, turn by turn."""
+    """Whether a pooler lends one connection of the database to several of ours, turn by turn."""
 
 
 def read_cluster_status(url: str, password: str | None = None) -> ClusterStatus:
-    """What stands around the database. Raises `psycopg.Error`."""
+    """Return the status of the cluster. Raises `psycopg.Error`."""
     with _connect(url, password) as connection:
         with _transaction(connection) as process:
             rows = connection.execute(_STANDBYS).fetchall()
@@ -85,11 +85,10 @@ def _connect(url: str, password: str | None) -> Connection[Any]:
 
 @contextmanager
 def _transaction(connection: Connection[Any]) -> Iterator[int]:
-    """A transaction whose statements wait for so long at most, and the process it is in.
-
-    A setting that outlived it would be a stranger's, who is lent the connection next.
-    """
+    """Run a transaction whose statements have a timeout; yield the process that it is in."""
     with connection.transaction():
+        # LOCAL: a setting that outlived it would hold for the client that a pooler lends the connection to
+        # next.
         connection.execute(f"SET LOCAL statement_timeout = '{_WAIT_SECONDS}s'")
         [[process]] = connection.execute("SELECT pg_backend_pid()").fetchall()
         yield process

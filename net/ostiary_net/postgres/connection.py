@@ -1,4 +1,4 @@
-"""One connection to the database: what it is set to, how long it is waited for, which primary it leads to."""
+"""Set up one connection to the database, bound its waits, and check which primary it leads to."""
 
 import math
 import time
@@ -22,13 +22,14 @@ _log = structlog.get_logger("ostiary")
 
 _STATEMENT_TIMEOUT_MS: Final = 15_000
 _IDLE_TIMEOUT_MS: Final = 8_000
-"""An instance that stands still in a turn, or is not reached any more, must not hold up the others: by then
-it has given up the turn itself."""
+"""Pause in a turn after which PostgreSQL ends it, so that an instance that stands still holds up no other.
+
+The instance has given up the turn by then."""
 CONNECT_SECONDS: Final = 5
-_LOOKS_SECONDS: Final = 0.1
-"""How often a thread that waits for the database looks whether it may."""
+_POLL_SECONDS: Final = 0.1
+"""Time between two checks of a waiting thread."""
 _LOG_AGAIN_SECONDS: Final = 10.0
-"""The log is told the same reason no sooner: while a database is away, many look for it at once."""
+"""Time before the same reason is logged again: many threads look for a database that is away."""
 
 _TIMELINE: Final = """
     SELECT system_identifier,
@@ -36,7 +37,7 @@ _TIMELINE: Final = """
                 ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer END
     FROM pg_control_system()
 """
-"""Which database it is, and the timeline that it writes; 0 for a standby."""
+"""Statement for the database's identifier and the timeline that it writes, 0 for a standby."""
 
 
 class ReasonLog:
@@ -53,10 +54,10 @@ class ReasonLog:
 
 
 class ConnectionDemand:
-    """How many threads wait for a connection: no more are made at a time.
+    """The number of threads that wait for a connection: no more are made at a time.
 
-    The pool replaces whatever broke, wanted or not. Where many are ended at once, making all of them anew
-    delayed those few that were waited for by seconds.
+    The pool replaces each broken connection. Where many end at once, making all of them anew delayed the few
+    that threads waited for by seconds.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ class ConnectionDemand:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Be one of those that wait."""
+        """Count the calling thread as waiting while the block runs."""
         with self._lock:
             self._waiting += 1
         try:
@@ -77,10 +78,10 @@ class ConnectionDemand:
 
     @contextmanager
     def connecting(self) -> Iterator[None]:
-        """Make a connection meanwhile. Raises `psycopg.OperationalError` where nobody waits for it."""
+        """Count one connection as being made; raise `psycopg.OperationalError` if no thread waits."""
         with self._lock:
             if self._under_way >= self._waiting:
-                raise psycopg.OperationalError("nobody waits for another connection")
+                raise psycopg.OperationalError("no thread waits for another connection")
             self._under_way += 1
         try:
             yield
@@ -90,8 +91,11 @@ class ConnectionDemand:
 
 
 class Timelines:
-    """The newest timeline of each database that was reached: PostgreSQL begins one with each primary that
-    takes over, so that a smaller one is of a primary that was replaced and does not know it yet."""
+    """The newest timeline of each database that was reached.
+
+    PostgreSQL begins one with each primary that takes over: a smaller one is of a primary that was replaced
+    and does not know it yet.
+    """
 
     def __init__(self) -> None:
         self._newest: dict[int, int] = {}
@@ -101,12 +105,12 @@ class Timelines:
         return timeline >= self._newest.get(database, 0)
 
     def require_newest(self, connection: "BoundedConnection") -> None:
-        """Raise `psycopg.OperationalError` for a connection to a primary that was replaced."""
+        """Record the connection's timeline; raise `psycopg.OperationalError` if a newer one is known."""
         try:
             [[database, timeline]] = connection.execute(_TIMELINE, prepare=False).fetchall()
         except psycopg.ProgrammingError:
-            return  # an engine without timelines, or a role that may not ask for them
-        with self._lock:  # hosts are asked side by side, and the newest must not go back
+            return  # an engine without timelines, or a role that may not read them
+        with self._lock:  # hosts are tried side by side, and the newest must not go back
             if not self.is_newest(database, timeline):
                 raise psycopg.OperationalError("another primary has replaced this one")
             self._newest[database] = timeline
@@ -114,38 +118,34 @@ class Timelines:
 
 
 class DatabaseStalled(psycopg.OperationalError):
-    """The database gave no answer within the time that it had."""
+    """Raised when the database gives no answer in time."""
 
 
-def password_of(read_password: Callable[[], str | None]) -> dict[str, str]:
-    """Return the password to connect with, where it is not the one in the address."""
+def read_password_parameter(read_password: Callable[[], str | None]) -> dict[str, str]:
+    """Return the parameter for the password, unless it is in the address."""
     password = read_password()
     return {} if password is None else {"password": password}
 
 
 class BoundedConnection(Connection[Any]):
-    """A connection that waits until a deadline at most, and logs why it cannot be made."""
+    """A connection that waits until its deadline at most, and logs why it cannot be made."""
 
     made_at = -math.inf
-    """By `time.monotonic`."""
+    """Time when it was begun, by `time.monotonic`."""
     has_stalled = False
-    """Whether it was given up as no answer came in time."""
+    """Whether it was given up because no answer came in time."""
     database, timeline = 0, 0
-    """Which it leads to, and the timeline that is written there; 0 where the engine has none."""
+    """Identifier and timeline of the database; 0 where the engine has none."""
     server = ""
-    """Where the database's server was in the last transaction; empty before the first."""
+    """Address of the server in the last transaction; empty before the first."""
     deadline = math.inf
-    """Until when, by `time.monotonic`; then whatever is asked of it raises `DatabaseStalled`, and it is
-    closed."""
+    """Time, by `time.monotonic`, at which a wait raises `DatabaseStalled` and closes the connection."""
     is_pooled = False
     """Whether a pooler stands in front of the database."""
     _warnings: tuple[str, ...] = ()
 
-    def wait(self, gen: PQGen[RV], interval: float = _LOOKS_SECONDS, timeout: float | None = None) -> RV:
-        """Wait for the server as psycopg does, but no longer than until `deadline`.
-
-        psycopg calls it wherever a thread waits for the server.
-        """
+    def wait(self, gen: PQGen[RV], interval: float = _POLL_SECONDS, timeout: float | None = None) -> RV:
+        """Wait for the server, as psycopg does wherever it waits, until `deadline` at most."""
         if self.deadline == math.inf:
             return super().wait(gen, interval, timeout)
         left_seconds = max(0.0, self.deadline - time.monotonic())
@@ -166,8 +166,8 @@ class BoundedConnection(Connection[Any]):
         hosts: Hosts = named.pop("hosts")
         prepares: bool | None = named.pop("prepares")
         demand: ConnectionDemand = named.pop("demand")
-        named |= password_of(named.pop("read_password"))
-        # Of several hosts it is usual that some let nobody in, as they are standbys.
+        named |= read_password_parameter(named.pop("read_password"))
+        # Of several hosts some usually refuse, as they are standbys.
         reasons_of_one = reasons if len(hosts) == 1 else None
         connect_to_one = partial(cls._connect_to_one, conninfo, named, timelines, prepares, reasons_of_one)
         with demand.connecting():
@@ -206,11 +206,9 @@ class BoundedConnection(Connection[Any]):
         return made
 
     def commit_confirmed(self) -> None:
-        """Commit, and raise `CommitUnconfirmed` unless the database says nothing but that it is done.
-
-        Where a commit waits for standbys that are gone and somebody cancels it, PostgreSQL commits all the
-        same and warns that no standby may have it (SQLSTATE 01000).
-        """
+        """Commit; raise `CommitUnconfirmed` if the database warns."""
+        # A commit that waits for lost standbys and is cancelled is done all the same, with a warning that no
+        # standby may have it (SQLSTATE 01000).
         self._warnings = ()
         self.execute("COMMIT")
         if self._warnings:
@@ -225,15 +223,14 @@ _RELIED_ON: Final = {
     "array_nulls": "on",  # rows come as arrays, with NULL in them
     "standard_conforming_strings": "on",
     "bytea_output": "hex",
-    "client_min_messages": "warning",  # a commit that may be lost is told of by one (`commit_confirmed`)
-    "lock_timeout": "0",  # whoever waits has a deadline of its own
+    "client_min_messages": "warning",  # a commit that may be lost brings one (`commit_confirmed`)
+    "lock_timeout": "0",  # each wait has a deadline of its own
 }
-"""What an administrator may have set otherwise for a role or a database, in the interest of other programs.
-The rest of what can be set is said in each statement, or makes no difference."""
+"""Settings that this program relies on, and that may differ for a role or a database."""
 
 
 def _set_bounds(is_for_transaction: bool) -> str:
-    # Not for the encoding, which is said when a connection is made: no text could be exchanged before.
+    # The encoding is set when a connection is made: no text could be exchanged before.
     relied_on = ", ".join(
         f"(SELECT set_config('{name}', '{value}', {is_for_transaction})"
         f" WHERE current_setting('{name}', true) <> '{value}')"
@@ -254,26 +251,25 @@ _SET_WHERE_KNOWN: Final = """
         ('tcp_keepalives_idle', '2'), ('tcp_keepalives_interval', '1'), ('tcp_keepalives_count', '3')
     ) AS chosen (name, value) USING (name))
 """
-"""One plan: by itself PostgreSQL plans a look-up anew for every few keys that it is given. Measured, that was
-a sixth of what a turn costs it.
+"""Settings for engines that know them.
 
-And five seconds for a sign of life, which is how long an instance waits for a turn: one that the network cuts
-off in the middle of a flight is in no pause, so that no timeout counts for it, and it would keep its rows,
-and whoever waits for them, for hours."""
+One plan: by itself PostgreSQL plans a look-up anew for some keys, a sixth of what a turn costs it. Five
+seconds without a sign of life, as long as an instance waits for a turn: an instance that the network cuts off
+in
+the middle of a flight is in no pause, so no other timeout applies, and its rows stay locked for hours."""
 _IN_EACH_SESSION: Final = ", ".join((_set_bounds(False), _SET_WHERE_KNOWN))
-"""All in one: where many connections are made at a time, each answer is waited for longer."""
+"""Statement that sets up a session in one round trip: many connections may be made at a time."""
 IN_EACH_TRANSACTION: Final = _set_bounds(True)
-"""What a transaction over a connection that others use in turn is set to: a setting that outlived it would
-be theirs."""
+"""Statement that sets up a transaction behind a pooler, where settings must not outlive it."""
 
 
 def _apply_session_settings(connection: BoundedConnection, prepares: bool | None) -> None:
     """Set what every connection needs: bounds on waiting, and commits that are on disk when confirmed.
 
-    Behind a pooler the process that answers is not the one that the connection was told of. There nothing is
-    set that outlives a transaction, and nothing prepared unless `prepares` says so: the name of a statement
-    may mean another one's on the next process.
+    Behind a pooler nothing is set that outlives a transaction, and nothing prepared unless `prepares` says
+    so: a statement's name may mean another statement on the next process.
     """
+    # Behind a pooler the process that answers is not the one that the connection was told of.
     [[process]] = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchall()
     connection.is_pooled = process != connection.info.backend_pid
     if prepares is False or (prepares is None and connection.is_pooled):

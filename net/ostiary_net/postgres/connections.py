@@ -19,15 +19,15 @@ from ostiary_net.postgres.connection import (
     DatabaseStalled,
     ReasonLog,
     Timelines,
-    password_of,
+    read_password_parameter,
 )
 from ostiary_net.postgres.hosts import Hosts
 
 _ASKS_AGAIN_SECONDS: Final = 0.2
-"""How often a thread that waits for a connection has the pool try to make one."""
+"""Time after which a thread that waits for a connection makes the pool try again."""
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 
-_NOTICING: Final = {
+_LIVENESS_PARAMETERS: Final = {
     "keepalives": 1,
     "keepalives_idle": 5,
     "keepalives_interval": 5,
@@ -35,14 +35,15 @@ _NOTICING: Final = {
     "tcp_user_timeout": 10_000,
     "target_session_attrs": "read-write",
 }
-"""A machine that is gone closes no connection. By itself the system waits two hours for its answer, and a
-quarter of an hour for a sign that it was reached; a turn would wait as long, and all that come after it. And
-a standby is of no use: of several hosts the one that can be written to is meant. An address that names one of
-these decides itself."""
+"""Connection parameters by which a lost machine is noticed, unless the address names them.
+
+A machine that is gone closes no connection, and the system by itself waits up to two hours for its answer. Of
+several
+hosts, only the one that can be written to is of use."""
 
 
 class PrimaryConnections:
-    """As many connections as there are callers at a time, up to a bound; any thread may borrow one."""
+    """Connections to the primary, one for each caller up to a bound; any thread may borrow one."""
 
     def __init__(
         self,
@@ -62,8 +63,8 @@ class PrimaryConnections:
         self._conninfo = conninfo
         self._read_password = read_password
         named = conninfo_to_dict(conninfo)
-        self._noticing: dict[str, Any] = {
-            name: value for name, value in _NOTICING.items() if name not in named
+        self._liveness: dict[str, Any] = {
+            name: value for name, value in _LIVENESS_PARAMETERS.items() if name not in named
         }
         self._wait_seconds = wait_seconds
         self._current_since = -math.inf
@@ -83,28 +84,26 @@ class PrimaryConnections:
                 "prepares": prepares,
                 "read_password": read_password,
                 "demand": self._demand,
-                **self._noticing,
+                **self._liveness,
             },
             min_size=1,
             max_size=most,
-            # By default its pauses double for five minutes, so that it slept on long after the database was
-            # back. It gives up at once, and whoever waits asks it again and again.
+            # By default the pool's pauses double for five minutes, and it sleeps on after the database is
+            # back. So it gives up at once, and waiting threads make it try again.
             reconnect_timeout=0.0,
             open=False,
         )
 
     def open(self, within_seconds: float, tell_waiting: Callable[[str], None]) -> None:
-        """Open the pool, waiting up to `within_seconds` for a database that is not there yet.
+        """Open the pool, waiting up to `within_seconds` for the database; raise what the last attempt raised.
 
-        Raises what the last attempt raised.
-
-        `tell_waiting` is called where the first attempt failed, and told why.
+        `tell_waiting` is called with the reason if the first attempt fails.
         """
         until = time.monotonic() + within_seconds
         pause = first_pause = 0.05
         while True:
             try:
-                named = {**self._noticing, **password_of(self._read_password)}
+                named = {**self._liveness, **read_password_parameter(self._read_password)}
                 psycopg.connect(self._conninfo, connect_timeout=CONNECT_SECONDS, **named).close()
                 break
             except psycopg.OperationalError as error:
@@ -119,15 +118,14 @@ class PrimaryConnections:
             self._pool.open(wait=True, timeout=within_seconds)
 
     def give_up_at(self, deadline: float) -> float:
-        """Until when a caller looks for a connection, by `time.monotonic`, where `deadline` is its own."""
+        """Return the `time.monotonic` until which a caller with `deadline` waits for a connection."""
         return min(time.monotonic() + self._wait_seconds, deadline)
 
     @contextmanager
     def lend(self, until: float | None = None) -> Iterator[BoundedConnection]:
-        """Lend a connection that is in no transaction; it comes back in none, or is closed.
+        """Lend a connection that is in no transaction, and take it back in none, or closed.
 
-        It may have died while it was idle. Until somebody gives it another `deadline`, `until` is what it
-        has: then it is given up whatever the database is about to do, and raises `DatabaseStalled`.
+        It may have died while idle. `until` is its deadline, unless the caller sets another.
         """
         until = self.give_up_at(math.inf) if until is None else until
         with self._demand.waiting():
@@ -146,13 +144,13 @@ class PrimaryConnections:
         finally:
             connection.deadline = math.inf
             if connection.has_stalled:
-                # A machine that is gone without a word would be waited for over each of the others.
+                # Or each of the other connections would wait for the lost machine.
                 self.discard_stale(connection)
-            # The pool throws away what is broken and looks for a new one in the background.
+            # The pool drops a broken connection and makes a new one in the background.
             self._pool.putconn(connection)
 
     def discard_stale(self, connection: Connection[Any]) -> None:
-        """Give up a connection that leads to no primary, and all that were made before now."""
+        """Give up a connection that leads to no primary, and all connections made before now."""
         self._current_since = time.monotonic()
         connection.close()
 

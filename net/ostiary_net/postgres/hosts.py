@@ -1,9 +1,9 @@
-"""Connects to whichever of several hosts is the primary, asking all of them at once; or to the only one.
+"""Connect to the primary among several hosts by trying all of them at once; or to the only host.
 
-Whoever does not let one in is asked again and again, with pauses. Asked one after the other, a machine that
-is gone without a word would be waited for before the next one is tried, at each connection; and one that is
-about to become the primary would be asked too early. The one that was the primary last is a little ahead of
-the others: where only connections were cut, asking these costs more time than it saves.
+A host that refuses is tried again, with pauses. Tried one after the other, a lost machine would be waited for
+before the next host, at each connection, and a host that is about to become the primary would be tried too
+early. The last primary has a head start: where only connections were cut, the others cost more time than they
+save.
 """
 
 import time
@@ -17,18 +17,19 @@ from psycopg import Connection
 
 C = TypeVar("C", bound=Connection[Any])
 
-_ASKS_AGAIN_SECONDS: Final = 0.2
+_LONGEST_PAUSE_SECONDS: Final = 0.2
 _FIRST_PAUSE_SECONDS: Final = 0.02
-"""Before the first of these: a connection may be cut by chance. Each pause is twice as long as the last."""
+"""First pause before a host is tried again: a connection may be cut by chance. Each pause doubles."""
 _AHEAD_SECONDS: Final = 0.2
-"""How much sooner the primary of the last connection is asked than the others."""
+"""Head start of the last primary over the other hosts."""
 _ASKS_BESIDE_SECONDS: Final = 2.0
-"""When a host that has said nothing is asked a second time, beside the first: a network that comes back is
-noticed at the next attempt of the system's own, and by then those of one connection are seconds apart."""
+"""Time after which a silent host is tried a second time, beside the first.
+
+A network that is back is noticed at the next attempt, and the system's own are seconds apart."""
 
 
 class Hosts:
-    """The hosts of an address, and which of them let one in last."""
+    """The hosts of an address, and which was the primary last."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._hosts = _split(parameters)
@@ -38,10 +39,10 @@ class Hosts:
         return len(self._hosts)
 
     def connect(self, connect: Callable[[dict[str, str]], C], seconds: float) -> C:
-        """Connect by the first host that lets `connect` succeed, within about so many seconds.
+        """Return the first connection that `connect` makes, within about so many seconds.
 
-        `connect` is given the parameters that name a host alone, in one of several threads. Raises what one
-        of the hosts raised last.
+        `connect` is called in several threads, with the parameters of one host each. Raises the last host's
+        error.
         """
         until = time.monotonic() + seconds
         is_over = Event()
@@ -61,7 +62,7 @@ class Hosts:
                     errors.append(error)
                     hosts_that_answered.append(host)
                     is_over.wait(pause)
-                    pause = min(2 * pause, _ASKS_AGAIN_SECONDS)
+                    pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                     continue
                 answers.put((host, connection))
                 break
@@ -90,10 +91,7 @@ class Hosts:
 
 
 def _split(parameters: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The hosts of an address, each as the parameters that name it alone.
-
-    One set of none where there is a single host, or where the address itself says which of them it means.
-    """
+    """Return the parameters of each host; one empty set if the address has one host or chooses."""
     hosts, ports = (str(parameters.get(name) or "").split(",") for name in ("host", "port"))
     if len(hosts) == 1 or "target_session_attrs" in parameters or "hostaddr" in parameters:
         return [{}]

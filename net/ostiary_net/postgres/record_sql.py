@@ -1,7 +1,7 @@
-"""Loads records and writes changes over one PostgreSQL connection, in the transaction it is in.
+"""Load records and write changes over one PostgreSQL connection, in its transaction.
 
-Rows come and go many a statement, as one array for each column: a turn is as many statements for one event
-as for hundreds.
+Rows are exchanged as one array for each column: a turn takes as many statements for one event as for
+hundreds.
 """
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
@@ -23,11 +23,11 @@ from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, St
 from ostiary_net.sql.joins import ALL_OF_SESSIONS, JOINED
 
 Ask = Callable[[str, Sequence[Any]], list[Row]]
-"""Executes a statement with what it binds, and gives its rows."""
+"""Executes a statement with its bindings, and returns its rows."""
 
 
 def can_hold(value: object) -> bool:
-    """Whether the database can hold a value: text in UTF-8 without a NUL, and anything that is no text."""
+    """Whether the database can hold a value: any but a text that has no UTF-8, or a NUL."""
     parts = value if isinstance(value, tuple) else (value,)
     return has_utf8(value) and not any(isinstance(part, str) and "\x00" in part for part in parts)
 
@@ -36,11 +36,9 @@ def can_hold(value: object) -> bool:
 
 
 def _quote(text: str) -> str:
-    """Write a text as an element of an array.
-
-    U+FFFD stands for each NUL, which text in PostgreSQL cannot hold. No field lets one through but a
-    User-Agent, where the HTTP parser does; one such header must not fail the turn that others share.
-    """
+    """Write a text as an element of an array."""
+    # PostgreSQL's text has no NUL. Only a User-Agent may bring one, and it must not fail the turn that others
+    # share.
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\x00", "\ufffd")
     return f'"{escaped}"'
 
@@ -54,19 +52,17 @@ _ELEMENTS: Final[Mapping[type, Callable[[Any], str]]] = {
 _TYPES: Final = {str: "text", bytes: "bytea", int: "bigint", bool: "boolean"}
 
 
-def _array(kind: type, values: Iterable[SQLValue]) -> str:
-    """Write values of one column as an array.
-
-    As text, and not as a list for the driver: the type that it gives a list depends on what is in it, and a
-    statement is prepared anew for other types. The driver would also write bytes as the setting
-    `standard_conforming_strings` has it, which a pooler changes from one transaction to the next.
-    """
+def _write_array(kind: type, values: Iterable[SQLValue]) -> str:
+    """Write the values of one column as the text of an array."""
+    # Not as a list: the driver gives a list the type of its items, and a statement is prepared anew for each
+    # type. It also writes bytes by `standard_conforming_strings`, which a pooler changes from one transaction
+    # to the next.
     write_element = _ELEMENTS[kind]
     return "{" + ",".join(["NULL" if value is None else write_element(value) for value in values]) + "}"
 
 
 def _unnest(kinds: Iterable[type]) -> str:
-    """The rows of the bound arrays."""
+    """Return the FROM item for the rows of the bound arrays."""
     return f"unnest({', '.join(f'%s::{_TYPES[kind]}[]' for kind in kinds)})"
 
 
@@ -75,21 +71,21 @@ def _unnest(kinds: Iterable[type]) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layout:
-    """How the records of one class lie in their table: the statements and the codec."""
+    """Statements and codec of one class of records."""
 
     name: str
     key: tuple[str, ...]
     codec: RowCodec
     insert: str
     delete: str
-    """Binds one array for each column of the key, and one of the revisions that were read."""
+    """Statement that binds an array for each column of the key, and one of the revisions that were read."""
     select: str
-    """Binds one array for each column of the key."""
+    """Statement that binds an array for each column of the key."""
     to_key: Callable[[Record], tuple[SQLValue, ...]]
     key_kinds: tuple[type, ...]
 
 
-def _layout(stored: Stored) -> _Layout:
+def _make_layout(stored: Stored) -> _Layout:
     made = make_row_codec(stored.record)
     name, key = stored.name, stored.key
     key_kinds = tuple(made.kinds[made.columns.index(part)] for part in key)
@@ -103,7 +99,7 @@ def _layout(stored: Stored) -> _Layout:
         name=name,
         key=key,
         codec=made,
-        insert=_insertion(name, made.columns, made.kinds),
+        insert=_build_insert(name, made.columns, made.kinds),
         delete=(
             f"DELETE FROM {name} AS t USING {_unnest((*key_kinds, int))} AS v ({', '.join(key)}, replaced)"
             f" WHERE {_is_replaced(key)}"
@@ -114,11 +110,9 @@ def _layout(stored: Stored) -> _Layout:
     )
 
 
-def _insertion(name: str, columns: Sequence[str], kinds: Iterable[type]) -> str:
-    """The statement that adds rows.
-
-    A key that is taken must show as a lost race: as no row written, like a revision that moved on.
-    """
+def _build_insert(name: str, columns: Sequence[str], kinds: Iterable[type]) -> str:
+    """Return the statement that inserts rows."""
+    # A key that exists must show as a lost race: as no row written, like a revision that was passed.
     return f"INSERT INTO {name} ({', '.join(columns)}) SELECT * FROM {_unnest(kinds)} ON CONFLICT DO NOTHING"
 
 
@@ -127,11 +121,8 @@ def _is_replaced(key: Iterable[str]) -> str:
 
 
 @cache
-def _update(layout: _Layout, places: tuple[int, ...]) -> str:
-    """The statement that sets the columns at these places, for rows of a key and the revision that was read.
-
-    The arrays of the new values are bound behind those of the key and the revision.
-    """
+def _build_update(layout: _Layout, places: tuple[int, ...]) -> str:
+    """Return the statement that sets the columns at these places; binds key, revision read and values."""
     changed = [layout.codec.columns[place] for place in places]
     kinds = (*layout.key_kinds, int, *(layout.codec.kinds[place] for place in places))
     names = ", ".join((*layout.key, "replaced", *(f"new_{column}" for column in changed)))
@@ -142,20 +133,20 @@ def _update(layout: _Layout, places: tuple[int, ...]) -> str:
 
 
 def _one_of(key: tuple[str, ...], kinds: tuple[type, ...]) -> str:
-    """The SQL condition that a key is one of those in the bound arrays."""
+    """Return the condition that a key is one of those in the bound arrays."""
     if len(key) == 1:
         return f"{key[0]} = ANY(%s::{_TYPES[kinds[0]]}[])"
     return f"({', '.join(key)}) IN (SELECT * FROM {_unnest(kinds)})"
 
 
-_LAYOUTS: Final[Mapping[Table, _Layout]] = {table: _layout(stored) for table, stored in TABLES.items()}
-"""Every table of records, by the name it has in the core."""
+_LAYOUTS: Final[Mapping[Table, _Layout]] = {table: _make_layout(stored) for table, stored in TABLES.items()}
+"""Layouts of the tables, by their names in the core."""
 
 # Access tokens have no revision: those of their sessions guard them.
-_INSERT_ACCESS_TOKENS: Final = _insertion("access_tokens", ("digest", "session_id"), (bytes, str))
+_INSERT_ACCESS_TOKENS: Final = _build_insert("access_tokens", ("digest", "session_id"), (bytes, str))
 _DELETE_ACCESS_TOKENS: Final = "DELETE FROM access_tokens WHERE digest = ANY(%s::bytea[])"
 _SESSIONS_OF_ACCESS_TOKENS: Final = "SELECT session_id FROM access_tokens WHERE digest = ANY(%s::bytea[])"
-"""Which sessions access tokens lead to."""
+"""Statement for the sessions that access tokens lead to."""
 
 _WITH_ALL: Final = {
     table: f"SELECT {JOINED[table].columns} FROM {found}{ALL_OF_SESSIONS} WHERE {digest} = ANY(%s::bytea[])"
@@ -169,18 +160,18 @@ _WITH_ALL: Final = {
         (Table.CODE, "codes s", "s.digest"),
     )
 }
-"""The statements that find tokens and codes with all that these lead to."""
+"""Statements that find tokens and codes joined with all records that they lead to."""
 
-_KEPT: Final = tuple(zip(ENTRIES.columns[1:], ENTRIES.kinds[1:], strict=True))
-"""The columns of an entry that are written; the database gives its number."""
-_COLUMNS_WITHOUT_CHANGES: Final = _KEPT[: [column for column, _ in _KEPT].index("changes")]
-"""Those of entries that tell of no change, as of tokens: without its array it costs what it did."""
+_ENTRY_COLUMNS: Final = tuple(zip(ENTRIES.columns[1:], ENTRIES.kinds[1:], strict=True))
+"""Columns of an entry that are written; the database gives its number."""
+_COLUMNS_WITHOUT_CHANGES: Final = _ENTRY_COLUMNS[: [column for column, _ in _ENTRY_COLUMNS].index("changes")]
+"""Columns of entries without `changes`; leaving that array out saves its cost."""
 _INSERT_ENTRIES: Final = {
     kept: (
         f"INSERT INTO audit ({', '.join(column for column, _ in kept)})"
         f" SELECT * FROM {_unnest(kind for _, kind in kept)}"
     ).encode()
-    for kept in (_KEPT, _COLUMNS_WITHOUT_CHANGES)
+    for kept in (_ENTRY_COLUMNS, _COLUMNS_WITHOUT_CHANGES)
 }
 
 
@@ -191,49 +182,44 @@ FetchBy = Callable[[Ask, Table, Collection[Any]], list[Record]]
 
 
 def fetch(ask: Ask, table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """Fetch the records of `table` under `identifiers`, as far as they exist, in one statement.
-
-    By access tokens in two, as one would look into two tables that may be distributed over machines.
-    """
+    """Fetch the records of `table` under `identifiers`, as far as they exist."""
     if table is Table.ACCESS_TOKEN:
-        rows = ask(_SESSIONS_OF_ACCESS_TOKENS, [_array(bytes, identifiers)])
+        # Two statements: one would join tables that may be distributed over machines.
+        rows = ask(_SESSIONS_OF_ACCESS_TOKENS, [_write_array(bytes, identifiers)])
         return fetch(ask, Table.SESSION, [session_id for (session_id,) in rows])
     layout = _LAYOUTS[table]
-    # What cannot be in the database is not in it.
     possible = [identifier for identifier in identifiers if can_hold(identifier)]
     if not possible:
         return []
     columns = [possible] if len(layout.key) == 1 else zip(*possible, strict=True)
-    keys = [_array(kind, column) for kind, column in zip(layout.key_kinds, columns, strict=True)]
+    keys = [_write_array(kind, column) for kind, column in zip(layout.key_kinds, columns, strict=True)]
     from_row = layout.codec.from_row
     return [from_row(row) for row in ask(layout.select, keys)]
 
 
 def fetch_with_all(ask: Ask, table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """Fetch records, and by tokens and codes all that these lead to: one statement in place of
-    five."""
+    """Fetch records, and with tokens and codes all that they lead to: one statement in place of five."""
     statement = _WITH_ALL.get(table)
     if statement is None:
         return fetch(ask, table, identifiers)
-    return JOINED[table].records(ask(statement, [_array(bytes, identifiers)]))
+    return JOINED[table].records(ask(statement, [_write_array(bytes, identifiers)]))
 
 
 def write(connection: Connection[Any], changes: Iterable[Change], entries: Sequence[AuditEntry]) -> None:
-    """Make all changes, each of which must meet the record it was decided on, and keep the entries.
+    """Write all changes and entries in one flight.
 
-    All of it goes out at once. Rows are written in one order, by table and key, so that two turns which
-    write the same ones wait for each other; where the database takes the rows of a table in another order,
-    as it may with a small one, they may deadlock, which is a lost race for one of them. Raises `LostRace`
-    when a record is not at the revision it was read at; what was written by then is for the caller to roll
-    back.
+    Raises `LostRace` if a record is no longer at the revision that was read; the caller then rolls back.
     """
+    # In one order, by table and key, so that two turns which write the same rows wait for each other. Where
+    # the database takes rows in another order, as it may in a small table, a deadlock is a lost race for one
+    # of them.
     with connection.pipeline():
         sent = [
             (name, connection.execute(statement.encode(), arrays), expected)
             for name, statement, arrays, expected in _statements(changes)
         ]
         if entries:
-            kept = _KEPT if any(entry.changes for entry in entries) else _COLUMNS_WITHOUT_CHANGES
+            kept = _ENTRY_COLUMNS if any(entry.changes for entry in entries) else _COLUMNS_WITHOUT_CHANGES
             rows = [ENTRIES.to_row(entry)[1 : len(kept) + 1] for entry in entries]
             connection.execute(_INSERT_ENTRIES[kept], _arrays((kind for _, kind in kept), rows))
     for name, cursor, expected in sent:
@@ -242,15 +228,15 @@ def write(connection: Connection[Any], changes: Iterable[Change], entries: Seque
 
 
 _Statement = tuple[str, str, list[str], int]
-"""The table's name, what to execute, the arrays that it binds, and how many rows it must write."""
+"""Table's name, statement, bound arrays, and the number of rows that it must write."""
 
 
 def _arrays(kinds: Iterable[type], rows: Iterable[Row]) -> list[str]:
-    return [_array(kind, column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
+    return [_write_array(kind, column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
 
 
 def _statements(changes: Iterable[Change]) -> Iterator[_Statement]:
-    """Group changes by table and way of writing, in order."""
+    """Yield the statements for all changes, by table and kind of write."""
     inserted: dict[Table, list[Record]] = defaultdict(list)
     updated: dict[Table, list[Update]] = defaultdict(list)
     deleted: dict[Table, list[Record]] = defaultdict(list)
@@ -279,7 +265,7 @@ def _statements(changes: Iterable[Change]) -> Iterator[_Statement]:
         arrays = _arrays((bytes, str), sorted(new_access_tokens))
         yield "access_tokens", _INSERT_ACCESS_TOKENS, arrays, len(new_access_tokens)
     if old_access_tokens:
-        arrays = [_array(bytes, sorted(old_access_tokens))]
+        arrays = [_write_array(bytes, sorted(old_access_tokens))]
         yield "access_tokens", _DELETE_ACCESS_TOKENS, arrays, len(old_access_tokens)
     for table, layout in _LAYOUTS.items():
         if table in inserted:
@@ -287,18 +273,16 @@ def _statements(changes: Iterable[Change]) -> Iterator[_Statement]:
             arrays = _arrays(layout.codec.kinds, map(layout.codec.to_row, records))
             yield layout.name, layout.insert, arrays, len(records)
         if table in updated:
-            yield _update_of(layout, sorted(updated[table], key=lambda each: layout.to_key(each.before)))
+            yield _make_update(layout, sorted(updated[table], key=lambda each: layout.to_key(each.before)))
         if table in deleted:
             records = sorted(deleted[table], key=layout.to_key)
             rows = [(*layout.to_key(record), record.revision) for record in records]
             yield layout.name, layout.delete, _arrays((*layout.key_kinds, int), rows), len(records)
 
 
-def _update_of(layout: _Layout, updates: Sequence[Update]) -> _Statement:
-    """One statement for all updates of a table, of the columns that change in any of them.
-
-    Two statements for different columns would take their rows in two orders.
-    """
+def _make_update(layout: _Layout, updates: Sequence[Update]) -> _Statement:
+    """Return one statement for all updates of a table, of the columns that change in any of them."""
+    # Two statements for different columns would lock their rows in two orders.
     columns = layout.codec.columns
     if len(updates) == 1:
         [one] = updates
@@ -317,4 +301,4 @@ def _update_of(layout: _Layout, updates: Sequence[Update]) -> _Statement:
             )
     assert places, f"an update of {layout.name} must change a column of {columns}"
     kinds = (*layout.key_kinds, int, *(layout.codec.kinds[place] for place in places))
-    return layout.name, _update(layout, places), _arrays(kinds, rows), len(updates)
+    return layout.name, _build_update(layout, places), _arrays(kinds, rows), len(updates)

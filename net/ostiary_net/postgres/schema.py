@@ -1,8 +1,8 @@
-"""Brings the database's schema up to date step by step, in one of however many instances start.
+"""Bring the database's schema up to date step by step, in one of the instances that start.
 
-Each step is a file of plain SQL in `migrations/`, numbered without gaps and never edited once
-published. `schema_migrations` says which were taken. A row that is locked for as long as it takes makes
-the others wait: unlike advisory locks, every PostgreSQL-compatible engine has row locks.
+Each step is a file of plain SQL in `migrations/`, numbered without gaps and never edited once published.
+`schema_migrations` has those that were applied. A locked row makes other instances wait meanwhile: unlike
+advisory locks, every PostgreSQL-compatible engine has row locks.
 
 Instances of the release before may still be running beside the new one, so a step only adds: tables, columns
 with a default, indexes. An index of a table that may be large is a step of its own, one statement
@@ -54,7 +54,7 @@ _VERSION_TABLES: Final = """
 
 
 _VERSION_TABLE_NAMES: Final = {"schema_lock", "schema_migrations"}
-"""Both, as other programs keep a `schema_migrations` too."""
+"""Names of both: other programs have a `schema_migrations` too."""
 
 # Without what extensions brought along (pg_depend), as pg_stat_statements does.
 _TABLES: Final = """
@@ -69,15 +69,12 @@ _TABLES: Final = """
 
 
 def known_migrations() -> tuple[Migration, ...]:
-    """All steps of the schema that this release knows, in order."""
+    """Return all steps that this release knows, in order."""
     return read_migrations("ostiary_net.postgres")
 
 
 def examine_encoding(connection: Connection[Any]) -> None:
-    """Raise `SchemaError` unless the database's encoding can hold every name there is.
-
-    It is chosen when a database is made.
-    """
+    """Raise `SchemaError` unless the database's encoding can hold every name."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise SchemaError(
@@ -87,7 +84,7 @@ def examine_encoding(connection: Connection[Any]) -> None:
 
 
 def is_distributed(connection: Connection[Any]) -> bool:
-    """Whether tables lie on several machines, as far as the engine says so of itself."""
+    """Whether the engine says that it puts tables on several machines."""
     [[version, has_citus]] = connection.execute(_ENGINE).fetchall()
     return not str(version).startswith("PostgreSQL") or "-YB-" in version or has_citus
 
@@ -95,12 +92,11 @@ def is_distributed(connection: Connection[Any]) -> bool:
 def bring_up_to_date(
     lend: LendConnection, steps: tuple[Migration, ...] | None = None, opening: Opening = Opening.MAKES
 ) -> None:
-    """Apply the steps that are missing, if `opening` says so; wait while another instance applies them.
+    """Apply the missing steps, if `opening` allows them; wait while another instance applies them.
 
-    Steps that follow one another are one transaction, so all or none of them, but for those that make an
-    index while the table is written to: each of these is by itself. Raises `SchemaError` for a database that
-    a newer or a different Ostiary or another program has written, or where `opening` forbids what is missing,
-    which stays as it is; and for one in which a table is locked by somebody all the time.
+    Consecutive steps are one transaction, but for those that make an index while others write to its table.
+    Raises `SchemaError` for a database of a newer or different Ostiary or of another program, where `opening`
+    forbids a step, and where a table stays locked.
     """
     steps = known_migrations() if steps is None else steps
     with lend() as connection:
@@ -109,7 +105,7 @@ def bring_up_to_date(
             find_missing([], steps, opening)
             _create_version_tables(connection)
         attempts = 0
-        # Nothing is locked where nothing is missing: that would be a write, which waits for standbys.
+        # No lock where no step is missing: a lock is a write, which waits for standbys.
         while missing := find_missing(_read_applied_on(connection), steps, opening):
             try:
                 _apply_next(connection, lend, steps)
@@ -117,8 +113,8 @@ def bring_up_to_date(
                 attempts += 1
                 if attempts == _MOST_LOCK_ATTEMPTS:
                     raise SchemaError(
-                        f"step {missing[0].version} of the schema waits for a lock that somebody keeps: end "
-                        "the long transactions of the database, and start again"
+                        f"step {missing[0].version} of the schema waits for a lock that others keep: end the "
+                        "long transactions of the database, and start again"
                     ) from error
                 time.sleep(_PAUSE_SECONDS)
 
@@ -126,13 +122,13 @@ def bring_up_to_date(
 def _apply_next(connection: Connection[Any], lend: LendConnection, steps: tuple[Migration, ...]) -> None:
     """Apply the next missing steps, as many as go into one transaction.
 
-    Raises `LockNotAvailable` where a table is in use for too long: whoever waits for such a lock makes all
-    wait that come after it.
+    Raises `LockNotAvailable` if a table is in use for too long: all later statements queue behind such a
+    lock.
     """
     with connection.transaction():
-        # The snapshot of another isolation level would be waited for by those who make an index beside it.
+        # CREATE INDEX CONCURRENTLY waits for the snapshots of other isolation levels.
         connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        # Taking the steps may last, and waiting for whoever takes them lasts as long.
+        # Steps may last, and so may waiting for the instance that applies them.
         connection.execute("SET LOCAL statement_timeout = 0")
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         connection.execute("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")
@@ -149,7 +145,7 @@ def _apply_next(connection: Connection[Any], lend: LendConnection, steps: tuple[
 
 
 def _make_index(connection: Connection[Any], step: Migration) -> None:
-    """Make the index of a step while the table is written to; begin anew where it was interrupted."""
+    """Make the index of a step while others write to its table; begin anew after an interruption."""
     match = _CONCURRENT_INDEX.search(step.sql)
     assert match is not None
     name = match[1]
@@ -164,7 +160,7 @@ def _make_index(connection: Connection[Any], step: Migration) -> None:
             connection.execute(f"DROP INDEX CONCURRENTLY {name}".encode())
         connection.execute(step.sql.encode())
     finally:
-        # With settings of its own it is of no use to others.
+        # Closed, as it has settings of its own.
         connection.close()
 
 
@@ -177,12 +173,12 @@ def _record_applied(connection: Connection[Any], step: Migration) -> None:
 
 
 def is_current(ask: Ask) -> bool:
-    """Whether the database has been through all steps that this release knows, and maybe newer ones."""
+    """Whether the database has all steps that this release knows; newer ones may follow."""
     return has_all(_read_applied(ask), known_migrations())
 
 
 def _read_applied(ask: Ask) -> list[tuple[int, str]]:
-    """The steps of the schema that the database has been through."""
+    """Return the steps that the database has been through."""
     rows = ask("SELECT version, name FROM schema_migrations ORDER BY version", ())
     return [(int(str(version)), str(name)) for version, name in rows]
 
@@ -192,11 +188,9 @@ def _read_applied_on(connection: Connection[Any]) -> list[tuple[int, str]]:
 
 
 def _examine_tables(connection: Connection[Any]) -> set[str]:
-    """Return the names of all tables; raise `SchemaError` for another program's, which lack our books.
-
-    Our books are made at one moment, so one search sees all or nothing of what another instance makes.
-    """
+    """Return the names of all tables; raise `SchemaError` for a database of another program."""
     names = {str(name) for (name,) in connection.execute(_TABLES).fetchall()}
+    # Both version tables are made at one moment, so another instance's are seen whole or not at all.
     if names and not names >= _VERSION_TABLE_NAMES:
         raise SchemaError(
             "the database belongs to another program; name one of Ostiary's own, or one that is empty"
@@ -205,7 +199,7 @@ def _examine_tables(connection: Connection[Any]) -> set[str]:
 
 
 def _create_version_tables(connection: Connection[Any]) -> None:
-    """Make the tables that say which steps were applied, where they are missing."""
+    """Make the version tables where they are missing."""
     for attempt in range(_MOST_ATTEMPTS):
         try:
             connection.execute(_VERSION_TABLES)

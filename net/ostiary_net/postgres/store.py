@@ -1,11 +1,9 @@
-"""The store in PostgreSQL: one turn is one transaction, for any number of instances on one database.
+"""Store records in PostgreSQL, for any number of instances: a turn is one transaction.
 
-Several instances take turns side by side. A turn reads a snapshot (`REPEATABLE READ`), decides, and writes
-guarded by the revisions it read; when another instance was quicker with any of the records, the whole turn
-is rolled back and raises `LostRace`, to be decided again on what the other wrote. Nothing waits while
-holding a decision, and rows are locked in one order.
-
-The time of a turn is the database's, so that instances whose clocks differ agree.
+A turn reads a snapshot (`REPEATABLE READ`), decides, and writes guarded by the revisions that it read. If
+another instance was quicker with one of the records, the turn is rolled back and raises `LostRace`, to be
+decided again. Rows are locked in one order. The time of a turn is the database's, so that instances whose
+clocks differ agree.
 """
 
 import math
@@ -62,15 +60,15 @@ _DIALECT: Final = Dialect(
     can_hold=can_hold,
 )
 
-_QUESTION_SECONDS: Final = 8.0
-"""How long a database may take for what only reads: whoever waits for it is answered within 10 s."""
+_QUERY_SECONDS: Final = 8.0
+"""Longest time for a query: its request is answered within 10 s."""
 
 _WRITERS_OF_ENTRIES: Final = (
     "SELECT virtualtransaction FROM pg_locks WHERE granted AND mode = 'RowExclusiveLock'"
     " AND relation = 'audit'::regclass"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
-"""An insertion locks its table before it draws a number, and until after its transaction can be seen."""
+"""Statement for transactions that insert entries: each locks the table before it draws a number."""
 _SLOW_WRITERS_OF_ENTRIES: Final = (
     f"SELECT 1 FROM pg_stat_activity WHERE xact_start < clock_timestamp() - ? * interval '1 second'"  # noqa: S608
     f" AND pid IN ({_WRITERS_OF_ENTRIES.replace('virtualtransaction', 'pid')})"
@@ -86,14 +84,14 @@ _NEEDED: Final = (
     ([stored.name for stored in TABLES.values()], ["SELECT", "INSERT", "UPDATE", "DELETE"]),
     (["audit"], ["SELECT", "INSERT"]),
 )
-"""What a turn does to the tables; it fails where one is missing."""
-_BROKEN: Final = (psycopg.ProgrammingError, errors.DiskFull, errors.IoError, errors.DataCorrupted)
-_LOST: Final = (errors.SerializationFailure, errors.DeadlockDetected)
-"""How the database itself says that another transaction was quicker."""
+"""Privileges that a turn needs, by table."""
+_ERRORS_OF_DATABASE: Final = (psycopg.ProgrammingError, errors.DiskFull, errors.IoError, errors.DataCorrupted)
+_LOST_RACES: Final = (errors.SerializationFailure, errors.DeadlockDetected)
+"""Errors by which the database says that another transaction was quicker."""
 
 
 class PostgreSQLStore(SQLStore):
-    """Records in a PostgreSQL database. Any thread may call it, and any number of instances."""
+    """A store in a PostgreSQL database; any thread and any number of instances may call it."""
 
     # An entry has its number before its turn is committed, and turns overlap. What a turn may take is bounded
     # (`connection`): a statement 15 s, a pause 8 s, a network that is cut 5 s. A minute after it began, it is
@@ -115,22 +113,16 @@ class PostgreSQLStore(SQLStore):
         opening: Opening = Opening.MAKES,
         tell_waiting: Callable[[str], None] = lambda reason: None,
     ) -> None:
-        """Connect, waiting up to `start_seconds` for the database; make its tables where there are none, and
-        bring its schema up to date, as far as `opening` says so.
+        """Connect within `start_seconds`, and bring the schema up to date as far as `opening` allows.
 
-        Where it has to wait, `tell_waiting` is called once, with the reason, in the same thread.
+        `tell_waiting` is called once, with the reason, if the database has to be waited for. A turn's
+        connection is given up after `turn_seconds` (READINGS 47). `prepares` says whether statements are
+        prepared, by default where no pooler is seen: one that lends connections by transaction must keep
+        track of them. `read_password` is called before each connection; None for the password in `url`. With
+        `keeps_time` the database's time replaces the caller's; a simulation turns it off.
 
-        `turn_seconds` is how long the database may take for a turn; then its connection is given up (READINGS
-        47).
-
-        `prepares` says whether statements are prepared: by default wherever no pooler is seen. One that lends
-        a connection for a transaction has to keep track of them, or they must not be.
-
-        `read_password` is asked before each connection is made; None for the password in `url`.
-
-        With `keeps_time` the instants that callers hand in give way to the database's own; a simulation
-        turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, one whose
-        encoding has no room for every name, or where `opening` forbids what is missing.
+        Raises `SchemaError` for a database of a newer or different Ostiary, one whose encoding cannot hold
+        every name, or where `opening` forbids a step.
         """
         super().__init__(policy, _DIALECT)
         self._keeps_time = keeps_time
@@ -151,7 +143,7 @@ class PostgreSQLStore(SQLStore):
                 examine_encoding(connection)
             bring_up_to_date(self._lend_without_deadline, opening=opening)
             with self._connections.lend() as connection:
-                # Joins of tables that lie on several machines are dear, where they are allowed.
+                # Joins of tables on several machines are slow, where they are allowed.
                 self._is_distributed = is_distributed(connection)
                 self._fetch_by = fetch if self._is_distributed else fetch_with_all
         except BaseException:
@@ -169,10 +161,10 @@ class PostgreSQLStore(SQLStore):
     def turn(
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
     ) -> list[Decision]:
-        """Decide `events` in order and keep what they change, durably; raising, keep nothing.
+        """Decide `events` in order and keep what they change, durably.
 
-        Raises `LostRace` when another instance was quicker; then the turn is to be taken again. A database
-        that goes away while it commits raises `CommitUnconfirmed`, and may or may not have kept the turn.
+        Raises `LostRace` if another instance was quicker, and `CommitUnconfirmed` if the turn may be kept or
+        not.
         """
         return self.turn_of(lambda: (events, origins), now)
 
@@ -184,7 +176,7 @@ class PostgreSQLStore(SQLStore):
             events, _ = choose_events()
             snapshot = load((keys(event) for event in events), transaction.fetch)
             at = transaction.now
-            # Now that it has begun, some may have gone.
+            # Chosen again, as callers may have left while the transaction began.
             events, origins = choose_events()
             if self._keeps_time:
                 waited_ms = round((transaction.clock_read_at - called) * SECOND_MS)
@@ -194,11 +186,11 @@ class PostgreSQLStore(SQLStore):
         return self._commit(take_once, now)
 
     def write(self, changes: Sequence[Change]) -> None:
-        """Make all changes, or raise `LostRace` and make none: for copying records, past all rules."""
+        """Write all changes or none, past all rules, to copy records. Raises `LostRace`."""
         self._commit(lambda transaction: transaction.write(changes, ()), LONG_AGO)
 
     def keep_entries(self, entries: Sequence[AuditEntry]) -> None:
-        """Keep entries of another store's audit trail, in order and under numbers of their own."""
+        """Insert entries of another store's audit trail, in order and with new numbers."""
         self._commit(lambda transaction: transaction.write((), entries), LONG_AGO)
 
     def _commit(self, work: Callable[[Transaction], T], now: Instant) -> T:
@@ -208,7 +200,7 @@ class PostgreSQLStore(SQLStore):
             result = work(transaction)
             try:
                 transaction.commit()
-            except (*_LOST, StandbyAwaited):
+            except (*_LOST_RACES, StandbyAwaited):
                 raise
             except psycopg.Error as error:
                 raise CommitUnconfirmed("the database did not say that it was kept") from error
@@ -222,7 +214,7 @@ class PostgreSQLStore(SQLStore):
     # --- reading
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
-        """When each of these clients was last given tokens; clients that never were are left out."""
+        """Return when each of these clients was last given tokens; clients that never were are left out."""
         return super().last_used([client_id for client_id in client_ids if can_hold(client_id)])
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
@@ -230,7 +222,7 @@ class PostgreSQLStore(SQLStore):
         return list(self._find(lambda reading: reading.fetch(table, identifiers), takes_long=True))
 
     def counts(self) -> dict[str, int]:
-        """The number of rows in each table."""
+        """Count the rows of each table."""
 
         def count(reading: Reading) -> dict[str, int]:
             found = {}
@@ -247,7 +239,7 @@ class PostgreSQLStore(SQLStore):
             transaction.commit()
             return result
 
-        seconds = math.inf if takes_long else _QUESTION_SECONDS
+        seconds = math.inf if takes_long else _QUERY_SECONDS
         # Distributed engines, and standbys, lose races of those that only read as well.
         return retry_lost_races(partial(self._attempt, READING, find_and_end, now, seconds))
 
@@ -256,9 +248,8 @@ class PostgreSQLStore(SQLStore):
     def _attempt(self, begin: str, work: Callable[[Transaction], T], now: Instant, seconds: float) -> T:
         """Do `work`, which ends its own transaction, within so many seconds.
 
-        It begins over another connection until it finds one that lives and leads to a primary: what died
-        while idle costs nobody a turn. It is done once more where the connection broke, or turned out to
-        reach a standby, before anything could be committed.
+        Tries other connections until one lives and leads to a primary; once begun, `work` is retried once
+        where the connection broke, or turned out to reach a standby, before a commit.
         """
         deadline = time.monotonic() + seconds
         is_last_attempt = False
@@ -269,7 +260,7 @@ class PostgreSQLStore(SQLStore):
                 transaction = Transaction(connection, begin, self._fetch_by, to_now, deadline, self._memory)
                 try:
                     return work(transaction)
-                except _LOST as error:
+                except _LOST_RACES as error:
                     raise LostRace("another transaction was quicker") from error
                 except StandbyReached:
                     self._connections.discard_stale(connection)
@@ -284,7 +275,7 @@ class PostgreSQLStore(SQLStore):
                     is_last_attempt = True
 
     def _advance_time(self, present: Instant) -> Instant:
-        """The time of a transaction, never earlier than that of one before."""
+        """Return the time of a transaction, never earlier than that of one before."""
         with self._latest_lock:
             self._latest = max(self._latest, present)
             return self._latest
@@ -297,13 +288,13 @@ class PostgreSQLStore(SQLStore):
             return False
 
     def present(self, now: Instant) -> Instant:
-        """The time for turns: the database's own, unless the store was told not to keep it."""
+        """Return the time for turns: the database's, or the caller's without `keeps_time`."""
         return self._find(lambda reading: reading.now, now)
 
     def mark(self) -> tuple[int, int]:
-        """When the database was made, and the number of the last entry of its trail; 0 without any.
+        """Return when the database was made, and the number of its last entry, 0 without any.
 
-        Neither goes back, unless the database is put back to an earlier moment.
+        Neither goes back, unless the database is restored to an earlier moment.
         """
 
         def look(reading: Reading) -> tuple[int, int]:
@@ -322,8 +313,8 @@ class PostgreSQLStore(SQLStore):
         return frozenset(str(writer) for (writer,) in execute(_WRITERS_OF_ENTRIES, ()))
 
     def count_entries(self, now: Instant, limit: int) -> int:
-        """Count up to `limit` entries that are not counted yet; none while a turn takes unusually long, whose
-        entries may have lower numbers than those that can be seen."""
+        """Count up to `limit` entries that are not counted yet; none while a slow turn inserts entries."""
+        # Its entries may have lower numbers than those that are visible.
         if not self._is_distributed:
             slow = self._find(lambda reading: reading.execute(_SLOW_WRITERS_OF_ENTRIES, (SLOW_SECONDS,)))
             if slow:
@@ -345,11 +336,11 @@ class PostgreSQLStore(SQLStore):
         self._commit(look, LONG_AGO)
 
     def is_broken_by(self, error: Exception) -> bool:
-        """Whether `error` is of the database, and comes again with the next change.
+        """Whether `error` is of the database, and the next change will meet it too.
 
-        A look finds by itself that it cannot be reached, or that another server has become the primary.
+        A check finds by itself that it cannot be reached, or that another server has become the primary.
         """
-        return isinstance(error, _BROKEN)
+        return isinstance(error, _ERRORS_OF_DATABASE)
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,4 +1,4 @@
-"""One transaction on a connection: it begins with what it is asked first, in the same flight."""
+"""Run one transaction on a connection; BEGIN and the first statement share a flight."""
 
 import math
 import time
@@ -27,39 +27,38 @@ _CLOCK: Final = (
 )
 
 _PRIMARY_LEASE_SECONDS: Final = 2.0
-"""How long a server that answered is the primary: nobody takes over sooner, as a lock has to lapse."""
+"""Time that a server which answered stays the primary: its lock must expire before another takes over."""
 _CONFIRM: Final = b"SELECT version FROM schema_migrations WHERE version = %d FOR KEY SHARE" % FIRST_VERSION
-"""The least that is written, so that a commit waits for a standby: a lock that keeps nobody waiting."""
+"""Smallest write, which makes a commit wait for a standby: a lock that blocks no turn."""
 _AWAITED: Final = b"""
     SELECT bool_or(pid = pg_backend_pid() AND backend_xid IS NOT NULL),
            bool_or(wait_event = 'SyncRep' AND query_start < clock_timestamp() - make_interval(secs => %s))
     FROM pg_stat_activity
     WHERE datname = current_database() AND usename = current_user
 """
-"""Whether a commit of this transaction would wait for a standby, and whether one does that began so many
-seconds ago."""
+"""Statement for whether this commit would wait for a standby, and whether one of an age in seconds does."""
 
 
 class StandbyReached(psycopg.OperationalError):
-    """The connection leads to a standby, or to a database that was made read-only."""
+    """Raised when the connection leads to a standby, or to a database that was made read-only."""
 
 
 class StandbyAwaited(psycopg.OperationalError):
-    """An earlier commit still waits for a standby, so that this one was not begun: nothing of it is kept."""
+    """Raised when an earlier commit still waits for a standby; nothing of this one is kept."""
 
 
 @dataclass(slots=True)
 class ServerMemory:
-    """What an instance remembers of the database's servers from one transaction to the next."""
+    """Memory of an instance about the database's servers."""
 
-    heard_of: dict[str, float] = field(default_factory=dict)
-    """When each was the primary for certain, by `time.monotonic`."""
+    confirmed_at: dict[str, float] = field(default_factory=dict)
+    """Time when each server was certainly the primary, by `time.monotonic`."""
     given_up_at: float | None = None
-    """When a commit was given up that may still wait for a standby, by `time.monotonic`."""
+    """Time when a commit was given up that may still wait for a standby, by `time.monotonic`."""
 
 
 class Transaction:
-    """A transaction that is yet to begin; everything that is read in it is of one moment."""
+    """A transaction that begins with its first statement; all that is read in it is of one moment."""
 
     def __init__(
         self,
@@ -70,14 +69,14 @@ class Transaction:
         deadline: float,
         memory: ServerMemory,
     ) -> None:
-        """`to_now` makes the time that holds in it of the database's.
+        """Take a connection, on which `deadline` holds once the transaction has begun.
 
-        From when it has begun, `deadline` is that of its connection.
+        `to_now` makes the transaction's time from the database's.
         """
         self._connection = connection
         self._memory = memory
-        self._confirms = not self._is_believed(connection.server, time.monotonic())
-        """Whether another may have become the primary since the server was heard of last."""
+        self._confirms = not self._has_lease(connection.server, time.monotonic())
+        """Whether the commit must confirm that the server is still the primary."""
         self._is_read_only = begin is READING and not self._confirms
         self._begin_statement = (READING if self._is_read_only else WRITING).encode()
         self._fetch_by = fetch_by
@@ -85,10 +84,10 @@ class Transaction:
         self._deadline = deadline
         self._now: Instant | None = None
         self.clock_read_at = 0.0
-        """When the database's clock was read, by `time.monotonic`."""
+        """Time when the database's clock was read, by `time.monotonic`."""
 
-    def _is_believed(self, server: str, at: float) -> bool:
-        return at - self._memory.heard_of.get(server, -math.inf) <= _PRIMARY_LEASE_SECONDS
+    def _has_lease(self, server: str, at: float) -> bool:
+        return at - self._memory.confirmed_at.get(server, -math.inf) <= _PRIMARY_LEASE_SECONDS
 
     @property
     def has_begun(self) -> bool:
@@ -97,21 +96,18 @@ class Transaction:
 
     @property
     def now(self) -> Instant:
-        """The time that holds in it."""
+        """Return the time of the transaction; begin it if need be."""
         if self._now is None:
             self._begin(None, (), None)
         assert self._now is not None
         return self._now
 
     def ask(self, statement: str, bindings: Sequence[Any]) -> list[Row]:
-        """Execute a statement of turns, and give its rows: often sent, so prepared and planned once."""
+        """Execute a statement of turns and return its rows: sent often, so prepared and planned once."""
         return self._execute(statement, bindings, None)
 
     def execute(self, statement: str, bindings: Sequence[SQLValue]) -> list[Any]:
-        """Execute a statement of the dialect that both databases share, with `?` for what it binds.
-
-        It is planned for the values that it binds, which may mean a page of a list, or all of it.
-        """
+        """Execute a statement of the shared dialect, with `?` for bindings, planned for their values."""
         return self._execute(statement.replace("?", "%s"), bindings, False)
 
     def _execute(self, statement: str, bindings: Sequence[Any], prepare: bool | None) -> list[Row]:
@@ -135,9 +131,9 @@ class Transaction:
         [[present, is_standby, connection.server]] = clock.fetchall()
         if is_standby:
             raise StandbyReached("the connection leads to a standby")
-        self._confirms = not self._is_believed(connection.server, asked_at)
+        self._confirms = not self._has_lease(connection.server, asked_at)
         if not self._confirms:
-            self._memory.heard_of[connection.server] = asked_at
+            self._memory.confirmed_at[connection.server] = asked_at
         elif self._is_read_only:
             raise StandbyReached("the connection leads to another server than before")
         self._now = self._to_now(Instant(present))
@@ -149,20 +145,16 @@ class Transaction:
         return self._fetch_by(self.ask, table, identifiers)
 
     def write(self, changes: Iterable[Change], entries: Sequence[AuditEntry]) -> None:
-        """Make all changes and keep the entries. Raises `LostRace`."""
-        self.now  # noqa: B018 (it begins)
+        """Write all changes and entries. Raises `LostRace`."""
+        self.now  # noqa: B018 (begins the transaction)
         write(self._connection, changes, entries)
-        self._confirms = False  # as it commits something
+        self._confirms = False  # the write itself makes the commit wait for a standby
 
     def commit(self) -> None:
-        """End it, and keep what was written. Raises `CommitUnconfirmed`, or what else went wrong; with
-        `StandbyAwaited` nothing is kept.
-
-        A primary that stood still while another took over goes on as if nothing had been, until
-        somebody stops it: what it reads is old, and it cannot know. But no standby confirms what it
-        commits. So what was read of a server that was not heard of for a while counts once a commit is
-        through.
-        """
+        """Commit. Raises `CommitUnconfirmed`, and `StandbyAwaited`, after which nothing is kept."""
+        # A primary that stood still while another took over goes on until it is stopped: what it reads is
+        # old, and it cannot know. But no standby confirms its commits. So what was read of a server whose
+        # lease has expired counts once a commit is through.
         if self._now is None:
             return
         connection, asked_at = self._connection, time.monotonic()
@@ -175,14 +167,12 @@ class Transaction:
         except DatabaseStalled:
             self._memory.given_up_at = time.monotonic()
             raise
-        self._memory.heard_of[connection.server] = asked_at
+        self._memory.confirmed_at[connection.server] = asked_at
 
     def _require_no_other_waits(self) -> None:
-        """Raise `StandbyAwaited` where this commit would wait beside one that was given up and waits on.
-
-        That one must not be ended: see docs/decisions/0035. But each keeps a process of the database, so an
-        instance leaves one waiting and asks after it.
-        """
+        """Raise `StandbyAwaited` if this commit would wait beside one that was given up and still waits."""
+        # That one must not be ended (docs/decisions/0035-silent-servers-are-confirmed.md). But each waiting
+        # commit keeps a process of the database, so an instance leaves only one.
         given_up_at = self._memory.given_up_at
         if given_up_at is None:
             return

@@ -171,7 +171,7 @@ def test_a_connection_killed_before_the_commit_takes_the_turn_again(
         return take_turn(*arguments)
 
     with PostgreSQLStore(f"{address}&application_name={KILLABLE}", keeps_time=False) as store:
-        monkeypatch.setattr("ostiary_net.postgres.store.take_turn", deciding)
+        monkeypatch.setattr("ostiary_net.sql.store.take_turn", deciding)
         [decision] = store.turn([asks.user("alice")], START)
         assert isinstance(decision.reply, UserKnown)
         assert len(store.records(Table.USER)) == 1

@@ -55,7 +55,7 @@ def test_a_connection_that_is_given_up_takes_the_others_along(cluster: Cluster) 
 
 
 def test_a_read_is_given_up_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ostiary_net.postgres.store._QUESTION_SECONDS", SHORTLY)
+    monkeypatch.setattr("ostiary_net.postgres.store._QUERY_SECONDS", SHORTLY)
     with PostgreSQLStore(cluster.address) as store:
         with cluster.frozen(), pytest.raises(DatabaseStalled):
             store.session_history("0" * 32)
@@ -66,7 +66,7 @@ def test_what_a_server_reads_that_was_silent_waits_for_a_standby(
     lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may be a primary that another has replaced meanwhile: no standby follows it any more."""
-    monkeypatch.setattr("ostiary_net.postgres.store._QUESTION_SECONDS", SHORTLY)
+    monkeypatch.setattr("ostiary_net.postgres.store._QUERY_SECONDS", SHORTLY)
     with PostgreSQLStore(lone_primary.address) as store, pytest.raises(DatabaseStalled):
         store.session_history("0" * 32)
 
