@@ -13,7 +13,7 @@ from ostiary_core.events import AuthenticationMethod, ClientCredentials, LoginRe
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.client import CLIENT, REFRESH_TOKEN_SECONDS
 from ostiary_core.model.decision import Decision, Insert, Update
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fact import CLIENT_ENDINGS, CONSENT_ENDINGS, USER_ENDINGS, FactKind
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import SECOND_MS, Instant, arrival_at, later
 from ostiary_core.model.policy import SPECIFICATION, Policy
@@ -120,13 +120,13 @@ class BacktestRun:
                 return self._present(entry, _REPLAYS[entry.why])
             case FactKind.SESSION_ENDED:
                 self._end(entry)
-            case FactKind.USER_SESSIONS_ENDED if entry.user_id is not None:
+            case kind if kind in USER_ENDINGS and entry.user_id is not None:
                 self._end_epoch(Key(Table.USER, entry.user_id), entry.why)
-            case FactKind.CLIENT_DISABLED | FactKind.CLIENT_DELETED | FactKind.CLIENT_SESSIONS_ENDED if (
-                entry.client_id is not None
-            ):
+            case kind if kind in CLIENT_ENDINGS and entry.client_id is not None:
                 self._end_epoch(Key(Table.CLIENT, entry.client_id), entry.why)
-            case FactKind.CONSENT_WITHDRAWN if entry.user_id is not None and entry.client_id is not None:
+            case kind if (
+                kind in CONSENT_ENDINGS and entry.user_id is not None and entry.client_id is not None
+            ):
                 self._end_epoch(Key(Table.CONSENT, (entry.user_id, entry.client_id)))
             case _:
                 pass

@@ -1,6 +1,7 @@
 """The facts of an event, for the audit trail and the metrics."""
 
 from enum import StrEnum
+from typing import Final
 
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.immutable import immutable
@@ -48,6 +49,12 @@ class FactKind(StrEnum):
     CLIENT_SECRET_ADDED = "client-secret-added"
     CLIENT_OLD_SECRET_ENDED = "client-old-secret-ended"
     REFUSED = "refused"
+
+
+USER_ENDINGS: Final = (FactKind.USER_SESSIONS_ENDED,)
+CLIENT_ENDINGS: Final = (FactKind.CLIENT_DISABLED, FactKind.CLIENT_DELETED, FactKind.CLIENT_SESSIONS_ENDED)
+CONSENT_ENDINGS: Final = (FactKind.CONSENT_WITHDRAWN,)
+"""Kinds of facts that end all sessions of a user, a client and a consent."""
 
 
 @immutable()

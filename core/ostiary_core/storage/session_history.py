@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fact import CLIENT_ENDINGS, CONSENT_ENDINGS, USER_ENDINGS, FactKind
 from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.model.records import Session, SessionKind
 
@@ -58,7 +58,7 @@ def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingQuery]:
     client = snapshot.client(session.client_id)
     if client is not None and client.epoch > session.epochs.client:
         yield EndingQuery(
-            kinds=(FactKind.CLIENT_DISABLED, FactKind.CLIENT_DELETED, FactKind.CLIENT_SESSIONS_ENDED),
+            kinds=CLIENT_ENDINGS,
             client_id=session.client_id,
             newer=client.epoch - session.epochs.client - 1,
             since=since,
@@ -68,7 +68,7 @@ def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingQuery]:
     user = snapshot.user(session.user_id)
     if user is not None and user.epoch > session.epochs.user:
         yield EndingQuery(
-            kinds=(FactKind.USER_SESSIONS_ENDED,),
+            kinds=USER_ENDINGS,
             user_id=session.user_id,
             newer=user.epoch - session.epochs.user - 1,
             since=since,
@@ -78,7 +78,7 @@ def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingQuery]:
     consent = snapshot.consent(session.user_id, session.client_id)
     if consent is not None and consent.epoch > session.epochs.consent:
         yield EndingQuery(
-            kinds=(FactKind.CONSENT_WITHDRAWN,),
+            kinds=CONSENT_ENDINGS,
             user_id=session.user_id,
             client_id=session.client_id,
             newer=consent.epoch - session.epochs.consent - 1,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fact import CLIENT_ENDINGS, CONSENT_ENDINGS, USER_ENDINGS, FactKind
 from ostiary_core.model.identifiers import BUILT_IN_CLIENTS
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.records import SessionKind
@@ -189,17 +189,6 @@ def _add(
         add_to(found, {SummaryKey(one, hour, what, detail): tally})
 
 
-_ENDS_TOGETHER: Final = frozenset(
-    {
-        FactKind.USER_SESSIONS_ENDED,
-        FactKind.CLIENT_DISABLED,
-        FactKind.CLIENT_DELETED,
-        FactKind.CLIENT_SESSIONS_ENDED,
-        FactKind.CONSENT_WITHDRAWN,
-    }
-)
-
-
 def _classify(entry: AuditEntry) -> tuple[Metric, str, Tally] | None:
     """Return the metric, detail and tally of an entry; None where no summary counts it."""
     match entry.kind:
@@ -215,7 +204,7 @@ def _classify(entry: AuditEntry) -> tuple[Metric, str, Tally] | None:
             return Metric.RETRIED, str(most), Tally(1, late_ms, late_ms)
         case FactKind.SESSION_ENDED:
             return Metric.ENDED, "" if entry.why is None else entry.why.value, Tally(1)
-        case kind if kind in _ENDS_TOGETHER:
+        case kind if kind in (*USER_ENDINGS, *CLIENT_ENDINGS, *CONSENT_ENDINGS):
             return Metric.ENDED_TOGETHER, kind.value, Tally(1)
         case _:
             return None
