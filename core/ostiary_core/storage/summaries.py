@@ -87,8 +87,6 @@ class Milestone(StrEnum):
 
     SWEPT = "swept"
     BACKED_UP = "backed-up"
-    NUMBERS_REWRITTEN = "numbers-rewritten"
-    """Stored telephone numbers were given one form, which is done once."""
 
 
 class StoreState(NamedTuple):

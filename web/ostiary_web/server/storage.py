@@ -1,7 +1,7 @@
 """Open the store that the settings name; exit with one line if it cannot be used."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,12 +12,10 @@ import apsw
 import structlog
 import trio
 
-from ostiary_core.model.decision import Change
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_net.observability.log import format_on_one_line
-from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.trail import GrowingTrail
 from ostiary_net.sqlite import SQLiteStore
@@ -26,7 +24,6 @@ from ostiary_net.upkeep.sweeping import PurgeableStore
 from ostiary_web.server.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.stored_numbers import rewrite_numbers
 
 _log = structlog.get_logger("ostiary")
 
@@ -46,10 +43,6 @@ class ServerStore(ReadingStore, PurgeableStore, GrowingTrail, Protocol):
 
     def records(self, table: Table) -> tuple[Record, ...]:
         """Return everything in one table."""
-        ...
-
-    def write(self, changes: Sequence[Change]) -> None:
-        """Make all changes, past all rules; raise `LostRace` and make none."""
         ...
 
     def has_password_hash_unlike(self, prefix: str) -> bool:
@@ -125,9 +118,6 @@ async def open_store(
     # In a thread, as a database that is not there yet is waited for.
     store: ServerStore = await trio.to_thread.run_sync(open_here, abandon_on_cancel=True)
     try:
-        if opening is not Opening.KEEPS:
-            now = store.present(SystemClock().now())
-            await trio.to_thread.run_sync(rewrite_numbers, store, settings.phone_region, now)
         yield store
     finally:
         store.close()
