@@ -1,18 +1,31 @@
-"""Turns beyond what the kit looks at (test_conformance.py): hostile text, and reading beside them."""
+"""Turns beyond what the kit looks at (test_conformance.py): hostile text, reading beside them, isolation."""
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from ostiary_core.events import Event, IntrospectionRequested, PasswordHashRequested
+from ostiary_core import Decision, LostRace, take_turn
+from ostiary_core.events import (
+    Event,
+    IntrospectionRequested,
+    Operator,
+    PasswordHashRequested,
+    RoleChanged,
+    RoleDeleted,
+    RoleRegistered,
+)
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.records import RECORD_TABLES
+from ostiary_core.model.records import RECORD_TABLES, Role, Table
 from ostiary_core.model.reply import Refused, TokensIssued
 from tests.core import asks, story
 from tests.core.story import START
 from tests.net.store.lives import world_on
-from tests.net.store.stores import ContractStore
+from tests.net.store.stores import DURABLE, ContractStore, opened
 
 
 def test_events_that_only_read_find_the_same_beside_the_turns(durable_store: ContractStore) -> None:
@@ -40,3 +53,73 @@ def test_no_user_agent_fails_the_turn_that_others_share(store: ContractStore, us
     decisions = store.turn([odd, guess, asks.machine(world.basic())], START, [origin, origin, None])
     assert [type(decision.reply) for decision in decisions] == [TokensIssued, Refused, TokensIssued]
     assert len(world.sessions()) == 2
+
+
+# --- two connections
+
+
+@pytest.fixture(params=DURABLE)
+def two(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Any, Any]]:
+    """Two stores on one database. The lock file beside SQLite's, which is for fairness alone, is lost."""
+    for name in ("acquire", "release"):
+        monkeypatch.setattr(f"ostiary_net.sqlite.writer.WriterLock.{name}", lambda lock: None)
+    with opened(request.param, tmp_path) as open_store, open_store() as one, open_store() as other:
+        yield one, other
+
+
+def registered(name: str) -> RoleRegistered:
+    return RoleRegistered(caller=Operator(), fields={"code": "r", "name": name, "permissions": []})
+
+
+def test_a_role_that_is_made_again_in_the_middle_of_a_turn_is_not_written_over(
+    two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its revision is that of the deleted one, so the guard of a write does not tell them apart."""
+    one, other = two
+    one.turn([registered("before")], START)
+    deciding = iter([True])
+
+    def decide(*arguments: Any) -> list[Decision]:
+        if next(deciding, False):
+            meanwhile.append(thread.submit(make_again))
+            wait(meanwhile, timeout=0.3)
+        return take_turn(*arguments)
+
+    def make_again() -> None:
+        for event in (RoleDeleted(caller=Operator(), role_id="r"), registered("theirs")):
+            other.turn([event], START)
+
+    monkeypatch.setattr("ostiary_net.sql.store.take_turn", decide)
+    with ThreadPoolExecutor(1) as thread:
+        meanwhile: list[Any] = []
+        with suppress(LostRace):
+            one.turn([RoleChanged(caller=Operator(), role_id="r", fields={"name": "ours"})], START)
+        meanwhile[0].result(30)
+    [role] = one.fetch(Table.ROLE, ["r"])
+    assert isinstance(role, Role)
+    assert role.name == "theirs"
+
+
+@pytest.mark.parametrize("is_writing", [False, True])
+def test_what_is_read_twice_is_read_alike(two: tuple[Any, Any], is_writing: bool) -> None:
+    one, other = two
+    one.turn([registered("before")], START)
+    change = RoleChanged(caller=Operator(), role_id="r", fields={"name": "after"})
+    changing: list[Any] = []
+
+    def read_twice(execute: Any) -> list[Any]:
+        asked = ("SELECT name FROM roles WHERE role_id = ?", ("r",))
+        first = execute(*asked)
+        changing.append(thread.submit(other.turn, [change], START))
+        wait(changing, timeout=0.3)
+        return [first, execute(*asked)]
+
+    with ThreadPoolExecutor(1) as thread:
+        if is_writing:
+            first, second = one._change(lambda execute, now: read_twice(execute), START)
+        else:
+            first, second = one._find(lambda reading: read_twice(reading.execute))
+        changing[0].result(30)
+    assert first == second
