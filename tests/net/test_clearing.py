@@ -323,8 +323,11 @@ def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> 
 
 
 async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: MockClock) -> None:
+    leases = []
+
     class Blind(PlainStore):
         def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
+            leases.append(seconds)
             raise OSError("disk I/O error")
 
     store, clock = Blind(), HandClock()
@@ -334,6 +337,7 @@ async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: Mock
             await trio.sleep(121)
             nursery.cancel_scope.cancel()
     assert [(entry["event"], entry["cause"]) for entry in log] == [("clearing failed", "OSError")] * 2
+    assert min(leases) > 60, "a lease outlasts the time until its holder comes for it again"
 
 
 async def test_what_was_cleared_before_a_failure_is_counted() -> None:

@@ -106,6 +106,20 @@ def test_a_deadlock_is_a_lost_race(address: str) -> None:
         persistent(store, force_out)
 
 
+def test_a_conflict_that_the_database_finds_at_the_commit_is_a_lost_race(address: str) -> None:
+    with PostgreSQLStore(address) as store, psycopg.connect(address, autocommit=True) as operator:
+        operator.execute(
+            """
+            CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = 'serialization_failure'; END $$;
+            CREATE CONSTRAINT TRIGGER conflict AFTER INSERT ON users DEFERRABLE INITIALLY DEFERRED
+                FOR EACH ROW EXECUTE FUNCTION conflict();
+            """
+        )
+        with pytest.raises(LostRace):
+            store.turn([asks.user("anna")], START)
+
+
 def test_the_time_of_a_turn_is_the_databases_whatever_the_instance_says(address: str) -> None:
     def database_says() -> Instant:
         with psycopg.connect(address) as connection:

@@ -152,6 +152,13 @@ def test_no_setting_of_an_address_changes_what_becomes_of_anybody(name: str, add
     require_same_life(f"{address}{quote(f' -c {name}={OTHERS[name]}')}")
 
 
+def test_no_variable_of_libpq_changes_what_becomes_of_anybody(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    require_same_life(address)
+
+
 def test_no_settings_of_a_role_change_what_becomes_of_anybody_behind_a_pooler(pooler: Pooler) -> None:
     for name, value in OTHERS.items():
         pooler.cluster.execute(f"ALTER ROLE ostiary SET {name} = '{value}'")

@@ -51,3 +51,12 @@ async def test_the_page_asks_for_the_current_password_with_the_code(served: Serv
     done = await browser.submit(wrong, {"code": code, "password": PASSWORD}, to=to)
     assert (await browser.follow(done)).status_code == 200
     assert NEW_PHONE in (await browser.get("/account")).text
+
+
+async def test_five_wrong_passwords_sign_out_and_the_page_says_why(served: Served) -> None:
+    await with_phone(served)
+    browser, page, code = await at_the_code(served)
+    for _ in range(5):
+        last = await browser.submit(page, {"code": code, "password": "wrong"}, to="/account/phone/code")
+    assert "you have been signed out" in last.text
+    assert [form.action for form in forms_in(last) if "username" in form.fields] == ["/login"]

@@ -16,6 +16,7 @@ import trio
 from structlog.testing import capture_logs
 
 from ostiary_core.events import Operator, RoleChanged
+from ostiary_core.http import LONGEST_FORM
 from ostiary_core.model.permissions import Permission
 from ostiary_net.sql import paging
 from ostiary_web.api.resources import exports
@@ -558,6 +559,8 @@ async def test_the_form_must_have_a_file_and_a_mode_which_is_one_of_two(api: Api
 @row("General envelope and status codes", "413")
 async def test_a_file_that_is_too_large_is_413(api: Api) -> None:
     refused(await imported(api, USERS, bytes(LONGEST_IMPORT)), 413, "C1413")
+    elsewhere = await api.call("POST", "/api/oauth2/import", content=bytes(LONGEST_FORM + 1))
+    assert elsewhere.status_code == 413, "no path outside of the administration takes a sheet"
 
 
 async def test_whose_own_row_signs_them_out_has_the_other_rows_imported_too(served: Served) -> None:
