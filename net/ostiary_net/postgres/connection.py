@@ -254,9 +254,8 @@ _SET_WHERE_KNOWN: Final = """
 """Settings for engines that know them.
 
 One plan: by itself PostgreSQL plans a look-up anew for some keys, a sixth of what a turn costs it. Five
-seconds without a sign of life, as long as an instance waits for a turn: an instance that the network cuts off
-in
-the middle of a flight is in no pause, so no other timeout applies, and its rows stay locked for hours."""
+seconds without a sign of life, as long as an instance waits for a turn: one that the network cuts off in the
+middle of a flight is in no pause, so no other timeout applies, and its rows stay locked for hours."""
 _IN_EACH_SESSION: Final = ", ".join((_set_bounds(False), _SET_WHERE_KNOWN))
 """Statement that sets up a session in one round trip: many connections may be made at a time."""
 IN_EACH_TRANSACTION: Final = _set_bounds(True)

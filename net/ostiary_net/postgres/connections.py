@@ -37,9 +37,8 @@ _LIVENESS_PARAMETERS: Final = {
 }
 """Connection parameters by which a lost machine is noticed, unless the address names them.
 
-A machine that is gone closes no connection, and the system by itself waits up to two hours for its answer. Of
-several
-hosts, only the one that can be written to is of use."""
+A machine that is gone closes no connection, and the system by itself waits up to two hours for its
+answer. Of several hosts, only the one that can be written to is of use."""
 
 
 class PrimaryConnections:
@@ -54,7 +53,7 @@ class PrimaryConnections:
         prepares: bool | None,
         read_password: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`wait_seconds` bounds how long a caller waits for a connection while the database is away.
+        """Make the pool; `wait_seconds` bounds how long a caller waits while the database is away.
 
         `read_password` is asked before each connection is made; None for the password in `conninfo`.
 

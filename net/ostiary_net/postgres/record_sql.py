@@ -70,7 +70,7 @@ def _unnest(kinds: Iterable[type]) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Layout:
+class _ArrayLayout:
     """Statements and codec of one class of records."""
 
     name: str
@@ -85,7 +85,7 @@ class _Layout:
     key_kinds: tuple[type, ...]
 
 
-def _make_layout(stored: Stored) -> _Layout:
+def _make_layout(stored: Stored) -> _ArrayLayout:
     made = make_row_codec(stored.record)
     name, key = stored.name, stored.key
     key_kinds = tuple(made.kinds[made.columns.index(part)] for part in key)
@@ -95,7 +95,7 @@ def _make_layout(stored: Stored) -> _Layout:
         value = values_of(record)
         return tuple(str(part) for part in value) if len(key) > 1 else (value,)
 
-    return _Layout(
+    return _ArrayLayout(
         name=name,
         key=key,
         codec=made,
@@ -121,7 +121,7 @@ def _is_replaced(key: Iterable[str]) -> str:
 
 
 @cache
-def _build_update(layout: _Layout, places: tuple[int, ...]) -> str:
+def _build_update(layout: _ArrayLayout, places: tuple[int, ...]) -> str:
     """Return the statement that sets the columns at these places; binds key, revision read and values."""
     changed = [layout.codec.columns[place] for place in places]
     kinds = (*layout.key_kinds, int, *(layout.codec.kinds[place] for place in places))
@@ -139,7 +139,9 @@ def _one_of(key: tuple[str, ...], kinds: tuple[type, ...]) -> str:
     return f"({', '.join(key)}) IN (SELECT * FROM {_unnest(kinds)})"
 
 
-_LAYOUTS: Final[Mapping[Table, _Layout]] = {table: _make_layout(stored) for table, stored in TABLES.items()}
+_LAYOUTS: Final[Mapping[Table, _ArrayLayout]] = {
+    table: _make_layout(stored) for table, stored in TABLES.items()
+}
 """Layouts of the tables, by their names in the core."""
 
 # Access tokens have no revision: those of their sessions guard them.
@@ -280,7 +282,7 @@ def _statements(changes: Iterable[Change]) -> Iterator[_Statement]:
             yield layout.name, layout.delete, _arrays((*layout.key_kinds, int), rows), len(records)
 
 
-def _make_update(layout: _Layout, updates: Sequence[Update]) -> _Statement:
+def _make_update(layout: _ArrayLayout, updates: Sequence[Update]) -> _Statement:
     """Return one statement for all updates of a table, of the columns that change in any of them."""
     # Two statements for different columns would lock their rows in two orders.
     columns = layout.codec.columns

@@ -297,12 +297,12 @@ class PostgreSQLStore(SQLStore):
         Neither goes back, unless the database is restored to an earlier moment.
         """
 
-        def look(reading: Reading) -> tuple[int, int]:
+        def read_mark(reading: Reading) -> tuple[int, int]:
             [[made_at]] = reading.execute(_MADE_AT, ())
             last = reading.execute(LAST_NUMBER, ())
             return int(made_at), int(last[0][0]) if last else 0
 
-        return self._find(look)
+        return self._find(read_mark)
 
     def _known_schema(self) -> int:
         return known_migrations()[-1].version
@@ -324,7 +324,7 @@ class PostgreSQLStore(SQLStore):
     def check_ready(self) -> None:
         """Raise unless a change would be kept now, on the schema of this release."""
 
-        def look(transaction: Transaction) -> None:
+        def check(transaction: Transaction) -> None:
             if not is_current(transaction.ask):
                 raise SchemaError("the database has not the schema of this release: `ostiary migrate`")
             for names, needed in _NEEDED:
@@ -333,7 +333,7 @@ class PostgreSQLStore(SQLStore):
             # A row lock is a write: a standby and a database made read-only refuse it.
             transaction.ask("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED", ())
 
-        self._commit(look, LONG_AGO)
+        self._commit(check, LONG_AGO)
 
     def is_broken_by(self, error: Exception) -> bool:
         """Whether `error` is of the database, and the next change will meet it too.

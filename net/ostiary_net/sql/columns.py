@@ -72,7 +72,7 @@ class RowCodec:
     """Makes a `from_row` for rows whose columns begin at a later place."""
 
 
-class _Column(NamedTuple):
+class _FieldColumn(NamedTuple):
     """A column, the attribute it is filled from, and how its values become SQL and come back."""
 
     name: str
@@ -94,7 +94,7 @@ def make_row_codec(kind: type[Any]) -> RowCodec:
     """Make the codec between objects of a dataclass and rows."""
     annotations = get_type_hints(kind)
     names = tuple(field.name for field in fields(kind))
-    columns: list[_Column] = []
+    columns: list[_FieldColumn] = []
     groups: list[_Group] = []
     for name in names:
         own = _columns_of(name, annotations[name])
@@ -160,28 +160,28 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
-def _columns_of(name: str, annotation: Any) -> tuple[_Column, ...]:
+def _columns_of(name: str, annotation: Any) -> tuple[_FieldColumn, ...]:
     """Return the columns of one field."""
     kind = _plain(annotation)
     if kind in (str, bytes, int):
-        return (_Column(name, name, kind),)
+        return (_FieldColumn(name, name, kind),)
     if kind is bool:
-        return (_Column(name, name, bool, decode=bool),)
+        return (_FieldColumn(name, name, bool, decode=bool),)
     if get_origin(kind) is tuple:
         item, ellipsis = get_args(kind)
         if item is FieldChange:
-            return (_Column(name, name, str, _changes_to_json, _changes_from_json),)
+            return (_FieldColumn(name, name, str, _changes_to_json, _changes_from_json),)
         assert ellipsis is ..., f"{name}: only tuples of any length are stored as JSON"
-        return (_Column(name, name, str, _to_json, partial(_from_json, _plain(item))),)
+        return (_FieldColumn(name, name, str, _to_json, partial(_from_json, _plain(item))),)
     if issubclass(kind, Enum):
         # Looked up: `Enum.value` is a function of Python.
         values: dict[Any, SQLValue] = {None: None, **{member: member.value for member in kind}}
         members: dict[Any, Any] = {None: None, **{member.value: member for member in kind}}
-        return (_Column(name, name, str, values.__getitem__, members.__getitem__),)
+        return (_FieldColumn(name, name, str, values.__getitem__, members.__getitem__),)
     if issubclass(kind, tuple):
         singular = name.removesuffix("s")
         return tuple(
-            _Column(f"{part}_{singular}", f"{name}.{part}", _plain(own))
+            _FieldColumn(f"{part}_{singular}", f"{name}.{part}", _plain(own))
             for part, own in get_type_hints(kind).items()
         )
     raise TypeError(f"field {name} has a type that no column is known for; teach _columns_of about it")
@@ -190,7 +190,7 @@ def _columns_of(name: str, annotation: Any) -> tuple[_Column, ...]:
 # --- one row
 
 
-def _row_maker(columns: Sequence[_Column]) -> Callable[[Any], list[SQLValue]]:
+def _row_maker(columns: Sequence[_FieldColumn]) -> Callable[[Any], list[SQLValue]]:
     values_of = attrgetter(*(column.attribute for column in columns))
     encoders = [(number, column.encode) for number, column in enumerate(columns) if column.encode]
 
@@ -204,7 +204,7 @@ def _row_maker(columns: Sequence[_Column]) -> Callable[[Any], list[SQLValue]]:
 
 
 def _difference_maker(
-    columns: Sequence[_Column],
+    columns: Sequence[_FieldColumn],
 ) -> Callable[[Any, Any], tuple[tuple[int, ...], list[SQLValue]]]:
     """Make the `difference` of a codec; values are compared before they become SQL."""
     values_of = attrgetter(*(column.attribute for column in columns))
@@ -223,7 +223,11 @@ def _difference_maker(
 
 
 def _object_maker(
-    kind: type[Any], names: Sequence[str], columns: Sequence[_Column], groups: Sequence[_Group], first: int
+    kind: type[Any],
+    names: Sequence[str],
+    columns: Sequence[_FieldColumn],
+    groups: Sequence[_Group],
+    first: int,
 ) -> Callable[[Row], Any]:
     """Write a function that makes an object of a row whose columns begin at `first`.
 

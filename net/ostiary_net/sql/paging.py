@@ -237,8 +237,8 @@ class Pager:
                     conditions.append(f"{expression} {comparison} ?")
                     bindings.append(bound_to)
         if listing.search:
-            looked_into = [source.expression(name) for name in listing.resource.searched]
-            conditions.append(f"({' OR '.join(self._dialect.contains.format(text) for text in looked_into)})")
+            searched = [source.expression(name) for name in listing.resource.searched]
+            conditions.append(f"({' OR '.join(self._dialect.contains.format(text) for text in searched)})")
             bindings += [contained_text(name, listing.search) for name in listing.resource.searched]
         if not all(self._dialect.can_hold(value) for value in bindings if isinstance(value, str)):
             return None

@@ -175,11 +175,11 @@ class SQLStore(ABC):
     def trail_end(self) -> TrailEnd:
         """Read the trail's end, and then which transactions are adding entries."""
 
-        def look(reading: Reading) -> TrailEnd:
+        def read_end(reading: Reading) -> TrailEnd:
             last = reading.execute(LAST_NUMBER, ())
             return TrailEnd(int(last[0][0]) if last else 0, self._writers_of_entries(reading.execute))
 
-        return self._find(look)
+        return self._find(read_end)
 
     def _writers_of_entries(self, execute: Execute) -> frozenset[str]:
         """Return running transactions that may have drawn numbers; none where writers take turns."""

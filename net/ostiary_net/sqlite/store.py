@@ -60,7 +60,7 @@ _ERRORS_OF_ONE_TURN: Final = (
 )
 
 
-class _Snapshot(NamedTuple):
+class _ReadTransaction(NamedTuple):
     """A read transaction."""
 
     fetch: Fetch
@@ -150,7 +150,7 @@ class SQLiteStore(SQLStore):
 
     def _find(self, find: Callable[[Reading], T], now: Instant = LONG_AGO, *, takes_long: bool = False) -> T:
         with self._readers.snapshot() as connection:
-            return find(_Snapshot(partial(fetch_with_all, connection), _executor_on(connection), now))
+            return find(_ReadTransaction(partial(fetch_with_all, connection), _executor_on(connection), now))
 
     def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
         with self._writer.transaction() as connection:

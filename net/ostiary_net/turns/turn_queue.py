@@ -106,8 +106,7 @@ Resolve = Callable[[Decision | TurnFailed], None]
 
 
 async def wait_for_result(submit: Callable[[Callable[[T], None]], "QueuedEvent | T"]) -> T:
-    """Wait in the current task for the result that `submit` returns, or passes on once its event is
-    decided."""
+    """Wait in the current task for the result of `submit`, or of the event that it queues."""
     task = trio.lowlevel.current_task()
     queued = submit(lambda result: trio.lowlevel.reschedule(task, outcome.Value(result)))
     if not isinstance(queued, QueuedEvent):

@@ -107,7 +107,7 @@ class Turns:
         return result
 
     def submit(self, waiting: QueuedEvent) -> None:
-        """Queue an event, for a caller that may have no task; raise `TurnFailed` once the queue is closed."""
+        """Put an event into its queue, also without a task; raise `TurnFailed` once the queue is closed."""
         queue = self._reading if type(waiting.event) in READ_ONLY else self._writing
         queue.submit(waiting)
 
