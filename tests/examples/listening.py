@@ -12,7 +12,7 @@ import trio
 from ostiary_net.front_door import Guard
 from ostiary_net.front_door.serving import serve_until
 from ostiary_net.lane import open_lane
-from ostiary_net.lane.shortcut import shortcut
+from ostiary_net.lane.shortcut import make_shortcut
 from ostiary_web.app.asgi_app import make_door_rules
 from tests.web.served import Served
 
@@ -25,7 +25,7 @@ async def listening(served: Served, door: SocketDoor) -> AsyncIterator[int]:
     application: Any = served.application.quart
     guarded = Guard(application, make_door_rules(served.application.settings))
     if door != "application":
-        guarded.shortcut = shortcut(served.service)
+        guarded.shortcut = make_shortcut(served.service)
     if door == "lane":
         assert open_lane(guarded, served.service)
     stop, started = trio.Event(), trio.Event()

@@ -22,7 +22,7 @@ from fuzz.shared.http_client import HttpClient, Request, Response
 from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.lane import open_lane
-from ostiary_net.lane.shortcut import shortcut
+from ostiary_net.lane.shortcut import make_shortcut
 from ostiary_net.turns.service import Service
 from tests.net.lane.wires import Stream, connected
 
@@ -42,7 +42,7 @@ async def opened_door(door: Door, guarded: Guard, service: Service) -> AsyncIter
         yield lambda source: _Called(guarded, source)
         return
     assert patch_hypercorn()
-    guarded.shortcut = shortcut(service)
+    guarded.shortcut = make_shortcut(service)
     if door == "lane":
         assert open_lane(guarded, service)
     async with trio.open_nursery() as nursery:

@@ -30,7 +30,7 @@ from ostiary_net.observability.log import list_frames, log_door_refusal, unwrap_
 from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.system import SystemEntropy
 
-if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+if TYPE_CHECKING:  # OpenTelemetry is imported only where it is configured
     from ostiary_net.observability.spans import Spans
 
 _log = structlog.get_logger("ostiary")
@@ -42,7 +42,7 @@ _PAGE_SECONDS: Final = 2.0
 """Longest time for the application to make a page that says why a request is refused."""
 
 _ROUTE_MARGIN_SECONDS: Final = 0.2
-"""How long before the door's 500 a route is cancelled, which may still answer it on a page."""
+"""Time between a route's cancellation and the door's 500, in which the route may answer on a page."""
 
 
 class Guard:

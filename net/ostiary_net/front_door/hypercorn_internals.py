@@ -1,4 +1,4 @@
-"""What this project takes from below Hypercorn's ASGI face.
+"""Imports and replaces what lies below Hypercorn's ASGI face.
 
 Hypercorn offers no other way to turn HTTP/2 off on a plain port, to bound a write, or to count connections
 when its own command started it. So two of its names are replaced, and what they make are objects of our

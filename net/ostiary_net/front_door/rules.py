@@ -62,11 +62,11 @@ class DoorRules:
     s and more; half of that frees what they forget, and suits a backend that asks now and again."""
 
     parting_seconds: float = 1.0
-    """How long a stopping server waits on an idle connection for a request on its way, whose answer then says
-    `Connection: close`. To close without a word may lose that request (RFC 9112 §9.5)."""
+    """Time that a stopping server waits on an idle connection for a request on its way, whose answer then
+    says `Connection: close`. To close without a word may lose that request (RFC 9112 §9.5)."""
 
     body_wait_seconds: float = 0.5
-    """How long a request waits for its whole body before the application sees it. An answer that overtakes
+    """Time that a request waits for its whole body before the application sees it. An answer that overtakes
     the body closes the connection."""
 
     body_seconds: float = 30.0
@@ -80,8 +80,8 @@ class DoorRules:
     """Longest time for the client to take 64 KiB of an answer."""
 
     linger_seconds: float = 2.0
-    """How long the rest of a body is read after an early answer, so that the client sees the answer and no
-    reset (RFC 9112 §9.6)."""
+    """Time for which the rest of a body is read after an early answer, so that the client sees the answer and
+    no reset (RFC 9112 §9.6)."""
 
     most_connections: int = 12_000
     """Most open connections of a process, as far as its limit on open files allows."""

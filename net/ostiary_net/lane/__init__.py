@@ -1,10 +1,9 @@
-"""The token lane: plain requests to the token service and user-info are answered where they are read.
+"""Answers plain requests to the token service and user-info where they are read.
 
 Third-party backends keep a connection open and send nothing else. For them a task, two channels and a round
-trip through ASGI cost several times what the answer costs. The lane is a subclass of the front door's
-connection: it looks at what was just read, answers what it understands in full, and hands everything else
-untouched to Hypercorn and h11 (docs/decisions/0011-token-lane.md). What a request means does not enter: the
-service says it.
+trip through ASGI cost several times what the answer costs. The lane answers the requests that it reads in
+full, and hands everything else untouched to Hypercorn and h11 (docs/decisions/0011-token-lane.md). What a
+request means does not enter: the service knows it.
 """
 
 from ostiary_net.lane.opening import open_lane

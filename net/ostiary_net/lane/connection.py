@@ -46,7 +46,7 @@ _MOST_IN_A_ROW: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What the connections of one server share."""
+    """Objects that the connections of one server share."""
 
     service: Service
     heads: HeadReader
@@ -231,7 +231,7 @@ class LaneConnection(GuardedConnection):
             self._queued = begun
 
     def _end_request(self, status: int | None) -> None:
-        """End the span of a request, and forget its id; the status is None where nobody waits any more."""
+        """End the span of a request, and forget its id; the status is None where the connection closed."""
         REQUEST_IDS.end(self._trace_id)
         tracing = self._lane.service.tracing
         if tracing is not None:

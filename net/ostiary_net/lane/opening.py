@@ -1,4 +1,4 @@
-"""Opens the lane where Hypercorn is as expected; else the lane stays closed, and one log line says so."""
+"""Opens the lane in front of the supported Hypercorn."""
 
 import gc
 import sys
@@ -18,35 +18,35 @@ from ostiary_net.turns.service import Service
 
 _log = structlog.get_logger("ostiary")
 
-_MADE_BETWEEN_COLLECTIONS: Final = 20_000
-"""In place of 700. Nearly everything that a turn makes goes by itself when it is answered; with 700 much of
-it is looked at before. Measured: 3 % of a refresh."""
+_COLLECT_AFTER_ALLOCATIONS: Final = 20_000
+"""Allocations between two garbage collections, in place of 700: reference counts free nearly all that a turn
+makes when it is answered; with 700 much is examined before. Measured: 3 % of a refresh."""
 
-_LOCK_SECONDS: Final = 0.0005
-"""After which a thread that waits for the interpreter's lock is given it, in place of 5 ms: one that has just
-been given the store's lock, or has committed, keeps others waiting. Measured, two workers on one file: 5 %
-more refreshes a second."""
+_SWITCH_SECONDS: Final = 0.0005
+"""Time after which a waiting thread gets the interpreter's lock, in place of 5 ms: a thread that has just got
+the store's lock, or has committed, keeps others waiting. Measured, two workers on one file: 5 % more
+refreshes a second."""
 
 
 def open_lane(guard: Guard, service: Service) -> bool:
-    """Have the lane answer connections to `guard` from `service`.
+    """Answer connections to `guard` by the lane from `service`.
 
-    False where Hypercorn is not as expected, which the log then says: the plain door serves everything.
+    Return False for another Hypercorn, which the log names: the plain door serves everything.
     """
     if (found := find_unsupported_version()) is not None:
         _log.warning("hypercorn is not as expected; the token lane stays closed", found=found)
         return False
-    guard.open_connection = _opener(guard, service)
-    # What was made by now stays for good: a full collection, which holds up every request that is waiting,
-    # need not go through all of it again.
+    guard.open_connection = _make_opener(guard, service)
+    # What was made by now stays for good: a full collection, which stops every waiting request, need not
+    # examine it again.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_MADE_BETWEEN_COLLECTIONS)
-    sys.setswitchinterval(_LOCK_SECONDS)
+    gc.set_threshold(_COLLECT_AFTER_ALLOCATIONS)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     return True
 
 
-def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
+def _make_opener(guard: Guard, service: Service) -> Callable[..., Any]:
     lane: Lane | None = None
     heads = HeadReader(guard.rules, service.endpoint.languages)
     deadline = SharedDeadline(guard.rules.body_wait_seconds)

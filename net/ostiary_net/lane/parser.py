@@ -6,8 +6,8 @@
         case Need.HANDOVER: data = parser.take_unread()   # for h11: anything else
         case need: ...                                    # more bytes; of a request that has begun, soon
 
-All buffering is here: heads and bodies that come in pieces, and requests one behind the other. A head that
-came before its body is read once.
+Heads and bodies that come in pieces, and requests one behind the other, are buffered here. A head that came
+before its body is read once.
 """
 
 from enum import Enum
@@ -18,16 +18,16 @@ from ostiary_net.lane.scanner import may_become_plain
 
 
 class Need(Enum):
-    """What the parser needs where no request is complete."""
+    """The parser's need where no request is complete."""
 
     REQUEST = "the next one, of which nothing is there"
     HEAD = "the rest of its head"
     BODY = "the rest of its body"
-    HANDOVER = "somebody else, who reads on"
+    HANDOVER = "another reader"
 
 
 class RequestParser:
-    """Parses the requests of one connection, which comes from `client`."""
+    """Parses the requests of one connection from `client`."""
 
     __slots__ = ("_body_start", "_client", "_data", "_head", "_heads", "_start", "_wanted")
 
@@ -36,16 +36,16 @@ class RequestParser:
         self._client = client
         self._data = b""
         self._start = 0
-        """Where the next request begins."""
+        """Index at which the next request begins."""
         self._head: PlainRequestHead | None = None
-        """Its head, where only its body is still to come."""
+        """Head of the next request, where only its body is still to come."""
         self._body_start = 0
         self._wanted = 0
-        """Before there are so many bytes, there is nothing new to look at."""
+        """Count of bytes below which there is nothing new to parse."""
 
     @property
     def has_unread(self) -> bool:
-        """Whether there are bytes of a request that was not returned yet."""
+        """Whether there are bytes of a request that was not returned."""
         return self._start < len(self._data)
 
     def feed(self, data: bytes) -> None:
@@ -83,7 +83,7 @@ class RequestParser:
         return Request(head.method, head.path, head.fields, head.source, body, head.sender)
 
     def take_unread(self) -> bytes:
-        """Hand over the bytes from the next request on; the parser keeps none of them."""
+        """Return the bytes from the next request on, and forget them."""
         data = self._data[self._start :]
         self._data, self._start, self._head, self._wanted = b"", 0, None, 0
         return data

@@ -1,8 +1,7 @@
 """Answers complete requests for the four operations behind the guard, without the application.
 
-For whoever serves through plain Hypercorn, over TLS with HTTP/2, or sends what the lane does not take. What
-is asked in any other way than a backend asks (by cookie, with a query, by another spelling of the path) is
-the application's, whose routes answer alike.
+They come through plain Hypercorn, by HTTP/2, or in a form that the lane does not take. A request with a
+cookie, a query or another spelling of the path is the application's, whose routes answer alike.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,8 +14,9 @@ from ostiary_net.front_door.rules import Scope
 from ostiary_net.turns.service import Service
 
 
-def shortcut(service: Service) -> Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None]:
-    """A function that finds what answers a request from its body; None where the application does."""
+def make_shortcut(service: Service) -> Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None]:
+    """Return a function that finds the answerer of a request by its body; None where the application
+    answers."""
 
     async def answer(scope: Scope, body: bytes) -> Answer:
         request = Request(

@@ -1,4 +1,4 @@
-"""Watches, reads and times many connections with one wait, in place of a waiting task for each."""
+"""Watches, reads and times many connections with one waiting task."""
 
 import os
 import select
@@ -10,31 +10,30 @@ from typing import Any, Final, Protocol
 import trio
 
 _MOST_READ: Final = 16 * 1024
-"""Bytes in one read: what one client sends is not all taken before others are read."""
+"""Most bytes of one read, so that one client's bytes are not all read before those of others."""
 
-_MOST_LOOKS: Final = 4
-"""While one is read, others come; after so many looks it is somebody else's turn."""
+_POLLS_A_WAKE_UP: Final = 4
+"""Polls in a row: while one socket is read, others come; after these, other tasks run."""
 
 if sys.platform == "linux":
 
     class Poller:
-        """Watches sockets for bytes, in the Trio run that calls it.
+        """Calls back the sockets with something to read, in the Trio run that calls it."""
 
-        Trio tells the system anew of every wait, makes a note of who waits, and wakes a task for it. Here all
-        sockets lie in an epoll of their own, for as long as they are watched; one task waits for that, and
-        calls whoever has something to read.
-        """
+        # Trio arms epoll anew for every wait, and wakes a task for it. Here all sockets stay in an epoll of
+        # their own, level-triggered, while they are watched. It is itself a descriptor, on which one task
+        # waits.
 
         def __init__(self) -> None:
             self._readable: dict[int, Callable[[], None]] = {}
             self._epoll: select.epoll | None = None
             self.wake_ups = 0
-            """How often it was woken: between two, others run."""
+            """Count of wake-ups, between which other tasks run."""
 
         def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
-            """Call `readable` again and again while there is something to read, or an end, or an error.
+            """Call `readable`, which never waits or raises, whenever there are bytes, an end or an error.
 
-            It neither waits nor raises. Raises `OSError` where the system allows no more.
+            Raises `OSError` where the system allows no more.
             """
             if self._epoll is None:
                 self._epoll = select.epoll()
@@ -43,9 +42,9 @@ if sys.platform == "linux":
             self._readable[descriptor] = readable
 
         def forget(self, descriptor: int) -> None:
-            """Watch a socket no more; call it before the socket is closed, as another may get its number."""
+            """Stop watching a socket. Call it before the socket is closed, as another may get its number."""
             if self._readable.pop(descriptor, None) is not None and self._epoll is not None:
-                with suppress(OSError):  # who closed it before we were told took it out
+                with suppress(OSError):  # closing a descriptor takes it out of epoll
                     self._epoll.unregister(descriptor)
 
         async def _run(self, epoll: select.epoll) -> None:
@@ -54,7 +53,7 @@ if sys.platform == "linux":
                 while True:
                     await trio.lowlevel.wait_readable(epoll.fileno())
                     self.wake_ups += 1
-                    for _ in range(_MOST_LOOKS):
+                    for _ in range(_POLLS_A_WAKE_UP):
                         if not self._call_readable(epoll):
                             break
             finally:
@@ -63,7 +62,7 @@ if sys.platform == "linux":
                 epoll.close()
 
         def _call_readable(self, epoll: select.epoll) -> bool:
-            """Call every reader that has something to read; whether there was one."""
+            """Call the readers of all sockets with bytes; return whether there was one."""
             found = epoll.poll(0)
             for descriptor, _ in found:
                 readable = self._readable.get(descriptor)
@@ -78,11 +77,11 @@ def open_poller() -> "Poller | None":
 
 
 class ByteReceiver(Protocol):
-    """What a `SocketReader` gives its bytes to."""
+    """Receives the bytes of a `SocketReader`."""
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is being answered; the bytes behind it then stay in the socket."""
+        """Whether a request is being answered; the bytes behind it stay in the socket."""
         ...
 
     def receive(self, data: bytes) -> None:
@@ -90,7 +89,7 @@ class ByteReceiver(Protocol):
         ...
 
     def fail(self, error: Exception) -> None:
-        """Take the error with which reading, or using the bytes, failed."""
+        """Take the error of reading or of `receive`."""
         ...
 
 
@@ -107,7 +106,7 @@ class SocketReader:
         self._is_watched = False
 
     def start(self) -> None:
-        """Begin to read, unless it reads already. Raises `OSError` where no more sockets can be watched."""
+        """Begin to read, if not reading yet. Raises `OSError` where no more sockets can be watched."""
         if self._is_watched:
             return
         self._descriptor = self._stream.socket.fileno()
@@ -139,36 +138,35 @@ class SocketReader:
 
 
 class SharedDeadline:
-    """Calls back each connection that has waited so many seconds, in the Trio run that began the wait.
+    """Calls back each connection that has waited so many seconds, in the Trio run that began the wait."""
 
-    A deadline of Trio's for each would be armed and taken back with nearly every request of a client that
-    sends head and body apart. All wait for as long, so whoever began first is late first.
-    """
+    # A client that sends head and body apart would arm and disarm a deadline of Trio's with nearly every
+    # request. All wait equally long, so the first that began is the first that expires.
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._deadlines: dict[Callable[[], None], float] = {}
-        self._somebody: trio.Event | None = None
+        self._has_waiting: trio.Event | None = None
 
     def begin(self, expire: Callable[[], None]) -> None:
-        """Call `expire` after the seconds, unless `end` comes before. It neither waits nor raises."""
+        """Call `expire`, which never waits or raises, after the seconds, unless `end` comes before."""
         self._deadlines[expire] = trio.current_time() + self._seconds
-        if self._somebody is None:
-            self._somebody = trio.Event()
+        if self._has_waiting is None:
+            self._has_waiting = trio.Event()
             trio.lowlevel.spawn_system_task(self._run)
-        self._somebody.set()
+        self._has_waiting.set()
 
     def end(self, expire: Callable[[], None]) -> None:
-        """Call `expire` no more."""
+        """Remove `expire`, which is not called any more."""
         self._deadlines.pop(expire, None)
 
     async def _run(self) -> None:
-        """Call back everybody whose time is over, until the Trio run ends."""
+        """Call back the connections whose time is over, until the Trio run ends."""
         try:
             while True:
                 if not self._deadlines:
-                    self._somebody = trio.Event()
-                    await self._somebody.wait()
+                    self._has_waiting = trio.Event()
+                    await self._has_waiting.wait()
                     continue
                 expire, deadline = next(iter(self._deadlines.items()))
                 if deadline > trio.current_time():
@@ -177,5 +175,5 @@ class SharedDeadline:
                     del self._deadlines[expire]
                     expire()
         finally:
-            self._somebody = None
+            self._has_waiting = None
             self._deadlines.clear()

@@ -9,8 +9,8 @@ from ostiary_core.http.answer import Answer, Headers
 class AnswerWriter:
     """Writes the answers of one server.
 
-    `common_fields` gives the fields that Hypercorn adds to every answer; they hold the date, so no head
-    serves for longer than a second. `seconds` is the time.
+    `common_fields` returns the fields that Hypercorn adds to every answer. They hold the date, so a head
+    serves for one second.
     """
 
     def __init__(
@@ -20,16 +20,16 @@ class AnswerWriter:
         self._seconds = seconds
         self._second = -1
         self._heads: dict[tuple[int, Headers, bool], bytes] = {}
-        """Of this second: most answers have the head of another one."""
+        """Heads of this second, as most answers have the head of another."""
 
     def write(self, answer: Answer, *, is_last: bool = False) -> bytes:
-        r"""The bytes of an answer: status line, its fields, the common fields, and the body.
+        r"""Return the bytes of an answer: status line, its fields, the common fields, and the body.
 
         >>> writer = AnswerWriter(lambda: [(b"date", b"today")])
         >>> writer.write(Answer(200, ((b"content-length", b"2"),), b"ok"))
         b'HTTP/1.1 200 \r\ncontent-length: 2\r\ndate: today\r\n\r\nok'
 
-        The last answer of a connection says so.
+        The last answer of a connection has `Connection: close`.
         """
         second = int(self._seconds())
         if second != self._second:

@@ -15,7 +15,7 @@ _TICK_SECONDS: Final = 0.5
 _STALL_MS: Final = 1_000
 """Longest time between two ticks of a server that did not stall."""
 _BACKLOG_MS: Final = 2_000
-"""How long after a stall what is read may have lain in a socket."""
+"""Time after a stall in which what is read may have lain in a socket."""
 
 
 class StallDetector:

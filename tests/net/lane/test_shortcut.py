@@ -5,7 +5,7 @@ import trio
 from trio.testing import MockClock
 
 from ostiary_net.front_door.rules import Application
-from ostiary_net.lane.shortcut import shortcut
+from ostiary_net.lane.shortcut import make_shortcut
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.test_lane import nobody
 from tests.net.lane.twins import Heard, masked, opened
@@ -17,7 +17,7 @@ def heard(data: bytes, *, short: bool, app: Application | None = None) -> Heard:
     async def ask() -> Heard:
         async with opened(lane=False, app=app) as door:
             if short:
-                door.guarded.shortcut = shortcut(door.service)
+                door.guarded.shortcut = make_shortcut(door.service)
             line = await door.call(data)
             said = await line.hear()
         return Heard(masked(said.data), said.closed)

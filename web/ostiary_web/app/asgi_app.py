@@ -18,7 +18,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.texts import Languages
 from ostiary_net.front_door import DoorRules, Guard, patch_hypercorn
 from ostiary_net.front_door.rules import Scope
-from ostiary_net.lane.shortcut import shortcut
+from ostiary_net.lane.shortcut import make_shortcut
 from ostiary_net.observability.metrics import Metrics
 from ostiary_web.api.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
 from ostiary_web.api.health import HEALTH_PATHS
@@ -76,7 +76,7 @@ def asgi_app(
         _add_metrics(services.service.metrics, guarded)
         guarded.tracing = services.service.tracing
         guarded.draw_trace_id = services.service.trace_id
-        guarded.shortcut = shortcut(services.service)
+        guarded.shortcut = make_shortcut(services.service)
         ready(services)
 
     application: Any = Application(settings, dependencies, ready=connect)
