@@ -16,7 +16,7 @@ from docs.permissions_page import permissions_page
 from docs.reference_pages import reference_pages
 from ostiary_core.oauth import code, session
 from ostiary_core.oauth.transition import NO_RECORD, Transition
-from tests.rows.proofs import Proof, collected_proofs, unproved
+from tests.rows.proofs import Proof, collected_proofs, find_unproved
 from tests.rows.specification import TABLES
 
 DOCS = Path(__file__).resolve().parent
@@ -105,7 +105,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing, fail where something is amiss")
     check = parser.parse_args(arguments).check
     proofs = collected_proofs()
-    complaints = [f"no test in tests/{row.proved_by}: {table}: {row.name}" for table, row in unproved(proofs)]
+    complaints = [
+        f"no test in tests/{row.proved_by}: {table}: {row.name}" for table, row in find_unproved(proofs)
+    ]
     for name, text in pages(proofs).items():
         page = DOCS / name
         if not check:

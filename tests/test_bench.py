@@ -138,7 +138,7 @@ def test_a_peer_that_cannot_be_had_says_why(tmp_path: Path, monkeypatch: pytest.
 # --- judging and reporting
 
 
-def measured(
+def measurement_of(
     cell: str, operation: str, cost: float, *, connections: int = 32, rate: float = 1_000
 ) -> Measured:
     return Measured(
@@ -162,26 +162,26 @@ def findings() -> Findings:
     """Introspection just reaches its bar beside bare ASGI, and just misses that beside Authlib."""
     made = Findings(Machine("A processor", 2, "Linux", "3.11", ""), rounds=3, seconds=1.0)
     made.beside = [
-        measured("lane", "introspect", 75),
-        measured("lane", "introspect", 150, connections=1),
-        measured("lane", "refresh", 200),
-        measured("plain", "introspect", 900),
-        measured("bare ASGI", "fixed", 600),
-        measured("Authlib", "introspect", 899),
+        measurement_of("lane", "introspect", 75),
+        measurement_of("lane", "introspect", 150, connections=1),
+        measurement_of("lane", "refresh", 200),
+        measurement_of("plain", "introspect", 900),
+        measurement_of("bare ASGI", "fixed", 600),
+        measurement_of("Authlib", "introspect", 899),
     ]
-    made.sizes = [measured("lane", "introspect", cost) for cost in (100, 160)]
+    made.sizes = [measurement_of("lane", "introspect", cost) for cost in (100, 160)]
     made.sizes[0].sessions = 1_000
     made.workers = [
-        measured("lane", "introspect", 100, rate=9_000, connections=256),
-        measured("lane, 2 workers", "introspect", 100, rate=12_000, connections=256),
-        measured("lane", "refresh", 200, rate=4_000, connections=256),
-        measured("lane, 2 workers", "refresh", 200, rate=3_999, connections=256),
-        measured("lane, 2 workers", "refresh", 200, rate=9_999),
+        measurement_of("lane", "introspect", 100, rate=9_000, connections=256),
+        measurement_of("lane, 2 workers", "introspect", 100, rate=12_000, connections=256),
+        measurement_of("lane", "refresh", 200, rate=4_000, connections=256),
+        measurement_of("lane, 2 workers", "refresh", 200, rate=3_999, connections=256),
+        measurement_of("lane, 2 workers", "refresh", 200, rate=9_999),
     ]
     made.postgres = [
-        measured("lane", "introspect", 100),
-        measured(postgres.ONE.name, "introspect", 250, rate=1_000),
-        measured(postgres.TWO.name, "introspect", 313, connections=64, rate=1_600),
+        measurement_of("lane", "introspect", 100),
+        measurement_of(postgres.ONE.name, "introspect", 250, rate=1_000),
+        measurement_of(postgres.TWO.name, "introspect", 313, connections=64, rate=1_600),
     ]
     made.stored = [Stored("lane", 100_000, 70_000_000, 70.0), Stored("oidc-provider", 100_000, 0, 300.0)]
     made.idle = Idle(10_000, 60.0, 199.0, 5.0, 6.0)

@@ -8,7 +8,7 @@ import pytest
 
 from docs.generate import rows_page, states_page
 from tests.rows import row
-from tests.rows.proofs import Proof, unproved
+from tests.rows.proofs import Proof, find_unproved
 from tests.rows.specification import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,13 +28,13 @@ def test_every_row_has_a_test_and_every_page_is_current() -> None:
 
 
 def test_a_row_without_a_test_is_named() -> None:
-    missing = unproved({("Grants", "refresh_token"): (Proof("tests/core/test_x.py", "test_x"),)})
+    missing = find_unproved({("Grants", "refresh_token"): (Proof("tests/core/test_x.py", "test_x"),)})
     names = {(table, found.name) for table, found in missing}
     assert ("Grants", "refresh_token") not in names
     assert ("Grants", "client_credentials") in names
     assert len(missing) == sum(len(rows) for rows in TABLES.values()) - 1
     elsewhere = {("Grants", "refresh_token"): (Proof("tests/web/test_x.py", "test_x"),)}
-    assert len(unproved(elsewhere)) == len(missing) + 1, "a row is proved by tests of its own folder"
+    assert len(find_unproved(elsewhere)) == len(missing) + 1, "a row is proved by tests of its own folder"
 
 
 def test_a_marker_that_names_no_row_fails_at_once() -> None:

@@ -34,7 +34,7 @@ def modules() -> dict[str, Path]:
 MODULES: Final = modules()
 
 
-def imported(tree: ast.AST) -> set[str]:
+def find_imports(tree: ast.AST) -> set[str]:
     """What a module names in its imports; of `from a import b` the module `a.b` where there is one."""
     names: set[str] = set()
     for node in ast.walk(tree):
@@ -58,7 +58,7 @@ def circle_in(graph: dict[str, set[str]]) -> list[str]:
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_imports_nothing_from_above_it(name: str) -> None:
     floor = FLOORS.index(name.partition(".")[0])
-    for other in imported(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    for other in find_imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         package = other.partition(".")[0]
         assert package not in ABOVE
         assert package not in FLOORS or FLOORS.index(package) <= floor, f"{name} imports {other}"
@@ -68,7 +68,7 @@ def test_no_imports_run_in_a_circle() -> None:
     graph = {
         name: {
             other
-            for other in imported(ast.parse(path.read_text(encoding="utf-8")))
+            for other in find_imports(ast.parse(path.read_text(encoding="utf-8")))
             # A package is made of its modules, which may ask it for nothing.
             if other in MODULES and not name.startswith(f"{other}.")
         }
@@ -86,7 +86,7 @@ def test_no_imports_between_rooms_run_in_a_circle(floor: str) -> None:
         if name.startswith(f"{floor}."):
             rooms = {
                 other.split(".")[1]
-                for other in imported(ast.parse(path.read_text(encoding="utf-8")))
+                for other in find_imports(ast.parse(path.read_text(encoding="utf-8")))
                 if other.startswith(f"{floor}.")
             }
             graph.setdefault(name.split(".")[1], set()).update(rooms - {name.split(".")[1]})
@@ -96,7 +96,7 @@ def test_no_imports_between_rooms_run_in_a_circle(floor: str) -> None:
 
 def test_a_circle_would_be_seen() -> None:
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}})
-    assert imported(ast.parse("from ostiary_core import decide\nimport trio")) == {
+    assert find_imports(ast.parse("from ostiary_core import decide\nimport trio")) == {
         "ostiary_core.decide",
         "trio",
     }
@@ -105,7 +105,9 @@ def test_a_circle_would_be_seen() -> None:
 def test_one_module_imports_hypercorn() -> None:
     trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
     reaching = [
-        name for name, tree in trees.items() if any(each.startswith("hypercorn") for each in imported(tree))
+        name
+        for name, tree in trees.items()
+        if any(each.startswith("hypercorn") for each in find_imports(tree))
     ]
     assert reaching == ["ostiary_net.front_door.hypercorn_internals"]
 

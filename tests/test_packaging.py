@@ -104,7 +104,7 @@ def requirements(metadata: Message) -> list[Requirement]:
     return [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
 
 
-def locked(file: str = "requirements.lock") -> dict[str, str]:
+def read_lock(file: str = "requirements.lock") -> dict[str, str]:
     """The requirements of a lock file by name: logical lines with their hashes, comments left out."""
     text = (ROOT / file).read_text()
     lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
@@ -173,7 +173,7 @@ def test_the_bill_of_materials_has_the_lock_and_what_the_wheel_brings(wheel: Pat
     bill: dict[str, Any] = json.loads(said)
     packages = {each["name"]: each for each in bill["components"]}
     assert {name: f"{name}=={each['version']}" for name, each in packages.items()} == {
-        name: line.split()[0] for name, line in locked("requirements-server.lock").items()
+        name: line.split()[0] for name, line in read_lock("requirements-server.lock").items()
     }
     whole = bill["metadata"]["component"]
     assert [each["purl"].split("@")[0] for each in whole["components"]] == [
@@ -232,7 +232,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def started(folder: Path, *command: str | Path) -> Iterator[list[str]]:
+def start_program(folder: Path, *command: str | Path) -> Iterator[list[str]]:
     """The addresses that `command` names in the first line it prints, while it runs in `folder`."""
     process = subprocess.Popen(
         command, cwd=folder, env=OF_NO_PYTHON | {"BIND": "127.0.0.1:0"}, stdout=subprocess.PIPE, text=True
@@ -248,7 +248,7 @@ def started(folder: Path, *command: str | Path) -> Iterator[list[str]]:
 
 def test_the_wheel_serves_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
     ostiary = installed / "ostiary"
-    with started(tmp_path, ostiary, "serve") as [address]:
+    with start_program(tmp_path, ostiary, "serve") as [address]:
         with httpx.Client(base_url=address, timeout=PATIENCE_SECONDS) as caller:
             page = caller.get("/login")
             [style] = re.findall(r'<link rel="stylesheet" href="([^"]+)"', page.text)
@@ -266,7 +266,7 @@ def test_the_wheel_serves_from_an_empty_folder(installed: Path, tmp_path: Path) 
 
 
 def test_the_lock_of_a_server_is_a_part_of_it_with_all_that_a_server_needs(metadata: Message) -> None:
-    whole, part = locked(), locked("requirements-server.lock")
+    whole, part = read_lock(), read_lock("requirements-server.lock")
     assert {name: line for name, line in whole.items() if name in part} == part, "run `make lock`"
     needed = {
         canonicalize_name(requirement.name)
@@ -278,7 +278,7 @@ def test_the_lock_of_a_server_is_a_part_of_it_with_all_that_a_server_needs(metad
 
 
 def test_a_server_needs_nothing_that_is_not_in_its_lock() -> None:
-    present = {"ostiary", *locked("requirements-server.lock")}
+    present = {"ostiary", *read_lock("requirements-server.lock")}
     absent = [
         module
         for module, names in packages_distributions().items()
@@ -293,7 +293,7 @@ def test_the_lock_holds_what_pyproject_asks_for(metadata: Message, project: dict
     assert isinstance(build_system, dict)
     # `editables` is what hatchling asks for on top, to install the checkout itself.
     build = [Requirement(line) for line in (*build_system["requires"], "editables")]
-    lock = locked()
+    lock = read_lock()
     unmet = []
     for requirement in (*requirements(metadata), *build):
         line = lock.get(canonicalize_name(requirement.name), "==0 ")

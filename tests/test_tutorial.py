@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.processes.server import ADMIN_PASSWORD
-from tests.clients.parties import PATIENCE_SECONDS, opened
+from tests.clients.parties import PATIENCE_SECONDS, open_house
 from tests.web.callers import in_query
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^```sh tutorial\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def test_the_tutorial_ends_with_a_signed_in_user(tmp_path: Path) -> None:
     blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
     assert len(blocks) == 5
-    with opened(tmp_path) as house:
+    with open_house(tmp_path) as house:
         commands = "".join([*blocks[:3], "read -r CODE\n", *blocks[3:]])
         for told, here in (("http://127.0.0.1:8000", house.base), ("a password of yours", ADMIN_PASSWORD)):
             assert told in commands

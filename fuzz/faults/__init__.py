@@ -19,7 +19,7 @@ FAULTS: Final = (
 )
 
 
-def named(*names: str) -> tuple[Fault, ...]:
+def find_faults(*names: str) -> tuple[Fault, ...]:
     """The mistakes in the rules that have these names, in this order."""
     faults = {fault.name: fault for fault in FAULTS}
     return tuple(faults[name] for name in names)

@@ -13,7 +13,7 @@ from typing import Final
 
 from fuzz.model import accounts, administration, clients, consent_page, roles, telephones, token_service
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, Refusal, User, Verdict, refused
+from fuzz.model.records import DONE, Refusal, User, Verdict, refuse
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 
 __all__ = ["Model", "Realm", "User", "Verdict"]
@@ -119,7 +119,7 @@ class Model:
         if not administration.able_administrators(rehearsed):
             faults = faults or takers
         if faults:
-            return refused(",".join(faults), "a batch that is refused in part is refused as a whole")
+            return refuse(",".join(faults), "a batch that is refused in part is refused as a whole")
         shown = (
             given.parts
             if given.kind is AnswerKind.BATCH

@@ -1,6 +1,6 @@
 """What must be answered to people about their own accounts."""
 
-from fuzz.model.permissions import ALL_PERMISSIONS, allowed_by, require_permission
+from fuzz.model.permissions import ALL_PERMISSIONS, permissions_of, require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -12,7 +12,7 @@ from fuzz.model.records import (
     Session,
     User,
     Verdict,
-    refused,
+    refuse,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call
 from fuzz.shared.initial_states import CHOICES
@@ -23,17 +23,17 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         (one for one in realm.users.values() if one.username == call.username and not one.deleted), None
     )
     if user is None:
-        return refused("A1002", "wrong user name")
+        return refuse("A1002", "wrong user name")
     if call.password == user.password and call.overtaken:
         return OVERTAKEN
     if call.password != user.password or not user.enabled:
-        return refused("A1002", "wrong password, or disabled")
+        return refuse("A1002", "wrong password, or disabled")
     session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
     return login(realm, session, now, "sign-in")
 
 
 def login(realm: Realm, session: Session, now: int, clause: str) -> Verdict:
-    issued = realm.issued(session, now)
+    issued = realm.answer_of_session(session, now)
     user = session.user
     answer = Answer(
         kind=AnswerKind.LOGIN,
@@ -50,12 +50,12 @@ def login(realm: Realm, session: Session, now: int, clause: str) -> Verdict:
 def refresh_login(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     held = realm.tokens.get(call.token or "")
     if held is None or held.is_access or held.session.client is not None:
-        return refused("A1001", "the backend's refresh accepts only its own refresh token")
+        return refuse("A1001", "the backend's refresh accepts only its own refresh token")
     verdict = realm.present(held, call, LOGIN_ACCESS_SECONDS, now, given)
     if verdict.answer.error == "A0500":
         return verdict
     if verdict.answer.kind is AnswerKind.REFUSED:
-        return refused("A1001", verdict.clause)
+        return refuse("A1001", verdict.clause)
     return login(realm, held.session, now, verdict.clause)
 
 
@@ -82,9 +82,9 @@ def wrong_password(realm: Realm, user: User, now: int) -> Verdict:
     user.wrong_at = [at for at in user.wrong_at if now - at < WRONG_PASSWORD_MS]
     if len(user.wrong_at) + 1 < WRONG_PASSWORDS:
         user.wrong_at.append(now)
-        return refused("A1005", "wrong current password")
+        return refuse("A1005", "wrong current password")
     realm.end_all_of(user)
-    return refused("A1001", "enters the current password wrongly repeatedly: everything ends")
+    return refuse("A1001", "enters the current password wrongly repeatedly: everything ends")
 
 
 def show_account(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -94,7 +94,9 @@ def show_account(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         everything = Answer(kind=AnswerKind.PROFILE, permissions=ALL_PERMISSIONS)
         return Verdict(everything, "the operator may do everything")
     user = realm.require_login(call, now, any_password=True)
-    allowed = ALL_PERMISSIONS if user.super_administrator else tuple(sorted(allowed_by(realm, user.roles)))
+    allowed = (
+        ALL_PERMISSIONS if user.super_administrator else tuple(sorted(permissions_of(realm, user.roles)))
+    )
     profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username, permissions=allowed)
     return Verdict(profile, "people are told who they are and what they may do")
 
@@ -104,7 +106,7 @@ def end_own_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     own = (one for one in realm.sessions if one.session_id == call.session_id and one.user is user)
     session = next(own, None)
     if session is None or session.ended or now >= session.until:
-        return refused("A0404", "no such running session of one's own")
+        return refuse("A0404", "no such running session of one's own")
     session.ended = True
     return Verdict(DONE, "a user ends one of their sessions")
 
@@ -113,5 +115,5 @@ def choose(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     realm.require_login(call, now)
     field, _, may_be = CHOICES[call.choice or ""]
     if not may_be:
-        return refused("A0401", "no such language or time zone", field)
+        return refuse("A0401", "no such language or time zone", field)
     return Verdict(DONE, "what somebody likes better ends nothing")

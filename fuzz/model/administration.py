@@ -1,7 +1,7 @@
 """What must be answered to administrators of accounts and sessions."""
 
 from fuzz.model.consent_page import withdraw_from
-from fuzz.model.permissions import allowed_by, is_super, require_permission, require_reach
+from fuzz.model.permissions import is_super, permissions_of, require_permission, require_reach
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -9,8 +9,8 @@ from fuzz.model.records import (
     Refusal,
     User,
     Verdict,
-    known,
-    refused,
+    answer_of_user,
+    refuse,
     require_fields_in_order,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
@@ -21,8 +21,8 @@ def find_user(realm: Realm, call: Call, now: int) -> User:
     require_permission(realm, call, now)
     user = realm.users.get(call.user_id or "")
     if user is None or user.deleted:
-        raise Refusal(refused("A0404", "no such user"))
-    allowed = allowed_by(realm, user.roles)
+        raise Refusal(refuse("A0404", "no such user"))
+    allowed = permissions_of(realm, user.roles)
     require_reach(realm, call, now, allowed, "an account that holds what the caller does not is out of reach")
     return user
 
@@ -41,20 +41,20 @@ def require_roles(realm: Realm, roles: tuple[str, ...]) -> None:
     known = {*realm.roles, SUPER_ADMINISTRATOR}
     unknown = [f"roleIds.{place}" for place, role in enumerate(roles) if role not in known]
     if unknown:
-        raise Refusal(refused("A0401", "no such role", *unknown))
+        raise Refusal(refuse("A0401", "no such role", *unknown))
 
 
 def create_administrator(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if any(user.super_administrator for user in realm.users.values()):
-        return refused("A0409", "there is a super administrator already")
+        return refuse("A0409", "there is a super administrator already")
     if " " in (call.username or ""):
-        return refused("A0401", "no user name", "username")
+        return refuse("A0401", "no user name", "username")
     if any(one.username == call.username and not one.deleted for one in realm.users.values()):
-        return refused("A0409", "uniqueness conflict")
+        return refuse("A0409", "uniqueness conflict")
     user_id = given.sub or ""
     first = User(user_id, call.username or "", call.password or "", roles=frozenset({SUPER_ADMINISTRATOR}))
     realm.users[user_id] = first
-    return Verdict(known(first), "the first administrator")
+    return Verdict(answer_of_user(first), "the first administrator")
 
 
 def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -62,12 +62,12 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_fields_in_order(call)
     require_roles(realm, call.roles or ())
     roles = frozenset(call.roles or ())
-    require_reach(realm, call, now, allowed_by(realm, roles), "nobody hands out more than they hold")
+    require_reach(realm, call, now, permissions_of(realm, roles), "nobody hands out more than they hold")
     if any(one.username == call.username and not one.deleted for one in realm.users.values()):
-        return refused("A0409", "uniqueness conflict")
+        return refuse("A0409", "uniqueness conflict")
     user_id = given.sub or f"(nobody was told, {len(realm.users)})"
     if user_id in realm.users:
-        return refused("A0409", "a user id is never used twice")
+        return refuse("A0409", "a user id is never used twice")
     must_change = bool(call.must_change)
     realm.users[user_id] = User(
         user_id, call.username or "", call.password or "", roles=roles, must_change_password=must_change
@@ -103,47 +103,49 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         roleIds=(user.roles, None if call.roles is None else frozenset(call.roles)),
     )
     if call.seen == "as-sent":
-        return Verdict(known(user), "who sends what they saw asks for nothing")
+        return Verdict(answer_of_user(user), "who sends what they saw asks for nothing")
     require_roles(realm, call.roles or ())
     roles = user.roles if call.roles is None else frozenset(call.roles)
     moved = roles ^ user.roles
-    require_reach(realm, call, now, allowed_by(realm, moved), "nobody hands out more than they hold")
+    require_reach(realm, call, now, permissions_of(realm, moved), "nobody hands out more than they hold")
     if SUPER_ADMINISTRATOR in moved and is_last_administrator(realm, user):
-        return refused("B1001", "the last super administrator stays")
+        return refuse("B1001", "the last super administrator stays")
     username = user.username if is_odd(call, "username") else call.new_username or user.username
     phone = user.phone if call.phone is None else call.phone or None
     others = [one for one in realm.users.values() if one is not user and not one.deleted]
     if any(one.username == username or (phone is not None and one.phone == phone) for one in others):
-        return refused("A0409", "uniqueness conflict")
+        return refuse("A0409", "uniqueness conflict")
     user.username, user.roles = username, roles
     user.must_change_password = user.must_change_password if call.must_change is None else call.must_change
     if phone == user.phone:
-        return Verdict(known(user), "an account is changed")
+        return Verdict(answer_of_user(user), "an account is changed")
     user.phone = phone
     realm.end_all_of(user)
-    return Verdict(known(user), "another telephone number by an administrator: all OAuth sessions end")
+    return Verdict(
+        answer_of_user(user), "another telephone number by an administrator: all OAuth sessions end"
+    )
 
 
 def enable_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = find_user(realm, call, now)
     user.enabled = True
-    return Verdict(known(user), "enabling brings nothing back")
+    return Verdict(answer_of_user(user), "enabling brings nothing back")
 
 
 def disable_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = find_user(realm, call, now)
     if is_last_administrator(realm, user):
-        return refused("B1001", "the last super administrator stays")
+        return refuse("B1001", "the last super administrator stays")
     if user.enabled:
         user.enabled = False
         realm.end_all_of(user)
-    return Verdict(known(user), "user is disabled: all OAuth sessions end")
+    return Verdict(answer_of_user(user), "user is disabled: all OAuth sessions end")
 
 
 def delete_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = find_user(realm, call, now)
     if is_last_administrator(realm, user):
-        return refused("B1001", "the last super administrator stays")
+        return refuse("B1001", "the last super administrator stays")
     user.deleted, user.enabled = True, False
     realm.end_all_of(user)
     return Verdict(DONE, "user is deleted: all OAuth sessions end")
@@ -169,7 +171,7 @@ def withdraw_for(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def force_out_all(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if call.login is not None and not realm.require_login(call, now).super_administrator:
-        return refused("A0403", "a super administrator alone signs everybody out")
+        return refuse("A0403", "a super administrator alone signs everybody out")
     realm.end(realm.sessions)
     realm.void(realm.codes.values())
     realm.void(realm.text_codes.values())
@@ -180,11 +182,11 @@ def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
     session = next((one for one in realm.sessions if one.session_id == call.session_id), None)
     if session is None or session.ended or now >= session.until:
-        return refused("A0404", "no such running session")
+        return refuse("A0404", "no such running session")
     if session.user is None and not is_super(realm, call, now):
-        return refused("A0404", "client-credentials sessions are a super administrator's to see")
+        return refuse("A0404", "client-credentials sessions are a super administrator's to see")
     if session.client is None and session.user is not None:
-        allowed = allowed_by(realm, session.user.roles)
+        allowed = permissions_of(realm, session.user.roles)
         require_reach(realm, call, now, allowed, "a login of who is above is out of reach")
     session.ended = True
     return Verdict(DONE, "administrator force-logs-out one session: it ends")

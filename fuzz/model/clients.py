@@ -9,7 +9,7 @@ from fuzz.model.records import (
     Client,
     Refusal,
     Verdict,
-    refused,
+    refuse,
     require_fields_in_order,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
@@ -22,7 +22,7 @@ def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     require_fields_in_order(call)
     client_id = call.client_id or ""
     if client_id in BUILT_IN or client_id in realm.clients:
-        return refused("A0409", "a client identifier is never given out again")
+        return refuse("A0409", "a client identifier is never given out again")
     realm.clients[client_id] = Client(
         client_id=client_id,
         secret=realm.new(given.secret),
@@ -37,7 +37,7 @@ def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     return Verdict(Answer(kind=AnswerKind.SECRET, client_id=client_id, secret=secret), "a new client")
 
 
-def shown(client: Client) -> Answer:
+def answer_of_client(client: Client) -> Answer:
     """A client as an administrator is shown it."""
     return Answer(kind=AnswerKind.DONE, client_id=client.client_id)
 
@@ -45,10 +45,10 @@ def shown(client: Client) -> Answer:
 def find_client(realm: Realm, call: Call, now: int) -> Client:
     require_permission(realm, call, now)
     if call.client_id in BUILT_IN:
-        raise Refusal(refused("B4010", "a built-in client is protected"))
+        raise Refusal(refuse("B4010", "a built-in client is protected"))
     client = realm.clients.get(call.client_id or "")
     if client is None or client.deleted:
-        raise Refusal(refused("A0404", "no such client"))
+        raise Refusal(refuse("A0404", "no such client"))
     return client
 
 
@@ -84,20 +84,20 @@ def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     require_fields_in_order(call, **settings_of(client, call))
     if call.seen == "as-sent":
-        return Verdict(shown(client), "who sends what they saw asks for nothing")
+        return Verdict(answer_of_client(client), "who sends what they saw asks for nothing")
     client.redirect_uris = client.redirect_uris if call.redirect_uris is None else call.redirect_uris
     client.grants = client.grants if call.grants is None else call.grants
     client.scopes = client.scopes if call.scopes is None else call.scopes
     client.automatic = client.automatic if call.automatic is None else call.automatic
     client.access_seconds = call.access_seconds or client.access_seconds
     client.refresh_seconds = call.refresh_seconds or client.refresh_seconds
-    return Verdict(shown(client), "a client is changed")
+    return Verdict(answer_of_client(client), "a client is changed")
 
 
 def enable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     client.enabled = True
-    return Verdict(shown(client), "enabling a client brings nothing back")
+    return Verdict(answer_of_client(client), "enabling a client brings nothing back")
 
 
 def disable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -105,7 +105,7 @@ def disable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
     if client.enabled:
         client.enabled, client.old_secret, client.old_used_at = False, None, None
         realm.end_all_of_client(client)
-    return Verdict(shown(client), "client disabled: all its sessions end")
+    return Verdict(answer_of_client(client), "client disabled: all its sessions end")
 
 
 def delete_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -118,7 +118,7 @@ def delete_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def force_out_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     realm.end_all_of_client(client)
-    return Verdict(shown(client), "client force-logged-out: all its sessions end, and it goes on")
+    return Verdict(answer_of_client(client), "client force-logged-out: all its sessions end, and it goes on")
 
 
 def show_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -127,7 +127,7 @@ def show_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if call.client_id in BUILT_IN:
         noted: tuple[int | None, ...] = (None, None, 0, None)
     elif client is None or client.deleted:
-        return refused("A0404", "no such client")
+        return refuse("A0404", "no such client")
     else:
         noted = (client.used_at, client.old_used_at, client.wrong, client.wrong_at)
     answer = Answer(kind=AnswerKind.DONE, client_id=call.client_id, noted=noted)
@@ -170,7 +170,7 @@ def give_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     if client.secret != call.secret:
         set_secret(client, call.secret or "", now)
-    return Verdict(shown(client), "client secret given: issued tokens are unaffected")
+    return Verdict(answer_of_client(client), "client secret given: issued tokens are unaffected")
 
 
 def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -188,4 +188,4 @@ def end_old_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
     client = find_client(realm, call, now)
     if now < client.old_until:
         client.old_secret = client.old_used_at = None
-    return Verdict(shown(client), "the old secret ends before its time")
+    return Verdict(answer_of_client(client), "the old secret ends before its time")

@@ -9,9 +9,9 @@ from fuzz.model.records import (
     Refusal,
     User,
     Verdict,
-    offered,
-    redirected,
-    refused,
+    make_redirect,
+    offer_scope,
+    refuse,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call
 
@@ -26,17 +26,17 @@ def check_request(realm: Realm, call: Call, now: int) -> tuple[User, Client, fro
         or not BASE64URL.issuperset(challenge)
         or call.method != "S256"
     ):
-        raise Refusal(refused("A0401", "malformed parameters"))
+        raise Refusal(refuse("A0401", "malformed parameters"))
     client = realm.clients.get(call.client_id or "")
     if client is None or client.deleted or not client.enabled or "authorization_code" not in client.grants:
-        raise Refusal(refused("B4001", "client unknown, disabled, built-in or without the grant"))
+        raise Refusal(refuse("B4001", "client unknown, disabled, built-in or without the grant"))
     if call.redirect_uri not in client.redirect_uris:
-        raise Refusal(refused("B4001", "redirect_uri is not exactly one of the registered addresses"))
+        raise Refusal(refuse("B4001", "redirect_uri is not exactly one of the registered addresses"))
     if call.response_type != "code":
-        raise Refusal(refused("B4002", "response_type is not code"))
+        raise Refusal(refuse("B4002", "response_type is not code"))
     scope = frozenset(client.scopes if call.scope is None else call.scope)
     if not scope or not scope.issubset(client.scopes):
-        raise Refusal(refused("B4002", "scope empty or outside the client's scopes"))
+        raise Refusal(refuse("B4002", "scope empty or outside the client's scopes"))
     return user, client, scope
 
 
@@ -46,7 +46,7 @@ def must_ask(user: User, client: Client, scope: frozenset[str]) -> bool:
 
 def check(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user, client, scope = check_request(realm, call, now)
-    return Verdict(offered(client, scope, must_ask(user, client, scope)), "the request is in order")
+    return Verdict(offer_scope(client, scope, must_ask(user, client, scope)), "the request is in order")
 
 
 def approve(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -59,7 +59,7 @@ def approve(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def recall(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user, client, scope = check_request(realm, call, now)
     if must_ask(user, client, scope):
-        return Verdict(offered(client, scope, ask=True), "the user must be asked")
+        return Verdict(offer_scope(client, scope, ask=True), "the user must be asked")
     return issue_code(
         realm, call, user, client, scope, now, given, "auto-approved or remembered: no question"
     )
@@ -78,13 +78,13 @@ def issue_code(
     user.lets_in.add(client.client_id)
     text = realm.new(given.code)
     realm.codes[text] = Code(client, user, call.redirect_uri or "", call.challenge or "", scope, now)
-    redirect = redirected(call.redirect_uri or "", "code=CODE", call.state)
+    redirect = make_redirect(call.redirect_uri or "", "code=CODE", call.state)
     return Verdict(Answer(kind=AnswerKind.CODE, code=text, redirect=redirect), clause)
 
 
 def deny(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     check_request(realm, call, now)
-    redirect = redirected(call.redirect_uri or "", "error=access_denied", call.state)
+    redirect = make_redirect(call.redirect_uri or "", "error=access_denied", call.state)
     return Verdict(Answer(kind=AnswerKind.DENIED, redirect=redirect), "user denies")
 
 
@@ -95,7 +95,7 @@ def withdraw(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def withdraw_from(realm: Realm, user: User, call: Call) -> Verdict:
     client = realm.clients.get(call.client_id or "")
     if client is None or client.client_id not in user.lets_in:
-        return refused("A0404", "nothing was given to such a client, if there is one")
+        return refuse("A0404", "nothing was given to such a client, if there is one")
     user.lets_in.remove(client.client_id)
     user.consents[client.client_id] = frozenset()
     realm.end(session for session in realm.sessions if session.user is user and session.client is client)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fuzz.model.realm import Realm
-from fuzz.model.records import SUPER_ADMINISTRATOR, Refusal, refused
+from fuzz.model.records import SUPER_ADMINISTRATOR, Refusal, refuse
 from fuzz.shared.calls import Call, Verb
 
 PERMISSION: Final[Mapping[Verb, str]] = {
@@ -44,8 +44,8 @@ def require_permission(realm: Realm, call: Call, now: int, *permissions: str) ->
     realm = realm.before_batch or realm
     user = realm.require_login(call, now)
     enough = permissions or (PERMISSION[call.verb],)
-    if not user.super_administrator and allowed_by(realm, user.roles).isdisjoint(enough):
-        raise Refusal(refused("A0403", "no permission"))
+    if not user.super_administrator and permissions_of(realm, user.roles).isdisjoint(enough):
+        raise Refusal(refuse("A0403", "no permission"))
 
 
 def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str], clause: str) -> None:
@@ -53,20 +53,20 @@ def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str
     if is_super(realm, call, now):
         return
     realm = realm.before_batch or realm
-    user = realm.signed_in(call.login, now)
-    if user is None or not permissions <= allowed_by(realm, user.roles):
-        raise Refusal(refused("A0403", clause))
+    user = realm.find_signed_in(call.login, now)
+    if user is None or not permissions <= permissions_of(realm, user.roles):
+        raise Refusal(refuse("A0403", clause))
 
 
 def is_super(realm: Realm, call: Call, now: int) -> bool:
     """Whether the caller may do everything, as the operator may."""
     if call.login is None:
         return True
-    user = (realm.before_batch or realm).signed_in(call.login, now)
+    user = (realm.before_batch or realm).find_signed_in(call.login, now)
     return user is not None and user.super_administrator
 
 
-def allowed_by(realm: Realm, roles: Iterable[str]) -> frozenset[str]:
+def permissions_of(realm: Realm, roles: Iterable[str]) -> frozenset[str]:
     """What these roles allow together; being a super administrator is more than every permission there is."""
     own = frozenset({SUPER_ADMINISTRATOR})
     return frozenset().union(*(own if role in own else realm.roles[role] for role in roles))

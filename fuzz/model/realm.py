@@ -19,7 +19,7 @@ from fuzz.model.records import (
     TextCode,
     User,
     Verdict,
-    refused,
+    refuse,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call
 
@@ -68,13 +68,13 @@ class Realm:
         """A refresh token of a session, presented by its own client."""
         session, generation, _ = held
         if session.ended:
-            return refused("invalid_grant", "refresh token revoked")
+            return refuse("invalid_grant", "refresh token revoked")
         if now >= session.until:
-            return refused("invalid_grant", "authorization at its maximum duration")
+            return refuse("invalid_grant", "authorization at its maximum duration")
         wanted = None if not call.scope else frozenset(call.scope)
         too_wide = wanted is not None and not wanted <= session.scope
         latest = len(session.pairs) - 1
-        no_pair = refused("invalid_grant", "less than a whole second before the maximum: no pair is given")
+        no_pair = refuse("invalid_grant", "less than a whole second before the maximum: no pair is given")
         if generation == latest:
             if session.until - now < SECOND_MS:
                 return no_pair
@@ -89,35 +89,33 @@ class Realm:
             )
             self.add(session, pair)
             if too_wide:
-                return refused("invalid_scope", "scope beyond the original: rotated all the same")
-            return Verdict(self.issued(session, now), "refresh with the current refresh token")
+                return refuse("invalid_scope", "scope beyond the original: rotated all the same")
+            return Verdict(self.answer_of_session(session, now), "refresh with the current refresh token")
         pair = session.pairs[latest]
         if generation < latest - 1:
             session.ended = True
-            return refused("invalid_grant", "refresh token two or more generations back: session revoked")
+            return refuse("invalid_grant", "refresh token two or more generations back: session revoked")
         latest_arrival = now - call.waited_ms
         if latest_arrival - call.unseen_ms - pair.made_at > GRACE_MS:
             session.ended = True
-            return refused("invalid_grant", "old refresh token presented after 30 s: session revoked")
+            return refuse("invalid_grant", "old refresh token presented after 30 s: session revoked")
         if call.user_agent != pair.made_for:
             session.ended = True
-            return refused("invalid_grant", "old refresh token, different User-Agent: session revoked")
+            return refuse("invalid_grant", "old refresh token, different User-Agent: session revoked")
         if session.until - now < SECOND_MS:
             return no_pair
         if latest_arrival - pair.made_at > GRACE_MS:
-            return refused(
-                "A0500", "nobody can know whether it came within 30 s: a failure, and nothing ends"
-            )
+            return refuse("A0500", "nobody can know whether it came within 30 s: a failure, and nothing ends")
         if too_wide:
-            return refused("invalid_scope", "too wide a scope again inside the grace harms nothing")
+            return refuse("invalid_scope", "too wide a scope again inside the grace harms nothing")
         if pair.access is None:
             pair.access, pair.refresh = self.new(given.access), self.new(given.refresh)
             self.index(session, latest)
         return Verdict(
-            self.issued(session, now), "old refresh token presented within 30 s: the same new pair"
+            self.answer_of_session(session, now), "old refresh token presented within 30 s: the same new pair"
         )
 
-    def signed_in(self, login: str | None, now: int) -> User | None:
+    def find_signed_in(self, login: str | None, now: int) -> User | None:
         held = self.tokens.get(login or "")
         if held is None or not held.is_access or held.session.client is not None or not self.live(held, now):
             return None
@@ -125,7 +123,7 @@ class Realm:
 
     def require_login(self, call: Call, now: int, *, any_password: bool = False) -> User:
         """Who is signed in, and need not change their password first, if that matters. Raises `Refusal`."""
-        user = self.signed_in(call.login, now)
+        user = self.find_signed_in(call.login, now)
         if user is None:
             raise Refusal(NOT_SIGNED_IN)
         if user.must_change_password and not any_password:
@@ -165,7 +163,7 @@ class Realm:
         self.add(session, pair)
         return session
 
-    def issued(self, session: Session, now: int) -> Answer:
+    def answer_of_session(self, session: Session, now: int) -> Answer:
         pair = session.pairs[-1]
         return Answer(
             kind=AnswerKind.TOKENS,

@@ -160,7 +160,7 @@ class Refusal(Exception):
         self.verdict = verdict
 
 
-def refused(error: str, clause: str, *faults: str) -> Verdict:
+def refuse(error: str, clause: str, *faults: str) -> Verdict:
     """The verdict that a call is refused, for these fields."""
     return Verdict(refusal(error), clause, tuple(sorted(faults)))
 
@@ -171,23 +171,23 @@ def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None
     if call.seen == "otherwise":
         overtaken = [name for name, (stands, sent) in stored.items() if sent is not None and sent != stands]
         if overtaken:
-            raise Refusal(refused("A0409", "what others changed meanwhile is not undone", *overtaken))
+            raise Refusal(refuse("A0409", "what others changed meanwhile is not undone", *overtaken))
     faults = () if call.seen == "as-sent" else faults_of(call)
     if faults:
-        raise Refusal(refused("A0401", "every field is named that may not be so", *faults))
+        raise Refusal(refuse("A0401", "every field is named that may not be so", *faults))
 
 
-def known(user: User) -> Answer:
+def answer_of_user(user: User) -> Answer:
     """An account as an administrator is shown it."""
     return Answer(kind=AnswerKind.USER, sub=user.user_id, username=user.username)
 
 
-def offered(client: Client, scope: frozenset[str], ask: bool) -> Answer:
+def offer_scope(client: Client, scope: frozenset[str], ask: bool) -> Answer:
     """What the consent page is told."""
     return Answer(kind=AnswerKind.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
 
 
-def redirected(redirect_uri: str, result: str, state: str | None) -> str:
+def make_redirect(redirect_uri: str, result: str, state: str | None) -> str:
     """The redirect address, its own query in front."""
     joint = "&" if "?" in redirect_uri else "?"
     return f"{redirect_uri}{joint}{result}" + (f"&state={state}" if state is not None else "")
@@ -195,8 +195,8 @@ def redirected(redirect_uri: str, result: str, state: str | None) -> str:
 
 DONE: Final = Answer(kind=AnswerKind.DONE)
 INACTIVE: Final = Answer(kind=AnswerKind.INACTIVE)
-STRANGER: Final = refused("invalid_client", "client authentication failed")
-OVERTAKEN: Final = refused("A0409", "the password changed while it was verified: to be asked again")
-NOT_REGISTERED: Final = refused("unauthorized_client", "the client does not register the requested grant")
-MUST_CHANGE: Final = refused("A1004", "the signed-in account must change its password first")
-NOT_SIGNED_IN: Final = refused("A1001", "not logged in, or the token is not valid")
+STRANGER: Final = refuse("invalid_client", "client authentication failed")
+OVERTAKEN: Final = refuse("A0409", "the password changed while it was verified: to be asked again")
+NOT_REGISTERED: Final = refuse("unauthorized_client", "the client does not register the requested grant")
+MUST_CHANGE: Final = refuse("A1004", "the signed-in account must change its password first")
+NOT_SIGNED_IN: Final = refuse("A1001", "not logged in, or the token is not valid")

@@ -2,7 +2,7 @@
 
 from fuzz.model.permissions import require_permission, require_reach
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, Verdict, refused, require_fields_in_order
+from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, Verdict, refuse, require_fields_in_order
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 from fuzz.shared.odd_fields import faults_of, is_odd
 
@@ -18,7 +18,7 @@ def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_reach(realm, call, now, permissions, "nobody puts more into a role than they hold")
     role_id = call.role_id or ""
     if role_id in realm.roles or role_id == SUPER_ADMINISTRATOR:
-        return refused("A0409", "uniqueness conflict")
+        return refuse("A0409", "uniqueness conflict")
     realm.roles[role_id] = permissions
     return role_known(permissions, "a new role")
 
@@ -26,9 +26,9 @@ def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def find_role(realm: Realm, call: Call, now: int) -> str:
     require_permission(realm, call, now)
     if call.role_id == SUPER_ADMINISTRATOR:
-        raise Refusal(refused("B1002", "the built-in role cannot be changed"))
+        raise Refusal(refuse("B1002", "the built-in role cannot be changed"))
     if call.role_id is None or call.role_id not in realm.roles:
-        raise Refusal(refused("A0404", "no such role"))
+        raise Refusal(refuse("A0404", "no such role"))
     return call.role_id
 
 
@@ -58,6 +58,6 @@ def import_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def delete_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     role_id = find_role(realm, call, now)
     if any(role_id in user.roles and not user.deleted for user in realm.users.values()):
-        return refused("A0409", "a role that somebody holds is still referenced")
+        return refuse("A0409", "a role that somebody holds is still referenced")
     del realm.roles[role_id]
     return Verdict(DONE, "a role is deleted, and its code is free again")

@@ -14,23 +14,23 @@ from fuzz.model.records import (
     TextCode,
     User,
     Verdict,
-    refused,
+    refuse,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 
 ENTERED = (Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE)
 """Where the code that was sent is known; else it is sent on the way, or by a server that is only heard."""
 NOT_SENT = Verdict(Answer(kind=AnswerKind.NOT_SENT), "whether a text message goes out is not told")
-WRONG_CODE = refused("A1006", "a code that was sent is used, replaced, too old or void by now")
+WRONG_CODE = refuse("A1006", "a code that was sent is used, replaced, too old or void by now")
 
 
 def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     digits = (call.phone or "").removeprefix("+")
     if not 5 <= len(digits) <= 20 or not digits.isdecimal():
-        return refused("A0401", "no telephone number", "phone")
+        return refuse("A0401", "no telephone number", "phone")
     user = None if call.login is None else realm.require_login(call, now)
     if user is not None and not may_ask(user, now):
-        return refused("A0429", "a text message is asked for at most 20 times a day by one account")
+        return refuse("A0429", "a text message is asked for at most 20 times a day by one account")
     text = given.code or ""
     shown = text if len(text) == 6 and text.isdecimal() else "(six digits)"
     sent = send(realm, call, user, now, shown)
@@ -87,7 +87,7 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now)
     if call.text_code is None:
         if not may_ask(user, now):
-            return refused("A0429", "a text message is asked for at most 20 times a day by one account")
+            return refuse("A0429", "a text message is asked for at most 20 times a day by one account")
         if not send(realm, call, user, now, None):
             return NOT_SENT
     if call.overtaken:
@@ -97,7 +97,7 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if not enter(realm, call, user, True, now, given):
         return WRONG_CODE
     if realm.holder_of(call.phone) is not None:
-        return refused("A0409", "the number is somebody's")
+        return refuse("A0409", "the number is somebody's")
     spend(realm, call, True)
     user.phone = call.phone
     realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
@@ -112,7 +112,7 @@ def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdi
         return WRONG_CODE
     spend(realm, call, False)
     if user is None or not user.enabled:
-        return refused("A1006", "no such account, or disabled")
+        return refuse("A1006", "no such account, or disabled")
     user.password = call.new_password or ""
     user.must_change_password = False
     realm.end_all_of(user)

@@ -14,7 +14,7 @@ from fuzz.model.records import (
     Client,
     Code,
     Verdict,
-    refused,
+    refuse,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call
 
@@ -25,26 +25,26 @@ def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return NOT_REGISTERED
     code = realm.codes.get(call.token or "")
     if call.token is None:
-        return refused("invalid_request", "a required parameter is missing: code")
+        return refuse("invalid_request", "a required parameter is missing: code")
     if call.redirect_uri is None:
         exchange_failed(realm, code, client)
-        return refused("invalid_request", "a required parameter is missing: redirect_uri")
+        return refuse("invalid_request", "a required parameter is missing: redirect_uri")
     if code is None:
-        return refused("invalid_grant", "code wrong")
+        return refuse("invalid_grant", "code wrong")
     if code.client is not client:
         exchange_failed(realm, code, client)
-        return refused("invalid_grant", "code of another client")
+        return refuse("invalid_grant", "code of another client")
     if code.session is not None:
         exchange_failed(realm, code, client)
-        return refused("invalid_grant", "code already used")
+        return refuse("invalid_grant", "code already used")
     if code.void:
-        return refused("invalid_grant", "code void")
+        return refuse("invalid_grant", "code void")
     fault = fault_of_exchange(call, code, client, now)
     if fault is not None:
         exchange_failed(realm, code, client)
         return fault
     code.session = realm.begin(client, code.user, code.scope, client.refresh_seconds, call, now, given)
-    return Verdict(realm.issued(code.session, now), "valid code, verifier, client, redirect URI")
+    return Verdict(realm.answer_of_session(code.session, now), "valid code, verifier, client, redirect URI")
 
 
 def exchange_failed(realm: Realm, code: Code | None, client: Client) -> None:
@@ -59,20 +59,20 @@ def exchange_failed(realm: Realm, code: Code | None, client: Client) -> None:
 
 def fault_of_exchange(call: Call, code: Code, client: Client, now: int) -> Verdict | None:
     if now - code.issued_at >= CODE_MS:
-        return refused("invalid_grant", "300 seconds elapsed")
+        return refuse("invalid_grant", "300 seconds elapsed")
     if call.redirect_uri != code.redirect_uri:
-        return refused("invalid_request", "redirect_uri different from the authorization request")
+        return refuse("invalid_request", "redirect_uri different from the authorization request")
     if call.verifier is None:
-        return refused("invalid_grant", "code_verifier missing")
+        return refuse("invalid_grant", "code_verifier missing")
     if not 43 <= len(call.verifier) <= 128 or not VERIFIER.issuperset(call.verifier):
-        return refused("invalid_grant", "code_verifier wrong")
+        return refuse("invalid_grant", "code_verifier wrong")
     digest = hashlib.sha256(call.verifier.encode()).digest()
     if urlsafe_b64encode(digest).decode().rstrip("=") != code.challenge:
-        return refused("invalid_grant", "code_verifier wrong")
+        return refuse("invalid_grant", "code_verifier wrong")
     if code.redirect_uri not in client.redirect_uris:
-        return refused("invalid_grant", "the client no longer registers the redirect URI")
+        return refuse("invalid_grant", "the client no longer registers the redirect URI")
     if not code.scope.issubset(client.scopes):
-        return refused("invalid_scope", "the scope in the code is no longer registered")
+        return refuse("invalid_scope", "the scope in the code is no longer registered")
     return None
 
 
@@ -81,12 +81,12 @@ def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if "refresh_token" not in client.grants:
         return NOT_REGISTERED
     if call.token is None:
-        return refused("invalid_request", "a required parameter is missing: refresh_token")
+        return refuse("invalid_request", "a required parameter is missing: refresh_token")
     held = realm.tokens.get(call.token)
     if held is None or held.is_access or held.session.client is None:
-        return refused("invalid_grant", "refresh token invalid")
+        return refuse("invalid_grant", "refresh token invalid")
     if held.session.client is not client:
-        return refused("invalid_grant", "refresh token of another client: the session is unaffected")
+        return refuse("invalid_grant", "refresh token of another client: the session is unaffected")
     return realm.present(held, call, client.access_seconds, now, given)
 
 
@@ -95,18 +95,18 @@ def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Ver
     if "client_credentials" not in client.grants:
         return NOT_REGISTERED
     if not client.scopes:
-        return refused("invalid_scope", "the client has no registered scope")
+        return refuse("invalid_scope", "the client has no registered scope")
     wanted = frozenset(call.scope or client.scopes)
     if not wanted.issubset(client.scopes):
-        return refused("invalid_scope", "client_credentials scope beyond the registered ones")
+        return refuse("invalid_scope", "client_credentials scope beyond the registered ones")
     session = realm.begin(client, None, wanted, client.refresh_seconds, call, now, given)
-    return Verdict(realm.issued(session, now), "client_credentials: no refresh token, no user")
+    return Verdict(realm.answer_of_session(session, now), "client_credentials: no refresh token, no user")
 
 
 def introspect(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = realm.authenticate(call, now)
     if call.token is None:
-        return refused("invalid_request", "token missing at introspect")
+        return refuse("invalid_request", "token missing at introspect")
     held = realm.tokens.get(call.token)
     if held is None or held.session.client is None:
         return Verdict(INACTIVE, "a non-existent token or one of a backend login session is inactive")
@@ -130,7 +130,7 @@ def introspect(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def revoke(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = realm.authenticate(call, now)
     if call.token is None:
-        return refused("invalid_request", "token missing at revoke")
+        return refuse("invalid_request", "token missing at revoke")
     held = realm.tokens.get(call.token)
     if held is None or held.session.client is not client:
         return Verdict(DONE, "a non-existent token or one of another client: 200, nothing changes")
@@ -143,12 +143,12 @@ def revoke(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def user_info(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     held = realm.tokens.get(call.token or "")
     if held is None or not held.is_access or not realm.live(held, now):
-        return refused("A1001", "user-info: token invalid, expired or revoked")
+        return refuse("A1001", "user-info: token invalid, expired or revoked")
     session = held.session
     if session.user is None:
-        return refused("B4003", "user-info: the token came from client_credentials")
+        return refuse("B4003", "user-info: the token came from client_credentials")
     if session.client is not None and "user.read" not in session.pairs[held.generation].scope:
-        return refused("A0430", "user-info: the token lacks user.read")
+        return refuse("A0430", "user-info: the token lacks user.read")
     user = session.user
     profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username)
     return Verdict(profile, "user-info: the profile")

@@ -110,7 +110,7 @@ def mutants_of(module: str) -> list[Mutant]:
         for choice, (kind, changed) in enumerate(_changes(node)):
             if id(node) in tests and (kind == "comparison" or isinstance(node, ast.UnaryOp)):
                 continue  # as a condition it is always and never true already
-            text = _told(node, changed)
+            text = _describe_change(node, changed)
             seen[function, kind, text] += 1
             if seen[function, kind, text] > 1:
                 text += f" #{seen[function, kind, text]}"
@@ -257,7 +257,7 @@ def _copy(node: ast.AST, **changes: object) -> ast.AST:
     return ast.copy_location(type(node)(**fields), node) if hasattr(node, "lineno") else type(node)(**fields)
 
 
-def _told(node: ast.AST, changed: ast.AST) -> str:
+def _describe_change(node: ast.AST, changed: ast.AST) -> str:
     """What stands there and what in its place; of what was left out, where from."""
     for name in ("keywords", "elts", "values"):
         before, after = getattr(node, name, []), getattr(changed, name, None)

@@ -95,11 +95,11 @@ def note_statements(
         for name in ("body", "orelse", "finalbody"):
             body = getattr(node, name, None)
             if isinstance(body, list):
-                setattr(node, name, [each for one in body for each in _noted(one, numbers)])
+                setattr(node, name, [each for one in body for each in _record_statement(one, numbers)])
     swap(module, tree, functions)
 
 
-def _noted(statement: ast.stmt, numbers: dict[int, int]) -> list[ast.stmt]:
+def _record_statement(statement: ast.stmt, numbers: dict[int, int]) -> list[ast.stmt]:
     if id(statement) not in numbers:
         return [statement]
     call = ast.Call(ast.Name(_HIT, ast.Load()), [ast.Constant(numbers[id(statement)])], [])

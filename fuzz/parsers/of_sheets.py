@@ -89,7 +89,7 @@ def judge_cells(data: bytes) -> None:
     """No digit is lost, what is shown is told, and a cell with an error is not empty; and what another
     library reads of the same file does not differ, as far as it goes."""
     lines = data.decode("ascii", "ignore").split("\n")[:40]
-    table = [[made for part in line.split(";")[:20] for made in _made(part)] for line in lines]
+    table = [[made for part in line.split(";")[:20] for made in _make_cell(part)] for line in lines]
     content = _book_with(
         "".join(f"<row>{''.join(cell for cell, _ in row)}</row>" for row in table),
         **{"xl/styles.xml": _STYLES},
@@ -110,7 +110,7 @@ def judge_cells(data: bytes) -> None:
                 agree(float(cell.value) if isinstance(cell, Number) else cell, other, data)
 
 
-def _made(part: str) -> list[tuple[str, Cell]]:
+def _make_cell(part: str) -> list[tuple[str, Cell]]:
     """The XML of a cell, and what is to be read of it; nothing for what is no part."""
     kind, _, text = part.strip().partition(" ")
     if kind in ("n", "z") and text.isdigit() and len(text) <= 30:
@@ -217,7 +217,7 @@ class _Book:
             self.lengths[place] * times for place, times in self.references if place < known
         )
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """The file."""
         shared = f'<sst xmlns="{_MAIN}">{"".join(self.shared)}</sst>'
         return _book_with("".join(self.rows), **{"xl/sharedStrings.xml": shared})
@@ -230,7 +230,7 @@ def judge_cost(data: bytes) -> None:
         words = part.split()
         if len(words) == 3 and all(word.isascii() and word.isdigit() and len(word) < 9 for word in words[1:]):
             book.add(words[0], int(words[1]), int(words[2]))
-    ended = _read_apart(book.packed())
+    ended = _read_apart(book.pack())
     assert ended in (_ROWS_READ, _REFUSED), f"the reader ended with {ended} on {data!r}"
     if book.longest > _LONGEST_TEXT or book.characters > _MOST_CHARACTERS:
         assert ended == _REFUSED, f"{book.characters} characters taken of {data!r}"

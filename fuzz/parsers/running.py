@@ -54,7 +54,7 @@ def search(target: Target, seed: int, examples: int) -> None:
     piece = st.sampled_from(target.pieces) | st.binary(max_size=4)
     committed = [content for _, content in inputs_of(target)]
     parts = st.lists(piece, max_size=_MOST_PIECES).map(b"".join)
-    whole = parts if not committed else parts | st.tuples(st.sampled_from(committed), parts).map(_spliced)
+    whole = parts if not committed else parts | st.tuples(st.sampled_from(committed), parts).map(_splice)
 
     @seeded(seed)
     @settings(
@@ -72,7 +72,7 @@ def search(target: Target, seed: int, examples: int) -> None:
     judged()
 
 
-def _spliced(both: tuple[bytes, bytes]) -> bytes:
+def _splice(both: tuple[bytes, bytes]) -> bytes:
     """A committed input with a part of it replaced."""
     content, part = both
     at = sum(part) % (len(content) + 1)
@@ -97,11 +97,11 @@ def _run_target(target: Target, seed: int, seconds: float, guided: bool) -> Repo
         if guided:
             told += f", {_atheris(target, seed, seconds)}"
     except Exception as failure:
-        return _failed(target, failure)
+        return _report_failure(target, failure)
     return Report(line=f"{target.name:<13} {told}")
 
 
-def _failed(target: Target, failure: Exception) -> Report:
+def _report_failure(target: Target, failure: Exception) -> Report:
     violation = Violation(READ_ALIKE, f"{target.name}: {type(failure).__name__}: {failure}")
     told = " ".join([f"FAILED {violation}", *getattr(failure, "__notes__", [])])
     return Report(line=f"{target.name:<13} FAILED", violations=(violation,), stories=[partial(str, told)])
@@ -128,9 +128,7 @@ def _atheris(target: Target, seed: int, seconds: float) -> str:
         found = Path(folder) / "found"
         found.mkdir()
         dictionary = Path(folder) / "pieces"
-        dictionary.write_text(
-            "".join(f'"{_escaped(each)}"\n' for each in target.pieces if 0 < len(each) < 64)
-        )
+        dictionary.write_text("".join(f'"{_escape(each)}"\n' for each in target.pieces if 0 < len(each) < 64))
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "fuzz.parsers.guided", target.name),
@@ -157,7 +155,7 @@ def _atheris(target: Target, seed: int, seconds: float) -> str:
         )
 
 
-def _escaped(piece: bytes) -> str:
+def _escape(piece: bytes) -> str:
     return "".join(f"\\x{byte:02X}" for byte in piece)
 
 
@@ -174,5 +172,5 @@ def run_planted(number: int) -> Report:
     try:
         search(target, SEED + number, _EXAMPLES_A_RUN)
     except Exception as failure:
-        return _failed(target, failure)
+        return _report_failure(target, failure)
     return Report()

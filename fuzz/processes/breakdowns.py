@@ -287,7 +287,7 @@ OF_SEVERAL_WORKERS: Final = ("killed", "raced")
 _OF_THE_DISK: Final[dict[str, Fault]] = {
     "writes fail": _disk(Fails.WRITES),
     "flushes fail": _disk(Fails.FLUSHES),
-    "no file may grow": _outage(outages.full),
+    "no file may grow": _outage(outages.fill_up),
 }
 ON_A_SMALL_DISK: Final[dict[str, Fault]] = {"disk full": _fill_disk, "disk read-only": _break_disk}
 """These need to be root."""
@@ -306,9 +306,9 @@ _OF_SQLITE: Final[dict[str, Fault]] = {
     "clock a year ahead": _jump_ahead,
     "started a year back": _start_a_year_back,
     "killed": _kill,
-    "locked for writers": _outage(outages.locked_for_writers),
-    "locked for all": _outage(outages.locked_for_all),
-    "file moved away": _outage(outages.moved_away),
+    "locked for writers": _outage(outages.lock_out_writers),
+    "locked for all": _outage(outages.lock_out_all),
+    "file moved away": _outage(outages.move_away),
 }
 """PostgreSQL has a disk and a clock of its own."""
 MUST_SHOW: Final = {*_OF_THE_DISK, *ON_A_SMALL_DISK, "no memory left", "killed"}

@@ -53,7 +53,7 @@ class Connection:
         is left, for `finish`. Raises `Lost`."""
         with self._losing():
             with trio.fail_after(_PATIENCE_SECONDS):
-                stream = await self._connected()
+                stream = await self._connect()
                 data = self._http.write(request)
                 if held:
                     await stream.send_all(data[:-held])
@@ -93,7 +93,7 @@ class Connection:
             self.close()
             raise Lost from error
 
-    async def _connected(self) -> trio.SocketStream:
+    async def _connect(self) -> trio.SocketStream:
         if self._stream is None or self._connected_to != self.port:
             self.close()
             self._stream = await trio.open_tcp_stream("127.0.0.1", self.port)

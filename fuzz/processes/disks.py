@@ -34,7 +34,7 @@ class Disk:
         _run("mount", "-o", "loop,errors=remount-ro", str(self._image), str(self.folder))
 
     @contextmanager
-    def frozen(self) -> Iterator[None]:
+    def freeze(self) -> Iterator[None]:
         """Whoever writes to it waits."""
         _run("fsfreeze", "--freeze", str(self.folder))
         try:

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import psycopg
 
-from fuzz.faults import named
+from fuzz.faults import find_faults
 from fuzz.faults.planting import TOKEN_LOGGED, Fault, Plant, mistakes_in, together
 from fuzz.processes.server import VARIABLE
 from ostiary_core.decide import keys, take_turn
@@ -176,7 +176,7 @@ _OF_RACES: Final = (
         lambda: patch.multiple(SQLiteStore, begin_turn=_begin_beside, try_begin_turn=_begin_beside),
     ),
     Fault("writers-impatient", "whoever finds another writer fails", _writers_impatient),
-    *named("code-redeemable-twice", "retry-mints", "user-agent-unchecked", "replay-forgiven"),
+    *find_faults("code-redeemable-twice", "retry-mints", "user-agent-unchecked", "replay-forgiven"),
 )
 _OF_FAILOVERS: Final = (
     Fault("acknowledged-alone", "no commit waits for a standby", _after_connecting(_COMMIT_ALONE)),
@@ -186,7 +186,7 @@ _OF_FAILOVERS: Final = (
         _method(PostgreSQLStore, "turn_of", _ask_again),
     ),
     Fault("read-beside", "what only reads is asked of a standby", _method(SQLStore, "read", _read_beside)),
-    *named("client-epoch-ignored", "retry-differs"),
+    *find_faults("client-epoch-ignored", "retry-differs"),
 )
 _OF_MACHINES: Final = (
     *mistakes_in(
@@ -238,16 +238,16 @@ _OF_TIMING: Final = (
 )
 
 
-def _named(fault: Fault) -> Fault:
+def _plant_by_name(fault: Fault) -> Fault:
     """The fault in the processes that are started while it is planted here."""
     return Fault(fault.name, fault.sentence, lambda: patch.dict(os.environ, {VARIABLE: fault.name}))
 
 
-FAULTS_OF_CRASHES: Final = tuple(map(_named, _OF_CRASHES))
-FAULTS_OF_RACES: Final = tuple(map(_named, _OF_RACES))
-FAULTS_OF_FAILOVERS: Final = tuple(map(_named, _OF_FAILOVERS))
-FAULTS_OF_MACHINES: Final = tuple(map(_named, _OF_MACHINES))
-FAULTS_OF_TIMING: Final = tuple(map(_named, _OF_TIMING))
+FAULTS_OF_CRASHES: Final = tuple(map(_plant_by_name, _OF_CRASHES))
+FAULTS_OF_RACES: Final = tuple(map(_plant_by_name, _OF_RACES))
+FAULTS_OF_FAILOVERS: Final = tuple(map(_plant_by_name, _OF_FAILOVERS))
+FAULTS_OF_MACHINES: Final = tuple(map(_plant_by_name, _OF_MACHINES))
+FAULTS_OF_TIMING: Final = tuple(map(_plant_by_name, _OF_TIMING))
 
 
 def plant_named() -> AbstractContextManager[None]:

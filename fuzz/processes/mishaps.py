@@ -220,7 +220,7 @@ def slow_primary_disk(scene: Scene) -> None:
     disk = cluster.disks[cluster.primary().number]
     until = time.monotonic() + _AWAY_SECONDS
     while time.monotonic() < until:
-        with disk.frozen():
+        with disk.freeze():
             time.sleep(0.9)
         time.sleep(0.1)
 
@@ -228,7 +228,7 @@ def slow_primary_disk(scene: Scene) -> None:
 def stop_primary_disk(scene: Scene) -> None:
     """Whatever is written to the primary's disk waits, for longer than a lock lasts."""
     cluster = scene.cluster
-    with cluster.disks[cluster.primary().number].frozen():
+    with cluster.disks[cluster.primary().number].freeze():
         time.sleep(cluster.patroni.ttl_seconds + _REPLACED_SECONDS)
 
 

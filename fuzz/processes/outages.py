@@ -18,7 +18,7 @@ _WAL_LOCKS: Final = (120, 8)
 
 
 @contextmanager
-def full(server: Server) -> Iterator[None]:
+def fill_up(server: Server) -> Iterator[None]:
     """No file may grow any further."""
     longest = max(path.stat().st_size for path in server.folder.glob("ostiary.db*"))
     server.limit_files(longest + _ROOM_BYTES)
@@ -29,7 +29,7 @@ def full(server: Server) -> Iterator[None]:
 
 
 @contextmanager
-def locked_for_writers(server: Server) -> Iterator[None]:
+def lock_out_writers(server: Server) -> Iterator[None]:
     """Another program is in the middle of a transaction of its own."""
     connection = apsw.Connection(str(server.database))
     try:
@@ -41,7 +41,7 @@ def locked_for_writers(server: Server) -> Iterator[None]:
 
 
 @contextmanager
-def locked_for_all(server: Server) -> Iterator[None]:
+def lock_out_all(server: Server) -> Iterator[None]:
     """Another process holds every lock of the write-ahead log, so that nobody can read either."""
     shared = os.open(f"{server.database}-shm", os.O_RDWR)
     start, length = _WAL_LOCKS
@@ -53,7 +53,7 @@ def locked_for_all(server: Server) -> Iterator[None]:
 
 
 @contextmanager
-def moved_away(server: Server) -> Iterator[None]:
+def move_away(server: Server) -> Iterator[None]:
     """The file has another name: open connections keep it, new ones find nothing."""
     elsewhere = server.folder / "elsewhere"
     server.database.rename(elsewhere)

@@ -81,7 +81,7 @@ class Programs:
         self, *command: str, log: str, machine: int | None = None, settings: Mapping[str, str] | None = None
     ) -> int:
         """Start one that goes on; its process id."""
-        return self._keeper.start(self._placed(machine, command), self.folder / log, settings)
+        return self._keeper.start(self._place(machine, command), self.folder / log, settings)
 
     def run(
         self,
@@ -92,7 +92,7 @@ class Programs:
     ) -> None:
         """Run one to its end, and answer what it asks. Raises `NotWell` with what it said."""
         done = subprocess.run(
-            self._placed(machine, command),
+            self._place(machine, command),
             input=answers,
             capture_output=True,
             check=False,
@@ -104,7 +104,7 @@ class Programs:
         if done.returncode:
             raise NotWell(f"{command[0]} ends with {done.returncode}: {done.stdout} {done.stderr}")
 
-    def _placed(self, machine: int | None, command: Sequence[str]) -> list[str]:
+    def _place(self, machine: int | None, command: Sequence[str]) -> list[str]:
         whole = [*self._as_owner, *command]
         return whole if machine is None else self.network.on(machine, whole)
 

@@ -13,7 +13,7 @@ from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.server import ADMIN_PASSWORD
 from fuzz.processes.tenant import Tally, Tenant
 from fuzz.processes.tenant_actions import act, resolve
-from fuzz.shared.campaign import Report, counted
+from fuzz.shared.campaign import Report, format_counts
 from fuzz.shared.invariants import PROGRESS
 
 _CHECKING_SECONDS: Final = 60.0
@@ -120,7 +120,7 @@ def what_stands(total: Report) -> list[str]:
     """What became of all they did, in lines for whoever runs the campaign."""
     acknowledged, unknown = total.tables["acknowledged"], total.tables["unknown"]
     return [
-        f"{acknowledged.total():,} acknowledged changes, all of which stand: {counted(acknowledged)}",
-        f"{unknown.total():,} requests without an answer, each come to what is allowed: {counted(unknown)}",
+        f"{acknowledged.total():,} acknowledged changes, all of which stand: {format_counts(acknowledged)}",
+        f"{unknown.total():,} unanswered requests, each come to what is allowed: {format_counts(unknown)}",
         f"{total.counts['checks']:,} questions about what had been acknowledged",
     ]

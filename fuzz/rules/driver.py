@@ -257,7 +257,7 @@ class Driver:
             case Verb.SIGN_IN:
                 return e.SignInAttempted(
                     username=call.username or "",
-                    **self._verified(call.username or "", call, now),
+                    **self._verify_password(call.username or "", call, now),
                     # As a runtime does whose hashes cost more by now.
                     new_password_hash=hash_of(call.password) if now % 4 == 0 else None,
                     user_agent=call.user_agent,
@@ -274,14 +274,14 @@ class Driver:
             case Verb.SIGN_OUT:
                 return e.SignedOut(caller=person(call))
             case Verb.CHANGE_PASSWORD:
-                verified = self._verified(person(call), call, now)
+                verified = self._verify_password(person(call), call, now)
                 new_hash = hash_of(call.new_password)
                 return e.PasswordChanged(caller=person(call), new_password_hash=new_hash, **verified)
             case Verb.CHANGE_PHONE | Verb.ENTER_PHONE_CODE:
                 code = self._text_code(call, TextCodePurpose.CHANGE_PHONE, drawn, now)
                 if isinstance(code, Answer):
                     return code
-                verified = self._verified(person(call), call, now)
+                verified = self._verify_password(person(call), call, now)
                 return e.PhoneChanged(caller=person(call), phone=call.phone or "", code=code, **verified)
             case _:
                 code = self._text_code(call, TextCodePurpose.RESET_PASSWORD, drawn, now)
@@ -291,7 +291,7 @@ class Driver:
                     phone=call.phone or "", code=code, new_password_hash=hash_of(call.new_password)
                 )
 
-    def _verified(self, of: str | e.SignedIn, call: Call, now: Instant) -> dict[str, Any]:
+    def _verify_password(self, of: str | e.SignedIn, call: Call, now: Instant) -> dict[str, Any]:
         """What came of a password, verified against the hash that a runtime asks for first."""
         [decision] = self.store.turn([e.PasswordHashRequested(of=of)], now)
         on_file = decision.reply.password_hash if isinstance(decision.reply, PasswordOnFile) else None

@@ -262,7 +262,7 @@ class InvariantChecker:
                 self._ledger.pop(key, None)
                 self._unmade.add(key)
             elif stood is not None and key in self._unmade:
-                self._ledger[key] = _made_again(stood, after)
+                self._ledger[key] = _merge_deletion(stood, after)
             else:
                 self._ledger[key] = after
             if isinstance(after, Session) and after.ended_at is not None:
@@ -283,7 +283,7 @@ class InvariantChecker:
             yield Violation(ACKNOWLEDGED_STAYS, f"the store differs from what was acknowledged: {tables}")
 
 
-def _made_again(stood: Record, after: Record) -> Record:
+def _merge_deletion(stood: Record, after: Record) -> Record:
     """What is stored of a record that one turn deletes and makes again: its next revision, or nothing new."""
     if isinstance(stood, Identifier):
         return after

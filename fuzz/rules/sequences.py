@@ -57,7 +57,7 @@ def run_world(
     try:
         world = World(name, initial_state_of(name), rehearse_every=rehearse_every)
     except InvalidStart as start:
-        return _failed(Failure(name, (), tuple(start.violations)), Report())
+        return _report_failure(Failure(name, (), tuple(start.violations)), Report())
     workload = Workload(choices(seed, number), world.history, is_of_the_rules=True)
     taken: list[Step] = []
     violations: list[Violation] = []
@@ -73,10 +73,10 @@ def run_world(
         tables={"clauses": world.clauses, "transitions": world.transitions},
         digest=world.digest,
     )
-    return _failed(Failure(name, tuple(taken), tuple(violations)), report) if violations else report
+    return _report_failure(Failure(name, tuple(taken), tuple(violations)), report) if violations else report
 
 
-def _failed(failure: Failure, report: Report) -> Report:
+def _report_failure(failure: Failure, report: Report) -> Report:
     report.violations = failure.violations
     report.stories = [partial(story, failure)]
     return report
@@ -133,7 +133,7 @@ def _simplify(shrinker: Shrinker[Replay, Step]) -> bool:
     """Take out crashes, restarts, company and waiting; whether any could be."""
     simpler = False
     for place in range(len(shrinker.lines)):
-        for change in (_without_crash, _without_wait, _decided_as_it_came, _at_once, _sooner):
+        for change in (_without_crash, _without_wait, _decide_as_it_came, _at_once, _sooner):
             steps = shrinker.lines
             if place < len(steps) and (changed := change(steps, place)) != list(steps):
                 simpler |= shrinker.attempt(changed)
@@ -141,7 +141,7 @@ def _simplify(shrinker: Shrinker[Replay, Step]) -> bool:
         # The last instant before which nothing fails lies between none of the pause and all of it.
         low, high = 0, _pause(shrinker.lines, place) if place < len(shrinker.lines) else 0
         while simpler_by := (high - low) // 2:
-            if shrinker.attempt(_advanced(shrinker.lines, place, simpler_by)):
+            if shrinker.attempt(_advance(shrinker.lines, place, simpler_by)):
                 high, simpler = high - simpler_by, True
             else:
                 low = high - simpler_by
@@ -157,24 +157,24 @@ def _without_wait(steps: Sequence[Step], place: int) -> list[Step]:
     return [*steps[:place], replace(steps[place], waited=0, unseen=0), *steps[place + 1 :]]
 
 
-def _decided_as_it_came(steps: Sequence[Step], place: int) -> list[Step]:
-    return _without_wait(_advanced(steps, place, min(steps[place].waited, _pause(steps, place))), place)
+def _decide_as_it_came(steps: Sequence[Step], place: int) -> list[Step]:
+    return _without_wait(_advance(steps, place, min(steps[place].waited, _pause(steps, place))), place)
 
 
 def _at_once(steps: Sequence[Step], place: int) -> list[Step]:
-    return _advanced(steps, place, _pause(steps, place))
+    return _advance(steps, place, _pause(steps, place))
 
 
 def _sooner(steps: Sequence[Step], place: int) -> list[Step]:
     """By whole seconds."""
-    return _advanced(steps, place, _pause(steps, place) // 1_000 * 1_000)
+    return _advance(steps, place, _pause(steps, place) // 1_000 * 1_000)
 
 
 def _pause(steps: Sequence[Step], place: int) -> int:
     return steps[place].at - (steps[place - 1].at if place else 0)
 
 
-def _advanced(steps: Sequence[Step], place: int, by_ms: int) -> list[Step]:
+def _advance(steps: Sequence[Step], place: int, by_ms: int) -> list[Step]:
     return [*steps[:place], *(replace(step, at=step.at - by_ms) for step in steps[place:])]
 
 

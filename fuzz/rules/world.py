@@ -75,7 +75,7 @@ class World:
         calls = [(step.number, call_of(self.history, step)) for step in steps]
         turn = self.driver.take(calls, BEGINNING_OF_TIME_MS + steps[0].at, crash=steps[0].crash)
         self.steps += len(steps)
-        violations, told = self._explained(turn)
+        violations, told = self._judge_answers(turn)
         violations += self.checker.after(turn)
         self.decisions = [outcome.decision for outcome in turn.outcomes if outcome.decision is not None]
         for step, outcome in zip(steps, turn.outcomes, strict=False):
@@ -91,7 +91,7 @@ class World:
         store, realm = self.driver.store, self.model.realm
         return list(faults_in_hindsight(store, realm, self.history, BEGINNING_OF_TIME_MS + at))
 
-    def _explained(self, turn: Turn) -> tuple[list[Violation], list[str]]:
+    def _judge_answers(self, turn: Turn) -> tuple[list[Violation], list[str]]:
         """The model's word on every answer."""
         violations, told = [], []
         for outcome in turn.outcomes:
@@ -128,7 +128,7 @@ class World:
         for place, step in enumerate([*registrations_of(initial_state), *FIRST_ADMINISTRATOR]):
             call = call_of(self.history, step)
             turn = self.driver.take([(-1 - place, call)], BEGINNING_OF_TIME_MS)
-            violations, _ = self._explained(turn)
+            violations, _ = self._judge_answers(turn)
             violations += self.checker.after(turn)
             if violations:
                 raise InvalidStart(violations)

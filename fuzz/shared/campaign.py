@@ -147,7 +147,7 @@ def failure_file(name: str) -> Path:
     return folder / name
 
 
-def counted(counter: Counter[str]) -> str:
+def format_counts(counter: Counter[str]) -> str:
     """Names with their counts, the most frequent first."""
     return ", ".join(f"{name} {count:,}" for name, count in counter.most_common())
 

@@ -150,7 +150,7 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
                 user_id=user_id,
                 fields=fields,
                 faults=_found_outside(call),
-                shown=_shown(call, fields),
+                shown=_fields_seen(call, fields),
             )
         case Verb.RESET_PASSWORD:
             new_hash = hash_of(call.new_password)
@@ -159,7 +159,9 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
             return e.RoleRegistered(caller=caller, fields=with_odd_fields(call, fields_of_new_role(call)))
         case Verb.CHANGE_ROLE:
             fields = with_odd_fields(call, role_fields(call))
-            return e.RoleChanged(caller=caller, role_id=role_id, fields=fields, shown=_shown(call, fields))
+            return e.RoleChanged(
+                caller=caller, role_id=role_id, fields=fields, shown=_fields_seen(call, fields)
+            )
         case Verb.IMPORT_ROLE:
             fields = with_odd_fields(call, fields_of_new_role(call))
             return e.RoleImported(caller=caller, fields=fields, replace=call.replaces)
@@ -175,7 +177,7 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
         case Verb.CHANGE_CLIENT:
             fields = with_odd_fields(call, settings_of(call))
             return e.ClientChanged(
-                caller=caller, client_id=client_id, fields=fields, shown=_shown(call, fields)
+                caller=caller, client_id=client_id, fields=fields, shown=_fields_seen(call, fields)
             )
         case Verb.IMPORT_CLIENT:
             fields = with_odd_fields(call, fields_of_new_client(call))
@@ -226,7 +228,7 @@ def _found_outside(call: Call) -> tuple[FieldFault, ...]:
     return tuple(FieldFault(path, FieldRule.TIMEZONE) for path in (odd.found_outside if odd else ()))
 
 
-def _shown(call: Call, fields: Mapping[str, object]) -> dict[str, object] | None:
+def _fields_seen(call: Call, fields: Mapping[str, object]) -> dict[str, object] | None:
     """What the caller says they saw of the fields that they send."""
     match call.seen:
         case None:

@@ -58,7 +58,7 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
             continue
         if getattr(after, "deleted_at", None) is not None:
             after = None
-        moved = _moved(_CHOSEN[type(kept)], before, after)
+        moved = _find_moved(_CHOSEN[type(kept)], before, after)
         if moved:
             written.setdefault((type(kept), str(kept.key.id)), []).append(moved)
     told: dict[tuple[type[Record], str], list[_Told]] = {}
@@ -101,14 +101,14 @@ def _subject(fact: Fact) -> tuple[type[Record], str]:
     return User, str(fact.user_id)
 
 
-def _moved(chosen: Mapping[str, str], before: Record | None, after: Record | None) -> _Told:
+def _find_moved(chosen: Mapping[str, str], before: Record | None, after: Record | None) -> _Told:
     moved: _Told = {}
     for attribute, name in chosen.items():
         old, new = getattr(before, attribute, None), getattr(after, attribute, None)
         if old != new and not (old in (None, ()) and new in (None, ())):
-            moved[name] = (_shown(attribute, old), _shown(attribute, new))
+            moved[name] = (_mask_value(attribute, old), _mask_value(attribute, new))
     return moved
 
 
-def _shown(attribute: str, value: Any) -> object:
+def _mask_value(attribute: str, value: Any) -> object:
     return f"***{value[-2:]}" if attribute == "phone" and value is not None else value

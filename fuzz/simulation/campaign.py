@@ -80,16 +80,16 @@ def run(first: int, seeds: int, *, jobs: int, most_failures: int) -> int:
 
 def run_one(seed: int, plan: Path | None) -> int:
     """Run one seed and write its plan into a file, if there is one; 0 where everything held."""
-    return _told(live(str(seed)), plan)
+    return _tell_run(live(str(seed)), plan)
 
 
 def run_again(file: Path) -> int:
     """Run the plan in a file. Raises `OSError`, `ValueError`."""
     seed, lines = read(file.read_text(encoding="utf-8"))
-    return _told(live(seed, lines), None)
+    return _tell_run(live(seed, lines), None)
 
 
-def _told(run: Run, plan: Path | None) -> int:
+def _tell_run(run: Run, plan: Path | None) -> int:
     if plan is not None:
         text = write(run.seed, run.lines, [*map(str, run.violations), *run.story])
         plan.write_text(text, encoding="utf-8")
@@ -99,7 +99,7 @@ def _told(run: Run, plan: Path | None) -> int:
     print(
         f"seed {run.seed}: {run.swarm.instances} instances on {store}, {run.operations} requests, "
         f"{run.turns} turns, {run.virtual_ms / 3_600_000:,.1f} virtual hours\n"
-        f"faults: {_sorted(run.faults) or 'none'}\ntrace digest {run.digest}"
+        f"faults: {_format_sorted(run.faults) or 'none'}\ntrace digest {run.digest}"
     )
     print("\n".join(f"FAILED {violation}" for violation in run.violations) or "Everything held.")
     return 1 if run.violations else 0
@@ -113,12 +113,12 @@ def _figures(total: Report, seconds: float) -> str:
         f"{counts['bytes']:,} bytes over the wire in {seconds:.1f} s\n"
         f"{counts['requests'] / seconds:,.0f} requests/s; {hours:,.0f} virtual hours, "
         f"{hours / seconds * 60:,.0f} a minute\n"
-        f"faults injected: {faults.total():,} ({_sorted(faults)})\n"
+        f"faults injected: {faults.total():,} ({_format_sorted(faults)})\n"
         f"{coverage(total)}\ntrace digest {total.digest}"
     )
 
 
-def _sorted(faults: Counter[str]) -> str:
+def _format_sorted(faults: Counter[str]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(faults.items()))
 
 

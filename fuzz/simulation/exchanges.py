@@ -30,7 +30,7 @@ from fuzz.simulation.judge import RightSource
 from fuzz.simulation.malformed import STRANGERS, draw_mistake
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.plan import AT_THE_STORE, Fate, Mishap
-from fuzz.simulation.requests import numbered, request_of, text_code_request
+from fuzz.simulation.requests import number_request, request_of, text_code_request
 from fuzz.simulation.responses import answer_of
 from fuzz.simulation.sheets import answer_of_import, picture_request
 from fuzz.simulation.storage import Shared
@@ -89,14 +89,14 @@ class Exchanges:
         operation = self._operation(number, call, instance)
         setting = (instance.times_set, instance.incarnation)
         source = source_of(call)
-        request = numbered(made, operation.number, self._forwarding_fields(mishap, source))
+        request = number_request(made, operation.number, self._forwarding_fields(mishap, source))
         peer = PROXY if mishap.proxied else source
         connection = self._connection(instance, peer, mishap)
         self._note_faults(mishap, connection, operation, instance)
         response = None
         fresh = connection is not None and connection.is_fresh
         if connection is not None:
-            with self._judged(call.verb):
+            with self._judge_connection(call.verb):
                 response = await connection.exchange(request, mishap, random)
         if mishap.fate is Fate.CUT_BEFORE or connection is None:
             operation.outcome = Outcome.NEVER
@@ -117,7 +117,7 @@ class Exchanges:
         return operation.answer
 
     @contextmanager
-    def _judged(self, what: str) -> Iterator[None]:
+    def _judge_connection(self, what: str) -> Iterator[None]:
         """What comes over a connection is HTTP, and comes, or the connection ends."""
         try:
             yield
@@ -141,8 +141,10 @@ class Exchanges:
         if connection is None:
             return None
         response = None
-        with self._judged(f"{request.method} {request.target}"):
-            response = await connection.exchange(numbered(request, NO_OPERATION, []), Mishap(), Random(0))
+        with self._judge_connection(f"{request.method} {request.target}"):
+            response = await connection.exchange(
+                number_request(request, NO_OPERATION, []), Mishap(), Random(0)
+            )
         connection.close()
         return response
 
@@ -186,7 +188,7 @@ class Exchanges:
         connection = instance.connect(source, slow=mishap.slow)
         operations = [self._operation(step.number, call, instance) for call in calls]
         requests = [
-            numbered(request_of(call, by_form=mishap.form), operation.number, [])
+            number_request(request_of(call, by_form=mishap.form), operation.number, [])
             for call, operation in zip(calls, operations, strict=True)
         ]
         setting = (instance.times_set, instance.incarnation)
@@ -194,7 +196,10 @@ class Exchanges:
             response = None
             if connection is not None:
                 try:
-                    with self._judged(f"pipelined {operation.call.verb}"), trio.fail_after(EXCHANGE_SECONDS):
+                    with (
+                        self._judge_connection(f"pipelined {operation.call.verb}"),
+                        trio.fail_after(EXCHANGE_SECONDS),
+                    ):
                         if place == 0:
                             await connection.send(b"".join(map(connection.http.write, requests)))
                         if connection.is_usable:

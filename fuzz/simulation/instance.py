@@ -201,19 +201,19 @@ class Instance:
             read_sheet=read_sheet_in_place,
             upkeep=replace(NO_UPKEEP, sweep_seconds=self.swarm.sweep_seconds),
             has_administrator=True,
-            change_service=self._watched,
+            change_service=self._watch,
         )
 
     @asynccontextmanager
     async def _open_store(self, settings: Settings) -> AsyncIterator[Any]:
-        with self.shared.opened() as inner:
+        with self.shared.open_store() as inner:
             self.store = FaultyStore(
                 inner, self.witness, crash=self.crash, committed=self.committed, secret=self.secret
             )
             self.store.met = self.faults_met
             yield self.store
 
-    def _watched(self, service: Service) -> Service:
+    def _watch(self, service: Service) -> Service:
         throttle = SignInThrottle(scale=self.swarm.free_guesses / FREE_GUESSES)
         windows = RateWindows(scale=self.swarm.window_scale)
         endpoint = TokenEndpoint(windows, service.endpoint.languages)

@@ -91,7 +91,7 @@ def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[
         if other is one or (other.instance, other.incarnation) != (one.instance, one.incarnation):
             return False
         was_right = other.answer is not None and other.answer.kind is AnswerKind.LOGIN
-        return other.invoked < _ended(one) and not (was_right and _ended(other) < one.invoked)
+        return other.invoked < _end_of(one) and not (was_right and _end_of(other) < one.invoked)
 
     return {
         one.number
@@ -111,7 +111,7 @@ def _is_same_name(other: Operation, one: Operation) -> bool:
     return other.call.username == one.call.username
 
 
-def _ended(operation: Operation) -> int:
+def _end_of(operation: Operation) -> int:
     assert operation.returned is not None, "it is over by now"
     return operation.returned
 

@@ -50,13 +50,13 @@ def authorization_parameters(call: Call) -> dict[str, str]:
             redirect_uri=call.redirect_uri,
             code_challenge=call.challenge,
             code_challenge_method=call.method,
-            scope=_spaced(call.scope),
+            scope=_join_scope(call.scope),
             state=call.state,
         )
     )
 
 
-def numbered(request: Request, operation: int, more: Fields) -> Request:
+def number_request(request: Request, operation: int, more: Fields) -> Request:
     """The request with more fields, saying which operation it is.
 
     A backend's form says it in a parameter of its own, which the server ignores as any it does not know, so
@@ -84,9 +84,9 @@ def _at_the_token_service(call: Call, *, by_form: bool) -> Request:
             form |= {"redirect_uri": call.redirect_uri, "code_verifier": call.verifier}
         case Verb.REFRESH:
             form |= {"grant_type": "refresh_token", "refresh_token": call.token}
-            form |= {"scope": _spaced(call.scope)}
+            form |= {"scope": _join_scope(call.scope)}
         case Verb.CLIENT_CREDENTIALS:
-            form |= {"grant_type": "client_credentials", "scope": _spaced(call.scope)}
+            form |= {"grant_type": "client_credentials", "scope": _join_scope(call.scope)}
         case verb:
             path = f"/api/oauth2/{verb.value}"
             form |= {"token": call.token}
@@ -179,7 +179,7 @@ _ADMINISTERED: Final[Mapping[Verb, tuple[str, str, Content]]] = {
 
 def _of_an_administrator(call: Call) -> Request:
     if call.verb is Verb.BATCH:
-        path, ids = _deleted_by(call)
+        path, ids = _find_deleted(call)
         return json_request("POST", f"{path}/batch-delete", call.login, {"ids": ids})
     method, place, content = _ADMINISTERED[call.verb]
     ids_of = {
@@ -199,7 +199,7 @@ _DELETED: Final = {
 }
 
 
-def _deleted_by(call: Call) -> tuple[str, list[str]]:
+def _find_deleted(call: Call) -> tuple[str, list[str]]:
     """Of which resource a batch deletes what."""
     path, name = _DELETED[call.parts[0].verb]
     return path, [str(getattr(part, name)) for part in call.parts]
@@ -208,12 +208,12 @@ def _deleted_by(call: Call) -> tuple[str, list[str]]:
 def is_batch_of_deletions(call: Call) -> bool:
     """Whether the interface can be asked for this batch: records of one resource, each named once."""
     verbs = {part.verb for part in call.parts}
-    return len(verbs) == 1 and verbs <= set(_DELETED) and len(set(_deleted_by(call)[1])) == len(call.parts)
+    return len(verbs) == 1 and verbs <= set(_DELETED) and len(set(_find_deleted(call)[1])) == len(call.parts)
 
 
 def _given(**values: str | None) -> Fields:
     return [(name, value) for name, value in values.items() if value is not None]
 
 
-def _spaced(scope: tuple[str, ...] | None) -> str | None:
+def _join_scope(scope: tuple[str, ...] | None) -> str | None:
     return None if scope is None else " ".join(scope)

@@ -113,7 +113,7 @@ class _World:
                 witness=self.witness,
                 wire=self.wire,
                 swarm=self.swarm,
-                committed=self._committed,
+                committed=self._check_committed,
                 secret=lambda: self.story.latest_secret,
                 random=Random(f"{seed} instance {number}"),
             )
@@ -121,7 +121,7 @@ class _World:
         ]
         self.exchanges.instances = self.callers.instances = self.instances
 
-    def _committed(self, decisions: Sequence[Decision]) -> None:
+    def _check_committed(self, decisions: Sequence[Decision]) -> None:
         self.story.violations += self.stored.look(decisions)
 
     # --- the run

@@ -53,7 +53,7 @@ class StoreFault(OSError):
 class Shared(Protocol):
     """What the instances have in common, in one run."""
 
-    def opened(self) -> AbstractContextManager[Any]:
+    def open_store(self) -> AbstractContextManager[Any]:
         """The store as one more instance opens it."""
         ...
 
@@ -82,7 +82,7 @@ class OnFile:
         self._policy = policy
         self._own = SQLiteStore(self.path, policy=policy)
 
-    def opened(self) -> AbstractContextManager[SQLiteStore]:
+    def open_store(self) -> AbstractContextManager[SQLiteStore]:
         return SQLiteStore(self.path, policy=self._policy)
 
     def run_sync(self, random: Random, witness: Witness) -> RunSync:
@@ -112,7 +112,7 @@ class SharedMemory(ForgettingStore):
         self.decided_at: int | None = None
         """The moment of which the latest turn read; None where it read what stood when it wrote."""
 
-    def opened(self) -> AbstractContextManager["SharedMemory"]:
+    def open_store(self) -> AbstractContextManager["SharedMemory"]:
         return nullcontext(self)
 
     def run_sync(self, random: Random, witness: Witness) -> RunSync:
@@ -181,12 +181,12 @@ class FaultyStore:
         """One turn, which may fail before it is kept, or be kept without anybody hearing of it."""
         fault = self._due(events)
         if fault in (Fate.STORE_FAILS, Fate.CRASH_BEFORE):
-            self._met(fault, events)
+            self._count_fault(fault, events)
         decisions: list[Decision] = self._inner.turn(events, now, origins)
         self._took(events, decisions, now, changed=any(decision.changes for decision in decisions))
         self._committed(decisions)
         if fault is not None:
-            self._met(fault, events)
+            self._count_fault(fault, events)
         return decisions
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
@@ -218,9 +218,9 @@ class FaultyStore:
         if self.is_dead:
             raise StoreFault("this instance has died")
 
-    def _met(self, fault: Fate, events: Sequence[Event]) -> None:
+    def _count_fault(self, fault: Fate, events: Sequence[Event]) -> None:
         self.met[fault] += 1
-        self._witness.failed(events)
+        self._witness.record_failed(events)
         if fault in (Fate.CRASH_BEFORE, Fate.CRASH_AFTER):
             self._crash()
         error = StoreFault(f"disk I/O error near {self._secret()!r}")

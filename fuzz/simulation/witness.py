@@ -58,7 +58,7 @@ class Witness:
         self.moment += 1
         return self.moment
 
-    def asked(self, event: Event, operation: int, now: int) -> None:
+    def record_asked(self, event: Event, operation: int, now: int) -> None:
         """An event is about to be put into the queue for an operation, at `now` by its instance's clock."""
         self._known[id(event)] = _Known(event, operation, now)
 
@@ -85,7 +85,7 @@ class Witness:
                 )
                 self.seen.setdefault(operation, []).append(seen)
 
-    def failed(self, events: Sequence[Event]) -> None:
+    def record_failed(self, events: Sequence[Event]) -> None:
         """A fault was injected into a turn with these events."""
         self.met_fault.update(self.operations_of(events))
 
@@ -125,15 +125,15 @@ class WitnessedService(Service):
             said = _IN_A_FORM.search(request.body)
             if said is not None:
                 self.witness.traces[trace_id] = int(said[1])
-            self._asked(pending.event, pending.origin)
+            self._record_asked(pending.event, pending.origin)
         return pending
 
     async def decide(self, event: Event, origin: Origin) -> Decision:
         """The decision on an event whose operation is known from now on."""
-        self._asked(event, origin)
+        self._record_asked(event, origin)
         return await Service.decide(self, event, origin)
 
-    def _asked(self, event: Event, origin: Origin) -> None:
+    def _record_asked(self, event: Event, origin: Origin) -> None:
         operation = self.witness.traces.get(origin.trace_id)
         if operation is not None:
-            self.witness.asked(event, operation, self.clock.now())
+            self.witness.record_asked(event, operation, self.clock.now())

@@ -213,14 +213,14 @@ class Workload:
 
     def _step(self, verb: Verb, *, still: bool = False) -> Step:
         """A step of this kind, or the sign-in that must come first."""
-        step = self._chosen(verb)
+        step = self._choose_step(verb)
         subject = self._subject(step)
         if not still:
             self.at = advance(self.random, self.at, () if subject is None else limits_of(subject))
         self.number += 1
         return replace(step, number=self.number, at=self.at)
 
-    def _chosen(self, verb: Verb) -> Step:
+    def _choose_step(self, verb: Verb) -> Step:
         random = self.random
         step = Step(number=0, at=0, verb=verb)
         if verb in AT_THE_TOKEN_SERVICE:
@@ -228,9 +228,9 @@ class Workload:
         if verb is Verb.USER_INFO:
             pool = self.history.logins if random.random() < 0.1 else self.history.grants
             kind = Kind.REFRESH if random.random() < 0.1 else Kind.ACCESS
-            return replace(step, token=self.picks.held(self.picks.session(pool), kind))
+            return replace(step, token=self.picks.pick_token(self.picks.session(pool), kind))
         if verb is Verb.REFRESH_LOGIN:
-            return self._refreshed(step, self.picks.session(self.history.logins))
+            return self._make_refresh(step, self.picks.session(self.history.logins))
         if verb is Verb.SIGN_IN:
             return self._sign_in(step)
         if verb in BY_LOGIN or (verb is Verb.REQUEST_TEXT_CODE and random.random() < 0.7):
@@ -249,14 +249,14 @@ class Workload:
         if step.verb is Verb.REDEEM:
             return self._redemption(step, self.picks.code())
         if step.verb is Verb.REFRESH:
-            return self._refreshed(step, self.picks.session(history.grants, refreshable=True))
+            return self._make_refresh(step, self.picks.session(history.grants, refreshable=True))
         session = self.picks.session(history.grants)
         kind = random.choice((Kind.ACCESS, Kind.REFRESH))
         if random.random() < 0.06:
             session = self.picks.session(history.logins)
         client = None if session is None or random.random() < 0.07 else session.client_id
         client = client or self.picks.client()
-        step = self._credentials(replace(step, client=client, token=self.picks.held(session, kind)))
+        step = self._credentials(replace(step, client=client, token=self.picks.pick_token(session, kind)))
         is_empty = step.twist is None and random.random() < self.trouble * 0.1
         return replace(step, twist=Twist.WITHOUT_TOKEN) if is_empty else step
 
@@ -266,9 +266,9 @@ class Workload:
         step = self._credentials(replace(step, client=client, token=token))
         if step.twist is None and self.random.random() < self.trouble * 1.5:
             step = replace(step, twist=self.random.choice(EXCHANGE_TWISTS))
-        return self._misplaced(step)
+        return self._misplace_token(step)
 
-    def _refreshed(self, step: Step, session: KnownSession | None) -> Step:
+    def _make_refresh(self, step: Step, session: KnownSession | None) -> Step:
         """A refresh: with the current token, as a retry, or in one of the ways in which it is a replay."""
         random = self.random
         if session is None:
@@ -289,7 +289,7 @@ class Workload:
             step = self._credentials(
                 replace(step, scope=self.picks.scope() if random.random() < 0.3 else None)
             )
-        return self._misplaced(step)
+        return self._misplace_token(step)
 
     def _credentials(self, step: Step) -> Step:
         """Mostly the client's own; else another client's, or a stranger's."""
@@ -304,7 +304,7 @@ class Workload:
             return replace(step, twist=Twist.OLD_SECRET)
         return step
 
-    def _misplaced(self, step: Step) -> Step:
+    def _misplace_token(self, step: Step) -> Step:
         """Now and then a token of another kind, another session, or none at all."""
         random = self.random
         if random.random() >= self.trouble * 0.3:
@@ -314,7 +314,7 @@ class Workload:
         if kind is Kind.CODE:
             code = self.picks.code()
             return replace(step, token=None if code is None else Ref(kind, code.number))
-        return replace(step, token=self.picks.held(self.picks.session(pool), kind))
+        return replace(step, token=self.picks.pick_token(self.picks.session(pool), kind))
 
     # --- people
 
@@ -324,11 +324,11 @@ class Workload:
         if login is None or login.seems_over:
             return self._sign_in(replace(step, verb=Verb.SIGN_IN))
         if self._is_stale(login) and random.random() < 0.9:
-            return self._refreshed(replace(step, verb=Verb.REFRESH_LOGIN), login)
+            return self._make_refresh(replace(step, verb=Verb.REFRESH_LOGIN), login)
         by = Ref(Kind.ACCESS, login.number)
         if random.random() < self.trouble * 0.3:
             by = (
-                self.picks.held(
+                self.picks.pick_token(
                     self.picks.session(random.choice((self.history.grants, self.history.logins))), Kind.ACCESS
                 )
                 or by

@@ -23,7 +23,7 @@ class Picks:
         self.clients = tuple(history.initial_state.clients)
         self.people = history.initial_state.people
 
-    def held(self, session: KnownSession | None, kind: Kind) -> Ref | None:
+    def pick_token(self, session: KnownSession | None, kind: Kind) -> Ref | None:
         """One of a session's tokens: mostly of the pair it has now."""
         if session is None or self.random.random() < self.trouble * 0.1:
             return None

@@ -59,7 +59,7 @@ class House:
 
 
 @contextmanager
-def opened(folder: Path, way: str = "serve") -> Iterator[House]:
+def open_house(folder: Path, way: str = "serve") -> Iterator[House]:
     """A server on an empty database: by `serve`, by plain `hypercorn`, or two workers on `postgresql`."""
     with ExitStack() as stack:
         settings, database = {}, None

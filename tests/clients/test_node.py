@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.clients.parties import PATIENCE_SECONDS, House, opened
+from tests.clients.parties import PATIENCE_SECONDS, House, open_house
 from tests.web.callers import REDIRECT_URI, in_query
 
 HERE = Path(__file__).parent / "node"
@@ -63,7 +63,7 @@ def programs() -> Path:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with opened(tmp_path_factory.mktemp("serve")) as running:
+    with open_house(tmp_path_factory.mktemp("serve")) as running:
         yield running
 
 

@@ -19,7 +19,7 @@ from requests.auth import HTTPBasicAuth
 from requests_oauthlib import OAuth2Session as RequestsSession
 
 from ostiary_net.sql.columns import TABLES
-from tests.clients.parties import House, opened
+from tests.clients.parties import House, open_house
 from tests.core.asks import VERIFIER
 from tests.net.store.stores import POSTGRESQL
 from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, Registered, in_query
@@ -38,7 +38,7 @@ WITH_POSTGRESQL = pytest.mark.skipif(
     scope="module", params=["serve", "hypercorn", pytest.param("postgresql", marks=WITH_POSTGRESQL)]
 )
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with opened(tmp_path_factory.mktemp(request.param), request.param) as running:
+    with open_house(tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running
 
 
@@ -83,20 +83,20 @@ def test_authlib_goes_the_whole_way(house: House, method: str, kind: Any) -> Non
             second[name] for name in ("access_token", "refresh_token")
         ]
 
-        known = introspected(house, session, second["access_token"])
+        known = introspect(house, session, second["access_token"])
         assert (known["active"], known["sub"], known["client_id"]) == (True, profile["sub"], client.client_id)
-        assert introspected(house, session, first["access_token"]) == {"active": False}
+        assert introspect(house, session, first["access_token"]) == {"active": False}
 
         revoked = session.revoke_token(f"{house.base}/api/oauth2/revoke", token=second["refresh_token"])
         assert (revoked.status_code, revoked.content) == (200, b"")
-        assert introspected(house, session, second["access_token"]) == {"active": False}
+        assert introspect(house, session, second["access_token"]) == {"active": False}
         with pytest.raises(OAuthError, match="invalid_grant"):
             session.refresh_token(token_url, refresh_token=second["refresh_token"])
     house.secrets |= {in_query(landed, "code")}
     house.secrets |= {pair[name] for pair in (first, second) for name in ("access_token", "refresh_token")}
 
 
-def introspected(house: House, session: Any, token: str) -> Any:
+def introspect(house: House, session: Any, token: str) -> Any:
     return session.introspect_token(f"{house.base}/api/oauth2/introspect", token=token).json()
 
 
@@ -148,7 +148,7 @@ def test_requests_oauthlib(house: House, monkeypatch: pytest.MonkeyPatch) -> Non
     assert issued["scope"] == ["user.read"]
 
 
-def stored(house: House) -> bytes:
+def read_database(house: House) -> bytes:
     """All that is in its database, as it lies there."""
     if house.database is None:
         return b"".join(path.read_bytes() for path in house.server.folder.glob("ostiary.db*"))
@@ -160,7 +160,7 @@ def stored(house: House) -> bytes:
 
 def test_no_secret_is_in_the_log_or_on_the_disk(house: House) -> None:
     """Last in this module: it looks at what the others left behind."""
-    said, on_disk = house.server.log.read_text(), stored(house)
+    said, on_disk = house.server.log.read_text(), read_database(house)
     assert "session-started" in said, "there is a log to look at"
     assert b"https://app.example" in on_disk, "there is a store to look at"
     assert len(house.secrets) > 15

@@ -146,7 +146,7 @@ def set_secret(store: MemoryStore, client: Client, secret: Secret) -> None:
 # --- the consent page
 
 
-def signed_in(login: LoginIssued) -> e.SignedIn:
+def caller_of(login: LoginIssued) -> e.SignedIn:
     return e.SignedIn(access_token=login.tokens.access_token)
 
 
@@ -165,12 +165,12 @@ def parameters(client_id: str | None = "app", **asked: Any) -> e.AuthorizationPa
 
 
 def check(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> e.AuthorizationChecked:
-    return e.AuthorizationChecked(caller=signed_in(login), parameters=parameters(client_id, **asked))
+    return e.AuthorizationChecked(caller=caller_of(login), parameters=parameters(client_id, **asked))
 
 
 def approve(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> e.ConsentGiven:
     return e.ConsentGiven(
-        caller=signed_in(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
+        caller=caller_of(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
     )
 
 
@@ -178,12 +178,12 @@ def request_automatically(
     login: LoginIssued, client_id: str | None = "app", **asked: str | None
 ) -> e.AutomaticConsentRequested:
     return e.AutomaticConsentRequested(
-        caller=signed_in(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
+        caller=caller_of(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
     )
 
 
 def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> e.ConsentDenied:
-    return e.ConsentDenied(caller=signed_in(login), parameters=parameters(client_id, **asked))
+    return e.ConsentDenied(caller=caller_of(login), parameters=parameters(client_id, **asked))
 
 
 # --- the account
@@ -215,7 +215,7 @@ def login_refresh(
 def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str = "right") -> e.PhoneChanged:
     """The form for a new telephone number, filled in by the same user."""
     return e.PhoneChanged(
-        caller=signed_in(login),
+        caller=caller_of(login),
         verified_against=hash_of("right"),
         password_matches=password == "right",
         phone=phone,
@@ -226,7 +226,7 @@ def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str 
 def password_change(login: LoginIssued, *, old: str = "right", new: str = "newer") -> e.PasswordChanged:
     """The change-password form filled in by a user whose password on file is "right"."""
     return e.PasswordChanged(
-        caller=signed_in(login),
+        caller=caller_of(login),
         verified_against=hash_of("right"),
         password_matches=old == "right",
         new_password_hash=hash_of(new),

@@ -56,7 +56,7 @@ def _texts(pool: Pool) -> st.SearchStrategy[str]:
     return st.one_of(st.sampled_from(pool.words), st.sampled_from(_EDGES), anything)
 
 
-def _named(pool: Pool, name: str) -> st.SearchStrategy[str]:
+def _draw_named(pool: Pool, name: str) -> st.SearchStrategy[str]:
     """Mostly what means something in a field of this name."""
     apt = pool.by_name.get(name)
     if apt is None:
@@ -88,11 +88,11 @@ def _objects(pool: Pool) -> st.SearchStrategy[Mapping[str, object]]:
     """JSON objects such as administrators send, some of them with strange values and names."""
 
     def value(name: str, *apt: object) -> st.SearchStrategy[object]:
-        good = st.sampled_from(apt) if apt else _named(pool, name)
+        good = st.sampled_from(apt) if apt else _draw_named(pool, name)
         return st.one_of(good, good, good, _json(pool))
 
     def lists(name: str) -> st.SearchStrategy[object]:
-        return st.one_of(st.lists(_named(pool, name), max_size=2, unique=True), _json(pool))
+        return st.one_of(st.lists(_draw_named(pool, name), max_size=2, unique=True), _json(pool))
 
     everyone = {"id": value("id"), "name": value("name", "A name"), "enabled": value("enabled", True, False)}
     people = {
@@ -129,12 +129,12 @@ def instants(around: Instant = START) -> st.SearchStrategy[Instant]:
 def _keys(pool: Pool) -> st.SearchStrategy[Key]:
     """Keys of records that may be there, in any table."""
     digests = _secrets(pool).map(lambda secret: secret.digest)
-    sent = st.tuples(st.sampled_from([each.value for each in TextCodePurpose]), _named(pool, "phone"))
+    sent = st.tuples(st.sampled_from([each.value for each in TextCodePurpose]), _draw_named(pool, "phone"))
     return st.one_of(
         st.builds(Key, st.sampled_from([Table.ACCESS_TOKEN, Table.REFRESH_TOKEN, Table.CODE]), digests),
-        st.builds(Key, st.just(Table.SESSION), _named(pool, "session_id")),
-        st.builds(Key, st.just(Table.USER), _named(pool, "user_id")),
-        st.builds(Key, st.just(Table.CLIENT), _named(pool, "client_id")),
+        st.builds(Key, st.just(Table.SESSION), _draw_named(pool, "session_id")),
+        st.builds(Key, st.just(Table.USER), _draw_named(pool, "user_id")),
+        st.builds(Key, st.just(Table.CLIENT), _draw_named(pool, "client_id")),
         st.builds(Key, st.just(Table.TEXT_CODE), sent),
     )
 
@@ -142,7 +142,7 @@ def _keys(pool: Pool) -> st.SearchStrategy[Key]:
 def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
     """Values for a field by its annotation and its name."""
     plain: dict[Any, st.SearchStrategy[Any]] = {
-        str: _named(pool, name),
+        str: _draw_named(pool, name),
         bool: st.booleans(),
         int: st.integers(0, 2**53 if pool.is_storable else 40),
         bytes: st.binary(max_size=33),

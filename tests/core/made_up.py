@@ -12,7 +12,7 @@ def _plural_category(count: int) -> PluralCategory:
     return "few" if count % 10 in (2, 3, 4) and count // 10 % 10 != 1 else "many"
 
 
-def _said(text: str | Plural) -> str | Plural:
+def _wrap_text(text: str | Plural) -> str | Plural:
     if isinstance(text, str):
         return f"«{text}»"
     one, few, many = (f"«{name}: {text.other}»" for name in ("one", "few", "many"))
@@ -25,7 +25,7 @@ def made_up(english: Language) -> Language:
         tag="qaa-QM",  # ISO 639-2 keeps qaa for local use
         name="«Made up»",
         plural_category=_plural_category,
-        texts={key: _said(text) for key, text in english.texts.items()},
+        texts={key: _wrap_text(text) for key, text in english.texts.items()},
     )
 
 

@@ -16,7 +16,7 @@ from ostiary_core.model.records import Role, Session, Table, revise
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Profile, Refused
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 from tests.core import asks
-from tests.core.asks import login_refresh, password_change, profile, signed_in
+from tests.core.asks import caller_of, login_refresh, password_change, profile
 from tests.core.story import World, client, given, user
 from tests.rows import row
 
@@ -97,7 +97,7 @@ def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothin
     login = world.sign_in(password="right, made anew").then(
         LoginIssued, changes=started, facts=[FactKind.SESSION_STARTED]
     )
-    asked = world.when(e.PasswordHashRequested(of=signed_in(login))).reply
+    asked = world.when(e.PasswordHashRequested(of=caller_of(login))).reply
     assert asked == PasswordOnFile(asks.hash_of("right, made anew"))
 
 
@@ -124,12 +124,12 @@ def test_an_account_is_shown_with_what_it_may_do() -> None:
     assert isinstance(role, Role)
     world.store.write([Update(role, revise(role, permissions=()))])
     world.store.write([Update(world.user(), revise(world.user(), role_ids=("clerk", "gone")))])
-    alice = signed_in(world.login())
+    alice = caller_of(world.login())
     clerk = Role(role_id="clerk", name="Clerk", permissions=MAY_END, holders=1, enabled_holders=1, revision=2)
     session_id = world.the_session("login").session_id
     shown = AccountKnown(user=world.user(), roles=(clerk,), permissions=MAY_END, session_id=session_id)
     operator = AccountKnown(user=None, roles=(), permissions=ALL_PERMISSIONS, session_id=None)
-    root, bob = signed_in(world.login("root")), signed_in(world.login("bob"))
+    root, bob = caller_of(world.login("root")), caller_of(world.login("bob"))
     for caller, permission, reply in (
         (alice, None, shown),
         (alice, Permission.ONLINE_KILL, shown),
@@ -174,7 +174,7 @@ def test_a_password_is_changed_by_whoever_enters_the_current_one() -> None:
 
 def test_preferences_are_set_by_whoever_is_free_to_act() -> None:
     world = given(user(), user("bob", must_change_password=True))
-    alice, bob = signed_in(world.login()), signed_in(world.login("bob"))
+    alice, bob = caller_of(world.login()), caller_of(world.login("bob"))
     chosen: tuple[tuple[Callable[..., e.Event], str, str, str], ...] = (
         (e.LocaleChosen, "locale", "locale", "zh-CN"),
         (e.TimezoneChosen, "timezone", "timezone", "Asia/Tokyo"),
@@ -243,7 +243,7 @@ def test_five_wrong_entries_within_fifteen_minutes_end_everything(entries: str, 
 # --- sessions that are ended
 
 
-def ended(world: World, session: Session, why: Why, actor_id: str | None = None) -> Decision:
+def expect_ending(world: World, session: Session, why: Why, actor_id: str | None = None) -> Decision:
     after = revise(session, ended_at=world.now, ended_why=why)
     whose = (actor_id, session.user_id, session.client_id, session.session_id)
     fact = Fact(FactKind.SESSION_ENDED, *whose, why)
@@ -252,11 +252,11 @@ def ended(world: World, session: Session, why: Why, actor_id: str | None = None)
 
 def test_a_session_is_ended_by_its_own_user() -> None:
     world = given(client(), user(), user("bob"))
-    bob = signed_in(world.login("bob"))
+    bob = caller_of(world.login("bob"))
     bobs = world.the_session("login")
     world.tokens()
     world.machine_token()
-    alice, session = signed_in(world.login()), world.the_session()
+    alice, session = caller_of(world.login()), world.the_session()
 
     def end(caller: e.SignedIn, ended: Session = session) -> Decision:
         return world.when(e.OwnSessionEnded(caller=caller, session_id=ended.session_id)).decision
@@ -265,9 +265,9 @@ def test_a_session_is_ended_by_its_own_user() -> None:
     for other in (bobs, world.the_session("client_credentials"), replace(session, session_id="nosuch")):
         assert end(alice, other) == not_found
     assert end(bob) == not_found
-    assert end(alice) == ended(world, session, Why.SIGNED_OUT)
+    assert end(alice) == expect_ending(world, session, Why.SIGNED_OUT)
     assert end(alice) == not_found
-    assert world.when(e.SignedOut(caller=bob)).decision == ended(world, bobs, Why.SIGNED_OUT)
+    assert world.when(e.SignedOut(caller=bob)).decision == expect_ending(world, bobs, Why.SIGNED_OUT)
     assert world.when(e.SignedOut(caller=bob)).decision == end(bob) == nobody
 
 
@@ -276,7 +276,7 @@ def test_a_machine_session_is_forced_out_only_by_a_super_administrator() -> None
     world = given(client(), CLERK, user(), user("clerk", roles=("clerk",)))
     world.tokens()
     world.machine_token()
-    clerk, root = signed_in(world.login("clerk")), signed_in(world.login("root"))
+    clerk, root = caller_of(world.login("clerk")), caller_of(world.login("root"))
     own, machine = world.the_session(), world.the_session("client_credentials")
 
     def force_out(session_id: str, caller: e.Caller) -> Decision:
@@ -285,9 +285,9 @@ def test_a_machine_session_is_forced_out_only_by_a_super_administrator() -> None
     not_found = Decision(Refused(Why.NOT_FOUND))
     assert force_out(machine.session_id, clerk) == force_out("nosuch", root) == not_found
     why = Why.SESSION_FORCED_OUT
-    assert force_out(own.session_id, clerk) == ended(world, own, why, world.user_ids["clerk"])
+    assert force_out(own.session_id, clerk) == expect_ending(world, own, why, world.user_ids["clerk"])
     assert force_out(own.session_id, clerk) == not_found
-    assert force_out(machine.session_id, root) == ended(world, machine, why, world.user_ids["root"])
+    assert force_out(machine.session_id, root) == expect_ending(world, machine, why, world.user_ids["root"])
     world.machine_token()
     second = world.sessions()[-1]
-    assert force_out(second.session_id, e.Operator()) == ended(world, second, why)
+    assert force_out(second.session_id, e.Operator()) == expect_ending(world, second, why)

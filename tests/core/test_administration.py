@@ -51,7 +51,7 @@ def world() -> World:
 
 
 def caller(world: World, name: str) -> e.Caller:
-    return asks.signed_in(world.login(name)) if name else e.Operator()
+    return asks.caller_of(world.login(name)) if name else e.Operator()
 
 
 def decide(world: World, make: Callable[..., e.Event], name: str = "", **asked: Any) -> Decision:
@@ -69,7 +69,7 @@ def role_of(world: World, name: str) -> Role:
     return role
 
 
-def refused(why: Why, *faults: FieldFault) -> Decision:
+def refusal_for(why: Why, *faults: FieldFault) -> Decision:
     return Decision(Refused(why, faults))
 
 
@@ -113,10 +113,10 @@ def test_each_asks_for_its_own_permission(
         held = {"permissions": sorted({each.value for each in permissions})}
         world.given(e.RoleChanged(caller=e.Operator(), role_id="keeper", fields=held))
 
-    assert decide(world, make, "nobody", **asked) == refused(Why.PERMISSION_MISSING)
+    assert decide(world, make, "nobody", **asked) == refusal_for(Why.PERMISSION_MISSING)
     each_enough = enough if isinstance(enough, tuple) else (enough,)
     allow(set(Permission) - set(each_enough))
-    assert decide(world, make, "keeper", **asked) == refused(Why.PERMISSION_MISSING)
+    assert decide(world, make, "keeper", **asked) == refusal_for(Why.PERMISSION_MISSING)
     for permission in each_enough:
         allow((permission, Permission.USER_LIST))
         decision = decide(world, make, "keeper", **asked)
@@ -176,8 +176,8 @@ def test_a_client_is_shown_changed_enabled_disabled_and_deleted(world: World) ->
     expect(e.ClientDeleted, FactKind.CLIENT_DELETED, Why.CLIENT_DELETED)
     assert (world.client().enabled, world.client().deleted_at) == (False, world.now)
     for make in (e.ClientRequested, e.ClientDisabled, e.ClientDeleted):
-        assert decide(world, make, client_id="app") == refused(Why.NOT_FOUND)
-        assert decide(world, make, client_id="nosuch") == refused(Why.NOT_FOUND)
+        assert decide(world, make, client_id="app") == refusal_for(Why.NOT_FOUND)
+        assert decide(world, make, client_id="nosuch") == refusal_for(Why.NOT_FOUND)
     assert decide(world, e.ClientRequested, client_id="console").reply == ClientKnown(world.client("console"))
 
 
@@ -192,7 +192,7 @@ def test_built_in_clients_are_protected_from_the_operator_too(world: World) -> N
             continue
         for built_in in ("console", "mobile"):
             refusal = decide(world, make, **{**fields, "client_id": built_in})
-            assert refusal == refused(Why.BUILT_IN_PROTECTED), (make, built_in)
+            assert refusal == refusal_for(Why.BUILT_IN_PROTECTED), (make, built_in)
 
 
 def test_the_backends_own_clients_are_made_once_and_nobody_authenticates_as_one(world: World) -> None:
@@ -227,7 +227,7 @@ def test_a_row_of_a_sheet_registers_or_changes_a_client_and_is_refused_where_it_
     taken = Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("clientId", Why.ALREADY_TAKEN),)))
     assert row(may_replace=False, **NEW_CLIENT) == taken
     assert row(**NEW_CLIENT) == DONE
-    assert row("nobody", **NEW_CLIENT) == refused(Why.PERMISSION_MISSING)
+    assert row("nobody", **NEW_CLIENT) == refusal_for(Why.PERMISSION_MISSING)
     before = world.client("shop")
     changed = row("keeper", clientId="shop", name="Newer")
     renamed = FieldChange("name", "New", "Newer")
@@ -241,7 +241,7 @@ def test_a_row_of_a_sheet_registers_or_changes_a_client_and_is_refused_where_it_
     assert row(**NEW_CLIENT) == taken
     assert isinstance(row(clientId=7).reply, Refused)
     assert row(clientId="console", name="console", grantTypes=["refresh_token"]) == DONE
-    assert row(clientId="console", name="other") == refused(Why.BUILT_IN_PROTECTED)
+    assert row(clientId="console", name="other") == refusal_for(Why.BUILT_IN_PROTECTED)
 
 
 def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(world: World) -> None:
@@ -293,7 +293,7 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
             "fields": {"keepOldForSeconds": keep},
             "entropy": asks.fresh_entropy(),
         }
-        assert decide(world, e.ClientSecretReset, **asked) == refused(
+        assert decide(world, e.ClientSecretReset, **asked) == refusal_for(
             Why.FIELDS_INVALID, FieldFault("keepOldForSeconds", FieldRule.OVERLAP)
         )
     first = world.client().secret_digest
@@ -353,7 +353,7 @@ def test_a_role_is_registered_changed_shown_and_deleted(world: World) -> None:
         *("Auditor", ("iam.user.list",)),
         *(False, 0),
     )
-    assert decide(world, e.RoleRegistered, fields=NEW_ROLE) == refused(
+    assert decide(world, e.RoleRegistered, fields=NEW_ROLE) == refusal_for(
         Why.ALREADY_TAKEN, FieldFault("code", Why.ALREADY_TAKEN)
     )
     unchanged = Decision(RoleKnown(auditor))
@@ -365,15 +365,15 @@ def test_a_role_is_registered_changed_shown_and_deleted(world: World) -> None:
     fact = Fact(kind=FactKind.ROLE_CHANGED, role_id="auditor", changes=(emptied,))
     assert changed == Decision(RoleKnown(after), (Update(auditor, after),), (fact,))
     shown = decide(world, e.RoleChanged, role_id="auditor", fields={"name": "B"}, shown={"name": "A"})
-    assert shown == refused(Why.CHANGED_MEANWHILE, FieldFault("name", Why.CHANGED_MEANWHILE))
-    assert decide(world, e.RoleDeleted, role_id="clerk") == refused(Why.STILL_REFERENCED)
+    assert shown == refusal_for(Why.CHANGED_MEANWHILE, FieldFault("name", Why.CHANGED_MEANWHILE))
+    assert decide(world, e.RoleDeleted, role_id="clerk") == refusal_for(Why.STILL_REFERENCED)
     deleted = decide(world, e.RoleDeleted, role_id="auditor")
     was = (FieldChange("name", "Auditor", None),)
     fact = Fact(kind=FactKind.ROLE_DELETED, role_id="auditor", changes=was)
     assert deleted == Decision(Done(), (Delete(after),), (fact,))
     for make in (e.RoleRequested, e.RoleDeleted):
-        assert decide(world, make, role_id="auditor") == refused(Why.NOT_FOUND)
-    assert decide(world, e.RoleDeleted, role_id="super_admin") == refused(Why.ROLE_PROTECTED)
+        assert decide(world, make, role_id="auditor") == refusal_for(Why.NOT_FOUND)
+    assert decide(world, e.RoleDeleted, role_id="super_admin") == refusal_for(Why.ROLE_PROTECTED)
     assert decide(world, e.RoleRequested, role_id="super_admin").reply == RoleKnown(
         role_of(world, "super_admin")
     )
@@ -415,7 +415,7 @@ def test_nobody_puts_more_into_a_role_than_they_hold(world: World) -> None:
     world.given(e.RoleChanged(caller=e.Operator(), role_id="clerk", fields={"permissions": held}))
     mine = {"code": "mine", "name": "Mine", "permissions": ["iam.user.list"]}
     more = [*held, P.ROLE_DELETE.value]
-    missing = refused(Why.PERMISSION_MISSING)
+    missing = refusal_for(Why.PERMISSION_MISSING)
     assert decide(world, e.RoleRegistered, "clerk", fields={**mine, "permissions": more}) == missing
     made = decide(world, e.RoleRegistered, "clerk", fields=mine)
     actor = world.user_ids["clerk"]
@@ -434,11 +434,11 @@ def test_a_row_of_a_sheet_registers_or_changes_a_role(world: World) -> None:
 
     made = row(**NEW_ROLE)
     assert made.changes == (Insert(role_of(world, "auditor")),)
-    assert row(may_replace=False, **NEW_ROLE) == refused(
+    assert row(may_replace=False, **NEW_ROLE) == refusal_for(
         Why.ALREADY_TAKEN, FieldFault("code", Why.ALREADY_TAKEN)
     )
     assert row(**NEW_ROLE) == DONE
-    assert row("nobody", **NEW_ROLE) == refused(Why.PERMISSION_MISSING)
+    assert row("nobody", **NEW_ROLE) == refusal_for(Why.PERMISSION_MISSING)
     before = role_of(world, "auditor")
     changed = row("keeper", code="auditor", name="Auditors")
     after = revise(before, name="Auditors")
@@ -449,7 +449,7 @@ def test_a_row_of_a_sheet_registers_or_changes_a_role(world: World) -> None:
     assert isinstance(row(code=7).reply, Refused)
     everything = [one.value for one in Permission]
     assert row(code=SUPER_ADMINISTRATOR, permissions=everything) == DONE
-    assert row(code=SUPER_ADMINISTRATOR, permissions=[]) == refused(Why.ROLE_PROTECTED)
+    assert row(code=SUPER_ADMINISTRATOR, permissions=[]) == refusal_for(Why.ROLE_PROTECTED)
     built_in = role_of(world, SUPER_ADMINISTRATOR)
     world.store.write([Update(built_in, revise(built_in, permissions=tuple(everything[:-1])))])
     assert row(code=SUPER_ADMINISTRATOR, permissions=everything) == DONE, "written by an earlier version"

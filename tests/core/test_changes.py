@@ -28,7 +28,7 @@ def of_alice(make: Callable[..., e.Event], **fields: object) -> Callable[[World]
     return lambda world: make(caller=OPERATOR, user_id=world.user_ids["alice"], **fields)
 
 
-def changed(**fields: object) -> Callable[[World], e.Event]:
+def change_alice(**fields: object) -> Callable[[World], e.Event]:
     return of_alice(e.UserChanged, fields=fields)
 
 
@@ -47,8 +47,8 @@ CHANGES: list[tuple[Callable[[World], e.Event], FactKind, dict[str, tuple[object
     ),
     (of_app(e.ClientDisabled), F.CLIENT_DISABLED, {"enabled": (True, False)}),
     (of_app(e.ClientSecretReset, fields={}, entropy=asks.fresh_entropy()), F.CLIENT_SECRET_RESET, {}),
-    (changed(phone="99978"), F.USER_CHANGED, {"phone": ("***78", "***78")}),
-    (changed(phone=None), F.USER_CHANGED, {"phone": ("***78", None)}),
+    (change_alice(phone="99978"), F.USER_CHANGED, {"phone": ("***78", "***78")}),
+    (change_alice(phone=None), F.USER_CHANGED, {"phone": ("***78", None)}),
 ]
 
 

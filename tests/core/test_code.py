@@ -11,7 +11,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import AuthorizationCode, Key, Table
 from ostiary_core.model.reply import Done, TokensIssued
 from ostiary_core.oauth.code import CodeState, state_of
-from tests.core.asks import CHALLENGE, VERIFIER, client_change, credentials, redeem, refresh, signed_in
+from tests.core.asks import CHALLENGE, VERIFIER, caller_of, client_change, credentials, redeem, refresh
 from tests.core.story import World, client, given, user
 from tests.rows import row
 
@@ -161,7 +161,7 @@ def test_an_ending_from_above_voids_codes_without_touching_them() -> None:
     world = given()
     alice, operator = world.user_ids["alice"], e.Operator()
     for ending in (
-        e.ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"),
+        e.ConsentWithdrawn(caller=caller_of(world.login()), client_id="app"),
         e.UserForcedOut(caller=operator, user_id=alice),
         e.ConsentWithdrawnByAdministrator(caller=operator, user_id=alice, client_id="app"),
     ):

@@ -18,12 +18,12 @@ from tests.rows import row
 TABLE = "/sso browser behaviour"
 
 
-def approved(world: World, **asked: str | None) -> str:
+def approve_and_follow(world: World, **asked: str | None) -> str:
     """Where alice's yes sends the browser."""
     return world.when(approve(world.login(), **asked)).then(CodeIssued).redirect_to.reveal()
 
 
-def denied(world: World, **asked: str | None) -> str:
+def deny_and_follow(world: World, **asked: str | None) -> str:
     """Where alice's no sends the browser."""
     return world.when(deny(world.login(), **asked)).then(ConsentRefused).redirect_to
 
@@ -78,8 +78,8 @@ def test_denying_redirects_with_access_denied_and_changes_nothing() -> None:
 def test_without_a_state_none_comes_back(state: str | None) -> None:
     """RFC 6749 §3.1: a parameter without a value is one that was not sent."""
     world = given()
-    assert set(result_of(approved(world, state=state))) == {"code"}
-    assert set(result_of(denied(world, state=state))) == {"error"}
+    assert set(result_of(approve_and_follow(world, state=state))) == {"code"}
+    assert set(result_of(deny_and_follow(world, state=state))) == {"error"}
 
 
 @row("/sso parameters", "state")
@@ -87,8 +87,8 @@ def test_without_a_state_none_comes_back(state: str | None) -> None:
 @for_all(state=st.text(min_size=1))
 def test_the_state_comes_back_unchanged(state: str) -> None:
     world = given()
-    assert result_of(approved(world, state=state))["state"] == state
-    assert result_of(denied(world, state=state))["state"] == state
+    assert result_of(approve_and_follow(world, state=state))["state"] == state
+    assert result_of(deny_and_follow(world, state=state))["state"] == state
 
 
 @settings(max_examples=40)
@@ -97,7 +97,7 @@ def test_the_state_comes_back_unchanged(state: str) -> None:
 def test_no_state_bends_the_address(state: str) -> None:
     """Nothing of it is left unencoded, so it can add no parameter, header field or fragment."""
     world = given()
-    for address in (approved(world, state=state), denied(world, state=state)):
+    for address in (approve_and_follow(world, state=state), deny_and_follow(world, state=state)):
         assert address.isascii()
         assert address.isprintable()
         assert address.count("&") == (1 if state else 0)
@@ -118,15 +118,15 @@ def test_no_state_bends_the_address(state: str) -> None:
 )
 def test_the_registered_query_stays_in_front(registered: str, joint: str) -> None:
     world = given(client(redirectUris=[registered]), user())
-    assert approved(world, redirect_uri=registered).startswith(f"{registered}{joint}code=")
-    assert denied(world, redirect_uri=registered) == (
+    assert approve_and_follow(world, redirect_uri=registered).startswith(f"{registered}{joint}code=")
+    assert deny_and_follow(world, redirect_uri=registered) == (
         f"{registered}{joint}error=access_denied&state=some%20state"
     )
 
 
 def test_a_code_is_bound_to_what_was_asked() -> None:
     world = given(client(redirectUris=["https://app.example/a", "https://app.example/b"]), user())
-    approved(world, redirect_uri="https://app.example/b")
+    approve_and_follow(world, redirect_uri="https://app.example/b")
     code = world.the_code()
     assert (code.client_id, code.user_id) == ("app", world.user_ids["alice"])
     assert (code.redirect_uri, code.code_challenge) == ("https://app.example/b", asks.CHALLENGE)
@@ -154,16 +154,16 @@ def test_a_remembered_consent_asks_no_question() -> None:
     assert is_asked(world)
     outcome = world.when(request_automatically(world.login()))
     assert outcome.then(AuthorizationOffered, changes=[]).consent_required, "no code without the question"
-    approved(world)
+    approve_and_follow(world)
     assert not is_asked(world)
     world.when(request_automatically(world.login())).then(CodeIssued, changes=["insert code"])
-    assert "error=access_denied" in denied(world), "it can still be denied"
+    assert "error=access_denied" in deny_and_follow(world), "it can still be denied"
 
 
 def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
     """There is one scope today: the remembered consent is narrowed by hand."""
     world = given()
-    approved(world)
+    approve_and_follow(world)
     [consent] = world.consents()
     world.store.write([Update(consent, revise(consent, scopes=("another",)))])
     world.wait(1)
@@ -179,8 +179,8 @@ def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
 
 def test_withdrawing_forgets_the_scopes_and_begins_an_epoch_and_what_was_not_given_is_not_found() -> None:
     world = given(client(), client("other", autoApproveScopes=["user.read"]), client("never"), user())
-    alice, caller = world.user_ids["alice"], asks.signed_in(world.login())
-    approved(world)
+    alice, caller = world.user_ids["alice"], asks.caller_of(world.login())
+    approve_and_follow(world)
     world.given(request_automatically(world.login(), "other"))
     for consent in world.consents():
         fact = Fact(

@@ -50,7 +50,7 @@ ALLOWED = ["iam.user.list", "iam.user.update", "iam.role.create", "oauth.client.
 NOW = Instant(make_scenario()[-1].at + 1_000)
 
 
-def lived_in() -> tuple[MemoryStore, Pool]:
+def make_store() -> tuple[MemoryStore, Pool]:
     """A store after the life that the kit has recorded, and what a caller may know of it."""
     store, secrets = MemoryStore(), list[str]()
     for batch in make_scenario():
@@ -97,10 +97,10 @@ def secrets_in(value: object) -> Iterator[Secret]:
         yield from secrets_in(tuple(getattr(value, each.name) for each in fields(value)))
 
 
-STORE, POOL = lived_in()
+STORE, POOL = make_store()
 
 
-def decided(event: e.Event, store: MemoryStore, now: Instant) -> Decision:
+def decide_twice(event: e.Event, store: MemoryStore, now: Instant) -> Decision:
     """The decision, which must be the same again."""
     snapshot = load([keys(event)], store.fetch)
     decision = decide(event, snapshot, now, store.policy)
@@ -148,7 +148,7 @@ def test_every_event_has_its_rule_and_only_events_have_one() -> None:
 @for_all(data=st.data())
 def test_any_event_over_a_state_that_history_led_to_is_decided(kind: type, data: st.DataObject) -> None:
     event = data.draw(events(kind, POOL))
-    assert_writable(decided(event, STORE, data.draw(instants(NOW))), STORE)
+    assert_writable(decide_twice(event, STORE, data.draw(instants(NOW))), STORE)
 
 
 @settings(max_examples=60)
@@ -202,7 +202,7 @@ def test_a_token_that_is_foreseen_is_for_a_later_turn_than_the_one_that_makes_it
         spent = world.login().tokens.refresh_token
         assert spent is not None
         making = asks.login_refresh(spent)
-    foreseen = decided(making, world.store, world.now).reply
+    foreseen = decide_twice(making, world.store, world.now).reply
     assert isinstance(foreseen, LoginIssued)
     using = asks.check(foreseen)
     with pytest.raises(NotLoaded, match="CONSENT"):

@@ -20,7 +20,7 @@ from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.oauth import session
 from ostiary_core.texts import LANGUAGES
 from tests.core import asks
-from tests.core.asks import APP, BROWSER, redeem, refresh, signed_in
+from tests.core.asks import APP, BROWSER, caller_of, redeem, refresh
 from tests.core.made_up import MADE_UP
 from tests.core.story import World, client, given, user
 
@@ -61,10 +61,10 @@ class Tale:
         return self.ask(event, user_agent)
 
     def by_root(self, kind: Callable[..., e.Event], **fields: object) -> None:
-        self.ask(kind(caller=signed_in(self.world.login("root")), **fields), BROWSER)
+        self.ask(kind(caller=caller_of(self.world.login("root")), **fields), BROWSER)
 
     def by_alice(self, kind: Callable[..., e.Event], **fields: object) -> None:
-        self.ask(kind(caller=signed_in(self.world.login()), **fields), BROWSER)
+        self.ask(kind(caller=caller_of(self.world.login()), **fields), BROWSER)
 
     def login(self) -> LoginIssued:
         """A login session, which is asked about."""
@@ -79,7 +79,7 @@ class Tale:
         assert drawn is not None
         return drawn
 
-    def explained(self) -> Explanation:
+    def explain(self) -> Explanation:
         history = self.world.store.session_history(self.session.session_id)
         assert history is not None
         return explain(history, self.world.now)
@@ -97,7 +97,7 @@ def of_client(kind: Callable[..., e.Event]) -> Callable[[Tale], None]:
 
 def change_phone(tale: Tale) -> None:
     login = tale.world.login()
-    code = tale.text_code(TextCodePurpose.CHANGE_PHONE, NEW_PHONE, signed_in(login))
+    code = tale.text_code(TextCodePurpose.CHANGE_PHONE, NEW_PHONE, caller_of(login))
     tale.ask(asks.phone_change(login, NEW_PHONE, code))
 
 
@@ -119,7 +119,7 @@ def enter_wrong_passwords(tale: Tale) -> None:
 
 def sign_out(tale: Tale) -> None:
     login = tale.login()
-    tale.ask(e.SignedOut(caller=signed_in(login)), BROWSER)
+    tale.ask(e.SignedOut(caller=caller_of(login)), BROWSER)
 
 
 def change_password_here(tale: Tale) -> None:
@@ -241,15 +241,15 @@ STRICT: dict[str, Callable[[Tale], object]] = {
 """What only ends a session where the policy says so."""
 
 
-def lived(name: str) -> Tale:
+def tell_tale(name: str) -> Tale:
     tale = Tale(Policy(revoke_on_code_replay=True) if name in STRICT else None)
     {**STORIES, **STRICT}[name](tale)
     return tale
 
 
-def told(tale: Tale) -> list[str]:
+def list_texts(tale: Tale) -> list[str]:
     """All that is said of its session, part by part."""
-    explanation = tale.explained()
+    explanation = tale.explain()
     misses = [safe_retries_text(explanation, language) for language in LANGUAGES]
     parts = [f"{explanation.state.value}, {explanation.why and explanation.why.value}", "\n".join(misses)]
     for step in explanation.steps:
@@ -263,8 +263,8 @@ def told(tale: Tale) -> list[str]:
 
 def section(name: str) -> str:
     """What stands in the file of a story: all of the first one, of the others what is not said there."""
-    usual = told(Tale()) if name != "it runs" else []
-    return "\n".join(part for part in told(lived(name)) if part not in usual)
+    usual = list_texts(Tale()) if name != "it runs" else []
+    return "\n".join(part for part in list_texts(tell_tale(name)) if part not in usual)
 
 
 def sections() -> dict[str, str]:
@@ -276,14 +276,16 @@ def sections() -> dict[str, str]:
 @pytest.mark.parametrize("name", [*STORIES, *STRICT])
 def test_a_life_is_told_as_it_is_written_down(name: str) -> None:
     assert section(name) == sections()[name]
-    tale = lived(name)
-    explanation = tale.explained()
+    tale = tell_tale(name)
+    explanation = tale.explain()
     assert explanation.last is explanation.steps[-1]
     assert explanation.actor_ids <= {tale.world.user_ids["root"]}
-    assert bool(explanation.actor_ids) == ("root" in told(tale)[-1])
-    shown = repr(explanation) + "".join(told(tale))
+    assert bool(explanation.actor_ids) == ("root" in list_texts(tale)[-1])
+    shown = repr(explanation) + "".join(list_texts(tale))
     assert all(
-        line.strip().isprintable() and len(line) < 500 for part in told(tale) for line in part.split("\n")
+        line.strip().isprintable() and len(line) < 500
+        for part in list_texts(tale)
+        for line in part.split("\n")
     )
     for secret in (tale.code, tale.first.access_token, tale.first.refresh_token):
         assert secret is not None

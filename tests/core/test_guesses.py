@@ -26,7 +26,7 @@ def fail(guesses: SignInThrottle, times: int, now: Monotonic = START, source: st
     return [guesses.admit(source, f"account {number}", now) for number in range(times)]
 
 
-def failed_out(guesses: SignInThrottle, now: Monotonic = START, source: str = HERE) -> Monotonic:
+def fail_until_refused(guesses: SignInThrottle, now: Monotonic = START, source: str = HERE) -> Monotonic:
     """Guess wrongly, each time about another account and as often as one is let, until the longest wait; when
     the last was let in."""
     for number in count():
@@ -82,10 +82,10 @@ def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wro
     for name in ("anna", "bert", "anna", "carl"):
         assert guesses.admit(HERE, name, START) == 0
         guesses.forgive(HERE, name, START)
-    now = failed_out(guesses)
+    now = fail_until_refused(guesses)
     for name, wait in (("anna", 0), ("bert", LONGEST_WAIT), ("carl", 0)):
         assert guesses.admit(HERE, name, now) == wait, "who was not seen for longest is a stranger"
-    failed_out(guesses, source=ELSEWHERE)
+    fail_until_refused(guesses, source=ELSEWHERE)
     assert guesses.admit(ELSEWHERE, "anna", now) == LONGEST_WAIT
 
 
@@ -93,7 +93,7 @@ def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
     guesses = SignInThrottle()
     guesses.admit(HERE, "insider", START)
     guesses.forgive(HERE, "insider", START)
-    now = failed_out(guesses)
+    now = fail_until_refused(guesses)
     admitted = [guesses.admit(HERE, "insider", after(now, second)) for second in range(LONGEST_WAIT)]
     assert admitted.count(0) > FREE_BY_NAME_AND_ADDRESS
     assert guesses.admit(HERE, "newcomer", after(now, LONGEST_WAIT)) == 0

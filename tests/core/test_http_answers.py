@@ -20,7 +20,7 @@ SEEN = "Introspection response"
 MACHINE = {"grant_type": "client_credentials"}
 
 
-def redeemed(world: World, client_id: str = "app") -> Response:
+def redeem_code(world: World, client_id: str = "app") -> Response:
     """A code exchanged over HTTP."""
     fields = {
         "grant_type": "authorization_code",
@@ -31,11 +31,11 @@ def redeemed(world: World, client_id: str = "app") -> Response:
     return post(world, TOKEN, fields, basic=client_id)
 
 
-def refreshed(world: World, token: str, **more: str) -> Response:
+def refresh_token(world: World, token: str, **more: str) -> Response:
     return post(world, TOKEN, {"grant_type": "refresh_token", "refresh_token": token, **more}, basic="app")
 
 
-def introspected(world: World, token: str | Secret | None, client_id: str = "app") -> Response:
+def introspect(world: World, token: str | Secret | None, client_id: str = "app") -> Response:
     return post(world, INTROSPECT, {"token": token}, basic=client_id)
 
 
@@ -58,10 +58,10 @@ def is_token(text: str) -> bool:
 @row("Limits rules", "4 token length 43 characters")
 def test_tokens_are_answered_with_every_field_and_no_other_and_stored_by_nobody_between() -> None:
     world = given(client(accessTokenTtl=900), client("short", grantTypes=["authorization_code"]), user())
-    first = redeemed(world)
-    second = refreshed(world, first.json["refresh_token"])
+    first = redeem_code(world)
+    second = refresh_token(world, first.json["refresh_token"])
     machine = post(world, TOKEN, MACHINE, basic="app")
-    short = redeemed(world, "short")
+    short = redeem_code(world, "short")
     tokens = []
     for response, seconds, is_refreshable in (
         (first, 900, True),
@@ -82,24 +82,24 @@ def test_tokens_are_answered_with_every_field_and_no_other_and_stored_by_nobody_
 @row(TABLE, "expires_in")
 def test_expires_in_is_what_remains_until_the_maximum_where_that_is_less() -> None:
     world = given(client(accessTokenTtl=900, refreshTokenTtl=3600), user())
-    first = redeemed(world).json
+    first = redeem_code(world).json
     world.given(client_change(accessTokenTtl=1800))
     world.wait(3000.5)
-    second = refreshed(world, first["refresh_token"]).json
+    second = refresh_token(world, first["refresh_token"]).json
     assert second["expires_in"] == 599
     world.wait(599.499)
-    assert introspected(world, second["access_token"]).json["active"]
+    assert introspect(world, second["access_token"]).json["active"]
     world.wait(0.001)
-    assert introspected(world, second["access_token"]).json == {"active": False}
+    assert introspect(world, second["access_token"]).json == {"active": False}
 
 
 @row(TABLE, "scope")
 def test_several_scopes_are_separated_by_a_space() -> None:
     """There is one today: the session is given a second by hand."""
     world = given()
-    first = redeemed(world).json
+    first = redeem_code(world).json
     asks.grant_more(world.store, world.the_session(), ("user.read", "more"))
-    assert refreshed(world, first["refresh_token"]).json["scope"] == "user.read more"
+    assert refresh_token(world, first["refresh_token"]).json["scope"] == "user.read more"
 
 
 # --- introspection
@@ -118,7 +118,7 @@ def test_a_token_is_introspected_with_every_field_that_it_has_and_nothing_change
     """READINGS 6: a refresh token has no type, and lives until the maximum. READINGS 21: nobody stores it."""
     world = given()
     issued_at = world.now // 1000
-    pair, machine_token = redeemed(world).json, world.machine_token()
+    pair, machine_token = redeem_code(world).json, world.machine_token()
     before = world.everything()
     of_anyone = {"active": True, "client_id": "app", "scope": "user.read"}
     of_alice = {**of_anyone, "sub": world.user_ids["alice"], "username": "alice"}
@@ -128,7 +128,7 @@ def test_a_token_is_introspected_with_every_field_that_it_has_and_nothing_change
         (machine_token, {**of_anyone, "token_type": "Bearer", "exp": issued_at + 1800}),
         ("nonsense", {"active": False}),
     ):
-        response = introspected(world, token)
+        response = introspect(world, token)
         assert (response.status, response.json, response.own_fields) == (200, expected, ())
     assert world.everything() == before
 
@@ -136,11 +136,11 @@ def test_a_token_is_introspected_with_every_field_that_it_has_and_nothing_change
 @row(SEEN, "username")
 def test_introspection_shows_the_name_the_user_has_now() -> None:
     world = given()
-    pair = redeemed(world).json
+    pair = redeem_code(world).json
     world.given(
         UserChanged(caller=Operator(), user_id=world.user_ids["alice"], fields={"username": "alicia"})
     )
-    seen = introspected(world, pair["access_token"]).json
+    seen = introspect(world, pair["access_token"]).json
     assert (seen["username"], seen["sub"]) == ("alicia", world.user_ids["alice"])
 
 
@@ -164,13 +164,13 @@ def test_what_is_none_of_the_callers_business_is_only_inactive() -> None:
         "nonsense",
         "x" * 43,
     ):
-        response = introspected(world, token)
+        response = introspect(world, token)
         assert (response.status, response.answer.body) == (200, b'{"active":false}')
     world.wait(1800)
-    assert introspected(world, mine.access_token).json == {"active": False}
-    assert introspected(world, mine.refresh_token).json["active"]
+    assert introspect(world, mine.access_token).json == {"active": False}
+    assert introspect(world, mine.refresh_token).json["active"]
     world.wait(604_800)
-    assert introspected(world, mine.refresh_token).json == {"active": False}
+    assert introspect(world, mine.refresh_token).json == {"active": False}
 
 
 def test_a_spent_refresh_token_is_inactive_even_in_the_grace() -> None:
@@ -178,8 +178,8 @@ def test_a_spent_refresh_token_is_inactive_even_in_the_grace() -> None:
     world = given()
     pair = world.tokens()
     world.when(refresh(world.basic(), pair))
-    assert introspected(world, pair.refresh_token).json == {"active": False}
-    assert introspected(world, pair.access_token).json == {"active": False}
+    assert introspect(world, pair.refresh_token).json == {"active": False}
+    assert introspect(world, pair.access_token).json == {"active": False}
 
 
 @row("Introspect request", "token_type_hint ignored")

@@ -30,7 +30,7 @@ ALL = pytest.mark.parametrize("path", [TOKEN, INTROSPECT, REVOKE])
 MACHINE = {"grant_type": "client_credentials"}
 
 
-def sent(world: World, path: str, body: bytes, *headers: tuple[bytes, bytes]) -> Response:
+def send(world: World, path: str, body: bytes, *headers: tuple[bytes, bytes]) -> Response:
     """A body posted with the right authentication by Basic; nothing may change unless it is understood."""
     before = world.everything()
     response = post_raw(world, path, [basic_header("app", world.secrets["app"]), *headers], body)
@@ -70,10 +70,10 @@ def sent(world: World, path: str, body: bytes, *headers: tuple[bytes, bytes]) ->
 def test_another_content_type_is_refused(path: str, content_type: bytes) -> None:
     world = given()
     body = form_body({**MACHINE, "token": "x"})
-    response = sent(world, path, body, (b"content-type", content_type))
+    response = send(world, path, body, (b"content-type", content_type))
     assert response.error == (400, "invalid_request")
-    assert sent(world, path, body).error == (400, "invalid_request"), "none"
-    assert sent(world, path, body, FORM_TYPE, FORM_TYPE).error == (400, "invalid_request"), "two"
+    assert send(world, path, body).error == (400, "invalid_request"), "none"
+    assert send(world, path, body, FORM_TYPE, FORM_TYPE).error == (400, "invalid_request"), "two"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_another_content_type_is_refused(path: str, content_type: bytes) -> None
     ],
 )
 def test_the_content_type_is_read_as_clients_write_it(content_type: bytes) -> None:
-    assert sent(given(), TOKEN, form_body(MACHINE), (b"content-type", content_type)).status == 200
+    assert send(given(), TOKEN, form_body(MACHINE), (b"content-type", content_type)).status == 200
 
 
 @row(TABLE, "form-encoded only")
@@ -102,7 +102,7 @@ def test_the_content_type_is_read_as_clients_write_it(content_type: bytes) -> No
 @pytest.mark.parametrize("labelled", [b"application/json", b"application/x-www-form-urlencoded"])
 def test_a_json_body_is_refused_whatever_it_says_it_is(path: str, labelled: bytes) -> None:
     body = b'{"grant_type":"client_credentials","token":"x"}'
-    response = sent(given(), path, body, (b"content-type", labelled))
+    response = send(given(), path, body, (b"content-type", labelled))
     assert response.error == (400, "invalid_request")
 
 
@@ -125,7 +125,7 @@ def test_a_malformed_field_is_refused(path: str) -> None:
     world = given()
     for field in (*ARRAYS.split(), *REPEATED.split(), *UNDECODABLE.split()):
         body = b"grant_type=client_credentials&token=x&" + field
-        assert sent(world, path, body, FORM_TYPE).error == (400, "invalid_request"), field
+        assert send(world, path, body, FORM_TYPE).error == (400, "invalid_request"), field
 
 
 @ALL
@@ -133,9 +133,9 @@ def test_a_body_that_is_too_large_is_refused(path: str) -> None:
     """READINGS 37."""
     world, body = given(), form_body({**MACHINE, "token": "x", "filler": ""})
     for size in (LONGEST_FORM + 1, 1_048_576):
-        response = sent(world, path, body + b"x" * (size - len(body)), FORM_TYPE)
+        response = send(world, path, body + b"x" * (size - len(body)), FORM_TYPE)
         assert response.error == (413, "invalid_request")
-    assert sent(world, path, body + b"x" * (LONGEST_FORM - len(body)), FORM_TYPE).status == 200
+    assert send(world, path, body + b"x" * (LONGEST_FORM - len(body)), FORM_TYPE).status == 200
 
 
 @ALL
@@ -143,14 +143,14 @@ def test_an_unknown_field_is_ignored(path: str) -> None:
     """Also one that comes twice (RFC 8693 §2.1 has `resource` so), as at `/sso`."""
     body = form_body({**MACHINE, "token": "x", "resource": "https://api.example/"})
     for more in (b"&&", b"&resource=x", b"&unknown=1&unknown=2", b"&unknown&unknown=1", b"&=1&=2"):
-        assert sent(given(), path, b"&&=1&" + body + more, FORM_TYPE).status == 200, more
+        assert send(given(), path, b"&&=1&" + body + more, FORM_TYPE).status == 200, more
 
 
 def test_a_body_that_says_nothing_lacks_its_parameters() -> None:
     world = given()
     for body in (b"", b"&&&", b"=", b"=x", b"x"):
-        assert sent(world, TOKEN, body, FORM_TYPE).error == (400, "invalid_request"), body
-        assert sent(world, INTROSPECT, body, FORM_TYPE).error == (400, "invalid_request"), body
+        assert send(world, TOKEN, body, FORM_TYPE).error == (400, "invalid_request"), body
+        assert send(world, INTROSPECT, body, FORM_TYPE).error == (400, "invalid_request"), body
 
 
 def test_an_empty_field_counts_as_absent() -> None:

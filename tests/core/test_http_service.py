@@ -37,7 +37,7 @@ def request(path: str = TOKEN, method: str = "POST", *, secret: str = "wrong", *
     return Request.of(method, path, fields, urlencode(form).encode(), source="203.0.113.9")
 
 
-def received(one: Request, endpoint: TokenEndpoint | None = None, arrival: Arrival | None = None) -> Any:
+def receive(one: Request, endpoint: TokenEndpoint | None = None, arrival: Arrival | None = None) -> Any:
     return (endpoint or TokenEndpoint()).receive(
         one, now=START, monotonic=Monotonic(0), entropy=ENTROPY, trace_id="a trace", arrival=arrival
     )
@@ -95,13 +95,13 @@ def test_a_request_is_read_whole_whatever_the_case_of_its_field_names_and_keeps_
         (REVOKE, {"token": ""}, e.RevocationRequested(by, None)),
     ):
         one, origin = request(path, **form), Origin("a trace", source, agent)
-        pending = received(one, arrival=arrival)
+        pending = receive(one, arrival=arrival)
         assert pending == PendingRequest(event, origin, CHINESE, arrival)
         assert pending.may_be_stale
         known = replace(one, headers=(), sender=sender_of(one.headers).drop_secrets())
-        assert received(known, arrival=arrival) == pending, "by what is kept of its fields"
+        assert receive(known, arrival=arrival) == pending, "by what is kept of its fields"
         with pytest.raises(ValueError, match="was not kept"):
-            received(known).event.credentials.secret.reveal()
+            receive(known).event.credentials.secret.reveal()
     nobody = Sender(is_form=False, basic=None, user_agent=None, language=ENGLISH)
     assert sender_of(()) == nobody == nobody.drop_secrets()
     one = Request.of(
@@ -109,28 +109,28 @@ def test_a_request_is_read_whole_whatever_the_case_of_its_field_names_and_keeps_
     )
     profile = e.ProfileRequested(access_token=Secret("t"))
     origin = Origin("a trace", source, "x")
-    assert received(one) == PendingRequest(profile, origin, ENGLISH, Arrival(START, START))
+    assert receive(one) == PendingRequest(profile, origin, ENGLISH, Arrival(START, START))
     assert repr(one) == f"Request(method='HEAD', path='{USERINFO}', source='{source}')", "no secret shows"
-    assert not received(one).may_be_stale
+    assert not receive(one).may_be_stale
 
 
 def test_what_is_not_decided_is_answered_whole() -> None:
     endpoint = TokenEndpoint(RateWindows(scale=2 / 600))
     for path in (TOKEN, TOKEN, INTROSPECT):
-        assert isinstance(received(request(path), endpoint), PendingRequest)
-    past_the_limit = received(request(), endpoint)
+        assert isinstance(receive(request(path), endpoint), PendingRequest)
+    past_the_limit = receive(request(), endpoint)
     profile = Request.of(
         "GET", USERINFO, [("Authorization", "Bearer t"), ("Accept-Language", "zh")], source="x"
     )
-    pending, asked = received(request()), received(profile)
+    pending, asked = receive(request()), receive(profile)
     unknown_arrival = Decision(Refused(Why.ARRIVAL_UNKNOWN))
     signed_out = asked.answer(Decision(Refused(Why.NOT_SIGNED_IN)))
     invalid = (b"www-authenticate", b'Bearer realm="oauth2", error="invalid_token"')
     errors: dict[str, object] = {"errors": []}
     failed = Why.INTERNAL_ERROR
     for answer, status, code, why, more, *fields in (
-        (received(request("/api/oauth2/tokens")), 404, "A0404", Why.ROUTE_UNKNOWN, errors),
-        (received(request(USERINFO)), 405, "A0405", Why.METHOD_NOT_ALLOWED, errors, (b"allow", b"GET, HEAD")),
+        (receive(request("/api/oauth2/tokens")), 404, "A0404", Why.ROUTE_UNKNOWN, errors),
+        (receive(request(USERINFO)), 405, "A0405", Why.METHOD_NOT_ALLOWED, errors, (b"allow", b"GET, HEAD")),
         (past_the_limit, 429, "A0429", Why.TOO_MANY_REQUESTS, {}, (b"retry-after", b"15")),
         (endpoint.failure(request(), "a trace"), 500, "A0500", failed, {}),
         (endpoint.failure(profile, "a trace"), 500, "A0500", failed, errors),
@@ -149,7 +149,7 @@ def test_what_is_not_decided_is_answered_whole() -> None:
         (request(method="GET"), 405, "invalid_request", Why.METHOD_NOT_ALLOWED, (b"allow", b"POST")),
         (nobody, 400, "invalid_client", Why.CREDENTIALS_MISSING),
     ):
-        response = Response(received(one))
+        response = Response(receive(one))
         assert response.json == {"error": error, "error_description": text_of(why, ENGLISH)}
         assert (response.status, response.own_fields) == (status, tuple(fields))
 

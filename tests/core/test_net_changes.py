@@ -50,7 +50,7 @@ def the_role(store: MemoryStore) -> Role | None:
     return None
 
 
-def unrevised(record: Role | None) -> Role | None:
+def without_revision(record: Role | None) -> Role | None:
     return None if record is None else replace(record, revision=1)
 
 
@@ -67,7 +67,7 @@ def test_what_is_written_at_once_is_what_is_written_one_by_one(
         net = net_changes(decisions_of(list(changes_from(before, turn)), decided_together))
         at_once.write(net)
         after = the_role(at_once)
-        assert unrevised(after) == unrevised(the_role(one_by_one))
+        assert without_revision(after) == without_revision(the_role(one_by_one))
         assert len(net) <= 1
         if net and before is not None and after is not None:
             assert after.revision > before.revision

@@ -10,7 +10,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
-from tests.core.asks import machine, profile, redeem, refresh, revoke, signed_in
+from tests.core.asks import caller_of, machine, profile, redeem, refresh, revoke
 from tests.core.story import client, given, user
 from tests.rows import row
 
@@ -219,7 +219,7 @@ def test_everybody_is_forced_out_by_one_epoch_of_each_client() -> None:
     """READINGS 9. Login sessions are of `console`; it is no matter that a client is gone, or named twice."""
     world = given(client(), client("off"), client("gone"), user())
     held, code, machine_token = world.tokens(), world.code(), world.machine_token()
-    alice, root = signed_in(world.login()), signed_in(world.login("root"))
+    alice, root = caller_of(world.login()), caller_of(world.login("root"))
     world.given(e.ClientDisabled(caller=e.Operator(), client_id="off"))
     world.given(e.ClientDeleted(caller=e.Operator(), client_id="gone"))
     names = ("app", "off", "console", "mobile", "gone")

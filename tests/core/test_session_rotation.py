@@ -22,7 +22,7 @@ ENDING = ["update session"]
 ERRORS = "Token-service errors"
 
 
-def rotated() -> tuple[World, TokensIssued, TokensIssued]:
+def make_rotated() -> tuple[World, TokensIssued, TokensIssued]:
     """A world with a pair, and the pair that followed it just now."""
     world = given()
     first = world.tokens()
@@ -93,7 +93,7 @@ def test_within_one_turn_too_a_session_is_found_by_the_access_token_it_has_by_th
 
 
 def test_what_was_found_as_an_access_token_is_not_looked_for_among_refresh_tokens() -> None:
-    world, _, second = rotated()
+    world, _, second = make_rotated()
     asked: list[tuple[Table, int]] = []
 
     def fetch(table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
@@ -108,7 +108,7 @@ def test_what_was_found_as_an_access_token_is_not_looked_for_among_refresh_token
 
 def test_a_successor_is_derived_from_the_spent_token_and_a_salt_that_is_stored() -> None:
     """READINGS 1: neither alone leads to it."""
-    world, first, second = rotated()
+    world, first, second = make_rotated()
     salt = world.the_session().salt
     assert salt is not None
     assert len(salt) == 32
@@ -120,7 +120,7 @@ def test_a_successor_is_derived_from_the_spent_token_and_a_salt_that_is_stored()
 
 
 def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
-    world, first, second = rotated()
+    world, first, second = make_rotated()
     lapse = e.GraceExpired(session_id=world.the_session().session_id)
 
     world.wait(30)
@@ -142,7 +142,7 @@ def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
 @row("Limits rules", "4 refresh grace period 30 s")
 @pytest.mark.parametrize("seconds", [0, 0.001, 29.999, 30])
 def test_the_old_refresh_token_gives_the_same_pair_again(seconds: float) -> None:
-    world, first, second = rotated()
+    world, first, second = make_rotated()
     world.wait(seconds)
 
     again = world.when(refresh(world.basic(), first)).then(
@@ -156,7 +156,7 @@ def test_the_old_refresh_token_gives_the_same_pair_again(seconds: float) -> None
 
 def test_the_window_counts_from_the_first_use_and_never_slides() -> None:
     """READINGS 2."""
-    world, first, _ = rotated()
+    world, first, _ = make_rotated()
     for _ in range(3):
         world.wait(10)
         world.when(refresh(world.basic(), first)).then(TokensIssued, changes=[])
@@ -168,7 +168,7 @@ def test_the_window_counts_from_the_first_use_and_never_slides() -> None:
 @row("Session and tokens", "old refresh token after 30 s")
 @pytest.mark.parametrize("seconds", [30.001, 31, 3600])
 def test_the_old_refresh_token_after_30_s_ends_the_session(seconds: float) -> None:
-    world, first, second = rotated()
+    world, first, second = make_rotated()
     world.wait(seconds)
 
     world.when(refresh(world.basic(), first)).then_refused(
@@ -218,7 +218,7 @@ def test_it_is_the_first_refresh_whose_user_agent_counts_and_not_the_redemption(
 @pytest.mark.parametrize("seconds", [0, 31])
 def test_a_token_two_generations_back_is_a_replay_whatever_the_time(seconds: float) -> None:
     """READINGS 3."""
-    world, first, second = rotated()
+    world, first, second = make_rotated()
     third = world.when(refresh(world.basic(), second)).then(TokensIssued)
     world.wait(seconds)
 
@@ -247,7 +247,7 @@ def test_a_retry_is_judged_by_its_arrival(
     waited: float, earliest_ago: int, latest_ago: int, user_agent: str, why: Why | None
 ) -> None:
     """A server that stood still finds a request in a socket, and knows between which instants it came."""
-    world, first, second = rotated()
+    world, first, second = make_rotated()
     world.wait(waited)
     arrival = Arrival(later(world.now, -earliest_ago), later(world.now, -latest_ago))
     outcome = world.when(refresh(world.basic(), first, arrival=arrival, user_agent=user_agent))
@@ -264,7 +264,7 @@ def test_a_retry_is_judged_by_its_arrival(
 
 
 def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> None:
-    world, first, second = rotated()
+    world, first, second = make_rotated()
     world.wait(10)
     arrived = arrival_at(world.now)
     world.wait(30)
@@ -278,7 +278,7 @@ def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> Non
 
 
 def test_a_clock_that_was_set_back_begins_no_grace_anew() -> None:
-    world, first, second = rotated()
+    world, first, second = make_rotated()
     world.wait(-30)
     assert world.when(refresh(world.basic(), first)).then(TokensIssued).access_token == second.access_token
     world.wait(-0.001)

@@ -24,13 +24,15 @@ def a_world() -> World:
     return given(client(), user(phone=PHONE), user("bob", phone=OTHER))
 
 
-def asked_for(purpose: TextCodePurpose, phone: str, login: LoginIssued | None = None) -> e.TextCodeRequested:
-    caller = None if login is None else asks.signed_in(login)
+def request_code(
+    purpose: TextCodePurpose, phone: str, login: LoginIssued | None = None
+) -> e.TextCodeRequested:
+    caller = None if login is None else asks.caller_of(login)
     return e.TextCodeRequested(caller=caller, purpose=purpose, phone=phone, entropy=asks.fresh_entropy())
 
 
 def ask(world: World, purpose: TextCodePurpose, phone: str, login: LoginIssued | None = None) -> Decision:
-    return world.when(asked_for(purpose, phone, login)).decision
+    return world.when(request_code(purpose, phone, login)).decision
 
 
 def code_of(decision: Decision) -> Secret:
@@ -39,7 +41,7 @@ def code_of(decision: Decision) -> Secret:
     return decision.reply.code
 
 
-def stored(world: World, purpose: TextCodePurpose, phone: str) -> TextCode:
+def find_code(world: World, purpose: TextCodePurpose, phone: str) -> TextCode:
     [record] = world.store.fetch(Table.TEXT_CODE, [(purpose.value, phone)])
     assert isinstance(record, TextCode)
     return record
@@ -53,7 +55,7 @@ def recover(world: World, code: Secret | str, phone: str = PHONE) -> Decision:
 
 def move(world: World, login: LoginIssued, code: Secret, phone: str = NOBODYS) -> Decision:
     event = e.PhoneChanged(
-        caller=asks.signed_in(login),
+        caller=asks.caller_of(login),
         verified_against=asks.hash_of("right"),
         password_matches=True,
         phone=phone,
@@ -73,11 +75,11 @@ def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobo
     assert ask(world, RECOVERY, "110") == Decision(
         Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),))
     )
-    assert world.when(asked_for(RECOVERY, "110")).then_faults()["phone"] is FieldRule.PHONE
+    assert world.when(request_code(RECOVERY, "110")).then_faults()["phone"] is FieldRule.PHONE
     assert ask(world, RECOVERY, NOBODYS) == Decision(TextCodeDrawn(None))
     assert ask(world, CHANGE, NOBODYS) == Decision(Refused(Why.NOT_SIGNED_IN))
     sent = ask(world, RECOVERY, PHONE)
-    code = stored(world, RECOVERY, PHONE)
+    code = find_code(world, RECOVERY, PHONE)
     assert sent == Decision(
         TextCodeDrawn(code_of(sent), world.user()),
         (Insert(code),),
@@ -99,19 +101,19 @@ def test_a_number_is_sent_a_code_a_minute_and_ten_a_day() -> None:
     world = a_world()
     for number in range(SPECIFICATION.text_codes_a_day):
         sent = ask(world, RECOVERY, PHONE)
-        code = stored(world, RECOVERY, PHONE)
+        code = find_code(world, RECOVERY, PHONE)
         assert (code.drawn, code.issued_at, code.counted_from) == (number + 1, world.now, START)
         assert isinstance(sent.changes[0], Update) is (number > 0)
         recover(world, "wrong")
         world.wait(59.999)
         assert ask(world, RECOVERY, PHONE) == Decision(TextCodeDrawn(None))
         world.wait(0.001)
-        assert stored(world, RECOVERY, PHONE).wrong_tries == 1
+        assert find_code(world, RECOVERY, PHONE).wrong_tries == 1
     world.now = Instant(later(START, DAY) - 1)
     assert ask(world, RECOVERY, PHONE) == Decision(TextCodeDrawn(None))
     world.wait(0.001)
     latest = code_of(ask(world, RECOVERY, PHONE))
-    code = stored(world, RECOVERY, PHONE)
+    code = find_code(world, RECOVERY, PHONE)
     assert (code.drawn, code.counted_from, code.wrong_tries) == (1, world.now, 0)
     assert recover(world, latest).reply == Done()
 
@@ -161,7 +163,7 @@ def test_a_code_is_for_its_number_and_purpose_and_a_wrong_one_is_counted() -> No
     code_of(ask(world, RECOVERY, OTHER))
     assert recover(world, code, OTHER).reply == Refused(Why.TEXT_CODE_WRONG)
     for tries in range(SPECIFICATION.text_code_tries):
-        before = stored(world, RECOVERY, PHONE)
+        before = find_code(world, RECOVERY, PHONE)
         counted = wrong(alice, Update(before, revise(before, wrong_tries=tries + 1)))
         assert recover(world, f"{code.reveal()} ") == counted
     assert recover(world, code) == wrong(alice), "worthless by now"
@@ -176,7 +178,7 @@ def test_recovery_sets_the_password_and_ends_everything_once() -> None:
         e.UserChanged(caller=e.Operator(), user_id=world.user().user_id, fields={"mustChangePassword": True})
     )
     code = code_of(ask(world, RECOVERY, PHONE))
-    before, spent = world.user(), stored(world, RECOVERY, PHONE)
+    before, spent = world.user(), find_code(world, RECOVERY, PHONE)
     recovered, why = recover(world, code), Why.PASSWORD_RESET_BY_TEXT_MESSAGE
     alice = world.user()
     assert recovered == Decision(
@@ -195,7 +197,7 @@ def test_recovery_sets_the_password_and_ends_everything_once() -> None:
     assert (alice.password_hash, alice.must_change_password) == (asks.hash_of("new"), False)
     assert (alice.epoch, alice.epoch_why, alice.epoch_at) == (before.epoch + 1, why, world.now)
     world.assert_ended(pair)
-    assert world.when(e.AccountRequested(caller=asks.signed_in(login))).reply == Refused(Why.NOT_SIGNED_IN)
+    assert world.when(e.AccountRequested(caller=asks.caller_of(login))).reply == Refused(Why.NOT_SIGNED_IN)
     assert recover(world, code) == wrong(alice.user_id), "one use"
 
 
@@ -203,12 +205,12 @@ def test_a_code_dies_with_its_account_and_is_not_counted_for_whoever_has_the_num
     world = a_world()
     alice, bob = world.user_ids["alice"], world.user_ids["bob"]
     code = code_of(ask(world, RECOVERY, PHONE))
-    dead = stored(world, RECOVERY, PHONE)
+    dead = find_code(world, RECOVERY, PHONE)
     world.given(e.UserDisabled(caller=e.Operator(), user_id=alice))
     assert recover(world, code) == wrong(alice)
     world.wait(60)
     code = code_of(ask(world, RECOVERY, PHONE))
-    drawn_since = stored(world, RECOVERY, PHONE)
+    drawn_since = find_code(world, RECOVERY, PHONE)
     assert (drawn_since.epochs.user, drawn_since.drawn) == (dead.epochs.user + 1, 2)
     assert recover(world, code) == wrong(alice, Delete(drawn_since)), "disabled still"
     world.given(e.UserEnabled(caller=e.Operator(), user_id=alice))
@@ -227,7 +229,7 @@ def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives
     pair, login = world.tokens(), world.login()
     assert move(world, login, Secret("123456")) == wrong(world.user_ids["alice"])
     code = code_of(ask(world, CHANGE, NOBODYS, login))
-    before, spent, why = world.user(), stored(world, CHANGE, NOBODYS), Why.PHONE_CHANGED
+    before, spent, why = world.user(), find_code(world, CHANGE, NOBODYS), Why.PHONE_CHANGED
     session = world.sessions()[-1]
     moved = move(world, login, code)
     alice = world.user()
@@ -255,7 +257,7 @@ def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives
     )
     assert (alice.phone, alice.epoch, alice.epoch_why) == (NOBODYS, before.epoch + 1, why)
     world.assert_ended(pair)
-    world.given(e.AccountRequested(caller=asks.signed_in(login)))
+    world.given(e.AccountRequested(caller=asks.caller_of(login)))
 
 
 def test_a_number_that_somebody_took_meanwhile_is_refused_and_one_without_an_old_number_is_set() -> None:
@@ -269,5 +271,5 @@ def test_a_number_that_somebody_took_meanwhile_is_refused_and_one_without_an_old
     code = code_of(ask(world, CHANGE, OTHER, logins["bob"]))
     world.given(e.UserChanged(caller=e.Operator(), user_id=world.user_ids["alice"], fields={"phone": OTHER}))
     assert move(world, logins["bob"], code, OTHER) == Decision(Refused(Why.ALREADY_TAKEN))
-    world.given(e.SignedOut(caller=asks.signed_in(logins["bob"])))
+    world.given(e.SignedOut(caller=asks.caller_of(logins["bob"])))
     assert move(world, logins["bob"], code, OTHER) == Decision(Refused(Why.NOT_SIGNED_IN))

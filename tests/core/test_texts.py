@@ -134,7 +134,7 @@ def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -
     assert json.loads(failed.body)["msg"] == "«Something went wrong on the server.»"
 
     world = given(policy=Policy(locales=THREE.tags))
-    caller = asks.signed_in(world.login())
+    caller = asks.caller_of(world.login())
     for locale in THREE.tags:
         world.when(LocaleChosen(caller=caller, locale=locale)).then(Done)
         assert world.user().locale == locale
@@ -149,7 +149,7 @@ def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -
 
 def test_a_language_that_is_spoken_no_more_stays_that_of_its_accounts() -> None:
     world = given(policy=Policy(locales=THREE.tags))
-    world.given(LocaleChosen(caller=asks.signed_in(world.login()), locale=MADE_UP.tag))
+    world.given(LocaleChosen(caller=asks.caller_of(world.login()), locale=MADE_UP.tag))
     store, user_id = world.store, world.user().user_id
     store.policy = SPECIFICATION
 

@@ -39,16 +39,16 @@ def world() -> World:
 
 
 def decide(world: World, make: Make, by: str = "keeper", **asked: Any) -> Decision:
-    caller = asks.signed_in(world.login(by)) if by else e.Operator()
+    caller = asks.caller_of(world.login(by)) if by else e.Operator()
     return world.when(make(caller=caller, **asked)).decision
 
 
-def known(decision: Decision) -> User:
+def user_in(decision: Decision) -> User:
     assert isinstance(decision.reply, UserKnown)
     return decision.reply.user
 
 
-def refused(why: Why, *faults: FieldFault) -> Decision:
+def refusal_for(why: Why, *faults: FieldFault) -> Decision:
     return Decision(Refused(why, faults))
 
 
@@ -58,7 +58,7 @@ def fact_of(kind: FactKind, of: User, by: str | None, told: Values, why: Why | N
     return Fact(kind=kind, user_id=of.user_id, actor_id=by, why=why, changes=changes)
 
 
-def counted(world: World, **moved: tuple[int, int]) -> tuple[Change, ...]:
+def count_holders(world: World, **moved: tuple[int, int]) -> tuple[Change, ...]:
     """The roles that so many more hold, and so many of them enabled."""
     changes = []
     for name, (holders, enabled) in moved.items():
@@ -76,15 +76,15 @@ def test_the_first_administrator_comes_once_and_with_what_is_built_in() -> None:
         given: Values = {"username": username, "password_hash": "a hash", "must_change_password": False}
         return world.when(e.FirstAdministratorCreated(entropy=asks.fresh_entropy(), **given)).decision
 
-    assert create("a:b") == refused(Why.FIELDS_INVALID, FieldFault("username", FieldRule.USERNAME))
+    assert create("a:b") == refusal_for(Why.FIELDS_INVALID, FieldFault("username", FieldRule.USERNAME))
     role_of_that_name = decide(world, e.RoleRegistered, "", fields={"code": "super_admin", "name": "x"})
-    assert role_of_that_name == refused(Why.ALREADY_TAKEN, FieldFault("code", Why.ALREADY_TAKEN))
+    assert role_of_that_name == refusal_for(Why.ALREADY_TAKEN, FieldFault("code", Why.ALREADY_TAKEN))
     world.given(user()).sign_in().then_refused(Why.SIGN_IN_WRONG, facts=[FactKind.SIGN_IN_FAILED])
-    assert create("Alice") == refused(Why.ALREADY_TAKEN)
+    assert create("Alice") == refusal_for(Why.ALREADY_TAKEN)
     created = create("root")
     values: Values = {"username": "root", "name": "root", "password_hash": "a hash"}
     values |= {"must_change_password": False, "role_ids": ("super_admin",), "created_at": START}
-    root = User(user_id=known(created).user_id, updated_at=START, **values)
+    root = User(user_id=user_in(created).user_id, updated_at=START, **values)
     values = {"role_id": "super_admin", "name": "Super administrator", "permissions": ALL_PERMISSIONS}
     role = Role(built_in=True, holders=1, enabled_holders=1, **values)
     records: list[Record] = [root, *names_of(root), role]
@@ -93,7 +93,7 @@ def test_the_first_administrator_comes_once_and_with_what_is_built_in() -> None:
     told = {name: (None, value) for name, value in {**values, "roleIds": ("super_admin",)}.items()}
     facts = (fact_of(FactKind.USER_REGISTERED, root, None, told),)
     assert created == Decision(UserKnown(root), tuple(map(Insert, records)), facts)
-    assert create("another") == refused(Why.ADMINISTRATOR_EXISTS)
+    assert create("another") == refusal_for(Why.ADMINISTRATOR_EXISTS)
 
 
 def test_an_account_is_registered_with_its_names_and_counted_as_a_holder(world: World) -> None:
@@ -101,25 +101,27 @@ def test_an_account_is_registered_with_its_names_and_counted_as_a_holder(world: 
     change = partial(e.UserChanged, user_id=world.user_ids["bob"])
     chosen: Values = {"username": "Carol", "name": "C", "phone": NEW_PHONE, "enabled": False}
     more = {"locale": "en-US", "timezone": "UTC"}
-    roles = counted(world, clerk=(1, 0), guest=(1, 0))
+    roles = count_holders(world, clerk=(1, 0), guest=(1, 0))
     fields = {**chosen, **more, "roleIds": ["clerk", "guest"]}
     registered = decide(world, register, fields=fields)
     values: Values = {"password_hash": "a hash", "must_change_password": True, **chosen, **more}
     values |= {"role_ids": ("clerk", "guest"), "created_at": world.now, "updated_at": world.now}
-    carol = User(user_id=known(registered).user_id, **values)
+    carol = User(user_id=user_in(registered).user_id, **values)
     chosen |= {"phone": "***01", "mustChangePassword": True, "roleIds": ("clerk", "guest"), **more}
     told = {name: (None, value) for name, value in chosen.items()}
     facts = (fact_of(FactKind.USER_REGISTERED, carol, world.user_ids["keeper"], told),)
     names = map(Insert, names_of(carol))
     assert registered == Decision(UserKnown(carol), (Insert(carol), *names, *roles), facts)
     taken = [FieldFault(name, Why.ALREADY_TAKEN) for name in ("username", "phone")]
-    assert decide(world, register, fields=fields) == refused(Why.ALREADY_TAKEN, *taken)
-    assert decide(world, change, fields={"phone": PHONE}) == refused(Why.ALREADY_TAKEN, taken[1])
-    assert decide(world, change, "alice", fields={"roleIds": ["keeper"]}) == refused(Why.PERMISSION_MISSING)
+    assert decide(world, register, fields=fields) == refusal_for(Why.ALREADY_TAKEN, *taken)
+    assert decide(world, change, fields={"phone": PHONE}) == refusal_for(Why.ALREADY_TAKEN, taken[1])
+    assert decide(world, change, "alice", fields={"roleIds": ["keeper"]}) == refusal_for(
+        Why.PERMISSION_MISSING
+    )
     unknown: Values = {"username": "dave", "name": "D", "roleIds": ["guest", "nosuch"]}
     for make in (register, change):
         fault = FieldFault("roleIds.1", FieldRule.ROLE)
-        assert decide(world, make, fields=unknown) == refused(Why.FIELDS_INVALID, fault)
+        assert decide(world, make, fields=unknown) == refusal_for(Why.FIELDS_INVALID, fault)
 
 
 @row("Session and tokens", "password reset by administrator")
@@ -168,17 +170,17 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
     assert [decide_on_alice(make) for make in nothing] == [Decision(UserKnown(world.user()))] * 3
     expect(e.UserForcedOut, None, Why.USER_FORCED_OUT, {})
     told: Values = {"username": ("alice", "Al"), "roleIds": (("clerk",), ("guest", "clerk"))}
-    make, more = change(username="Al", roleIds=["guest", "clerk"]), counted(world, guest=(1, 1))
+    make, more = change(username="Al", roleIds=["guest", "clerk"]), count_holders(world, guest=(1, 1))
     values: Values = {"username": "Al", "role_ids": ("guest", "clerk")}
     expect(make, FactKind.USER_CHANGED, None, told, Delete(name), Insert(new_name), *more, **values)
     told = {"phone": ("***00", "***01"), "roleIds": (("guest", "clerk"), ("guest",))}
-    make, more = change(phone=NEW_PHONE, roleIds=["guest"]), counted(world, clerk=(-1, -1))
+    make, more = change(phone=NEW_PHONE, roleIds=["guest"]), count_holders(world, clerk=(-1, -1))
     values, why = {"phone": NEW_PHONE, "role_ids": ("guest",)}, Why.PHONE_CHANGED
     expect(make, FactKind.USER_CHANGED, why, told, Delete(phone), Insert(new_phone), *more, **values)
-    told, more = {"enabled": (True, False)}, counted(world, guest=(0, -1))
+    told, more = {"enabled": (True, False)}, count_holders(world, guest=(0, -1))
     expect(e.UserDisabled, FactKind.USER_DISABLED, Why.USER_DISABLED, told, *more, enabled=False)
     assert decide_on_alice(e.UserDisabled) == Decision(UserKnown(world.user()))
-    told, more = {"enabled": (False, True)}, counted(world, guest=(0, 1))
+    told, more = {"enabled": (False, True)}, count_holders(world, guest=(0, 1))
     expect(e.UserEnabled, FactKind.USER_ENABLED, None, told, *more, enabled=True)
     reset = partial(e.PasswordResetByAdministrator, new_password_hash=asks.hash_of("right"))
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
@@ -188,13 +190,13 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
     world.given(change(mustChangePassword=False)(caller=e.Operator(), user_id=user_id))
     was = {"username": "Al", "name": "Alice", "phone": "***01", "enabled": True, "mustChangePassword": False}
     told = {field: (value, None) for field, value in {**was, "roleIds": ("guest",)}.items()}
-    more = (Delete(new_name), Delete(new_phone), *counted(world, guest=(-1, -1)))
+    more = (Delete(new_name), Delete(new_phone), *count_holders(world, guest=(-1, -1)))
     at = Instant(world.now + 1_000)
     erased = {"password_hash": None, "phone": None}
     values = {"enabled": False, "deleted_at": at, **erased}
     expect(e.UserDeleted, FactKind.USER_DELETED, Why.USER_DELETED, told, *more, **values)
     for make in (e.UserRequested, e.UserEnabled, e.UserDisabled, e.UserDeleted, e.UserForcedOut, reset):
-        assert decide_on_alice(make) == decide(world, make, user_id="nosuch") == refused(Why.NOT_FOUND)
+        assert decide_on_alice(make) == decide(world, make, user_id="nosuch") == refusal_for(Why.NOT_FOUND)
 
 
 def test_there_is_always_an_enabled_super_administrator(world: World) -> None:
@@ -205,9 +207,9 @@ def test_there_is_always_an_enabled_super_administrator(world: World) -> None:
     world.given(*(user(name, roles=("super_admin",)) for name in ("second", "third")))
     for make, moved in ((e.UserDisabled, (0, -1)), (strip, (-1, 0))):
         for name in ("second", "third"):
-            assert counted(world, super_admin=moved) == ask(name, make).changes[1:]
+            assert count_holders(world, super_admin=moved) == ask(name, make).changes[1:]
         for on_last in (e.UserDisabled, e.UserDeleted, strip):
-            assert ask("root", on_last) == refused(Why.LAST_ADMINISTRATOR)
+            assert ask("root", on_last) == refusal_for(Why.LAST_ADMINISTRATOR)
     assert ask("root", partial(e.UserChanged, fields={"name": "Root"})).changes
     world.given(*(user(name, roles=("super_admin",)) for name in ("fourth", "fifth")))
     assert decide(world, strip, "fifth", user_id=world.user_ids["fourth"]).changes
@@ -228,31 +230,33 @@ def test_a_row_of_a_sheet_registers_or_changes_an_account(world: World) -> None:
         ("c", (None, "foreign"), {"mustChangePassword": True}, ("foreign", True)),
     )
     for username, hashes, asked, kept in rows:
-        made = known(row("keeper", *hashes, username=username, name="New", **asked))
+        made = user_in(row("keeper", *hashes, username=username, name="New", **asked))
         assert (made.username, made.password_hash, made.must_change_password) == (username, *kept)
-    taken = refused(Why.ALREADY_TAKEN, FieldFault("username", Why.ALREADY_TAKEN))
+    taken = refusal_for(Why.ALREADY_TAKEN, FieldFault("username", Why.ALREADY_TAKEN))
     assert row(replace=False, username="A", name="New") == taken
     assert row("keeper", None, "own", username="a", name="New") == row(username="a") == DONE
     assert row("alice", username="keeper", name="Keeper") == row("alice", username="root") == DONE
-    missing = refused(Why.PERMISSION_MISSING)
+    missing = refusal_for(Why.PERMISSION_MISSING)
     assert row("alice", username="keeper", name="K") == row("bob", username="a") == missing
-    immutable = refused(Why.FIELDS_INVALID, FieldFault("password", FieldRule.IMMUTABLE))
+    immutable = refusal_for(Why.FIELDS_INVALID, FieldFault("password", FieldRule.IMMUTABLE))
     assert row("keeper", "other", None, username="a") == immutable
     # A hash of another system is left as it is, whatever it is; beside a password nobody knows what is meant.
     hash_faults = [FieldFault("passwordHash", rule) for rule in (FieldRule.PASSWORD_HASH, FieldRule.STRING)]
     assert row("keeper", None, "other", username="a") == row(username="a", faults=tuple(hash_faults)) == DONE
     twice = FieldFault("passwordHash", FieldRule.PASSWORD_TWICE)
-    assert row(username="a", faults=(twice,)) == refused(Why.FIELDS_INVALID, twice)
+    assert row(username="a", faults=(twice,)) == refusal_for(Why.FIELDS_INVALID, twice)
     for path, rule in (("password", FieldRule.PASSWORD), ("timezone", FieldRule.TIMEZONE)):
         fault, zone = FieldFault(path, rule), {"timezone": "Mars/Base"}
         for username in ("a", "d"):
             invalid = row(faults=(fault,), username=username, name="N", **zone)
-            assert invalid == refused(Why.FIELDS_INVALID, fault)
+            assert invalid == refusal_for(Why.FIELDS_INVALID, fault)
     two = FieldFault("name", FieldRule.REQUIRED), FieldFault("timezone", FieldRule.TIMEZONE)
-    assert row(username="a", name="", timezone="X", faults=two[1:]) == refused(Why.FIELDS_INVALID, *two)
-    assert row(username=7, name="N") == refused(Why.FIELDS_INVALID, FieldFault("username", FieldRule.STRING))
+    assert row(username="a", name="", timezone="X", faults=two[1:]) == refusal_for(Why.FIELDS_INVALID, *two)
+    assert row(username=7, name="N") == refusal_for(
+        Why.FIELDS_INVALID, FieldFault("username", FieldRule.STRING)
+    )
     changed, told = row(username="a", name="Newer"), {"name": ("New", "Newer")}
-    fact = fact_of(FactKind.USER_CHANGED, known(changed), world.user_ids["keeper"], told)
+    fact = fact_of(FactKind.USER_CHANGED, user_in(changed), world.user_ids["keeper"], told)
     assert changed.facts == (fact,)
 
 
@@ -262,21 +266,21 @@ def test_names_from_before_a_rule_stay_until_somebody_changes_them(world: World)
     world.store.write([Update(bob, revise(bob, username="b\u3164b", name="\u2800", phone="1"))])
     change = partial(decide, world, e.UserChanged, user_id=bob.user_id)
     sent = {"username": "b\u3164b", "name": "\u2800", "phone": "1", "locale": "en-US"}
-    assert known(change(fields=sent)).locale == "en-US"
-    assert known(change(fields={"name": "\u2764\ufe0f Bob"})).name == "\u2764\ufe0f Bob"
+    assert user_in(change(fields=sent)).locale == "en-US"
+    assert user_in(change(fields={"name": "\u2764\ufe0f Bob"})).name == "\u2764\ufe0f Bob"
     for path, value, rule in (
         ("username", "bo\u2764\ufe0fb", FieldRule.USERNAME),
         ("name", "Bob\ufe0f", FieldRule.STRING),
         ("phone", "2", FieldRule.PHONE),
     ):
-        assert change(fields={path: value}) == refused(Why.FIELDS_INVALID, FieldFault(path, rule))
+        assert change(fields={path: value}) == refusal_for(Why.FIELDS_INVALID, FieldFault(path, rule))
 
 
 def test_every_bad_field_of_an_account_is_named_and_the_longest_are_taken(world: World) -> None:
     change = partial(decide, world, e.UserChanged, user_id=world.user_ids["bob"])
     longest = {"username": "u" * 64, "name": "n" * 100, "locale": "en-US", "timezone": "UTC"}
-    full = known(change(fields=longest))
-    cleared = known(change(fields={"locale": None, "timezone": None}))
+    full = user_in(change(fields=longest))
+    cleared = user_in(change(fields={"locale": None, "timezone": None}))
     assert cleared == revise(full, locale=None, timezone=None)
     for path, value, rule in (
         ("username", "", FieldRule.REQUIRED),
@@ -288,12 +292,12 @@ def test_every_bad_field_of_an_account_is_named_and_the_longest_are_taken(world:
         ("roleIds", [str(number) for number in range(101)], FieldRule.TOO_LONG),
         ("timezone", "../etc", FieldRule.TIMEZONE),
     ):
-        assert change(fields={path: value}) == refused(Why.FIELDS_INVALID, FieldFault(path, rule))
+        assert change(fields={path: value}) == refusal_for(Why.FIELDS_INVALID, FieldFault(path, rule))
     unspoken = FieldFault("locale", FieldRule.LOCALE, SPECIFICATION.locales)
-    assert change(fields={"locale": "fr"}) == refused(Why.FIELDS_INVALID, unspoken)
+    assert change(fields={"locale": "fr"}) == refusal_for(Why.FIELDS_INVALID, unspoken)
     unknown = tuple(FieldFault(f"roleIds.{place}", FieldRule.ROLE) for place in range(100))
     many = [str(number) for number in range(100)]
-    assert change(fields={"roleIds": many}) == refused(Why.FIELDS_INVALID, *unknown)
+    assert change(fields={"roleIds": many}) == refusal_for(Why.FIELDS_INVALID, *unknown)
     shown = {"id": "x", "createdAt": "x", "updatedAt": "x", "avatarUrl": "x", "enabled": True}
     assert change(fields=shown) == Decision(UserKnown(world.user("bob")))
     for length, is_good in ((7, False), (8, True), (256, True), (257, False)):

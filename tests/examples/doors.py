@@ -29,7 +29,7 @@ EXAMPLES: Final = ("asyncio", "flask", "django", "trio", "batch")
 
 
 @contextmanager
-def opened(example: str, folder: Path) -> Iterator[Door]:
+def open_door(example: str, folder: Path) -> Iterator[Door]:
     """The front door of one example over a store with its first records."""
     clock = HandClock()
     with ExitStack() as stack:
@@ -59,7 +59,7 @@ def opened(example: str, folder: Path) -> Iterator[Door]:
 
 
 @contextmanager
-def opened_on_unix_socket(path: Path) -> Iterator[Door]:
+def open_unix_door(path: Path) -> Iterator[Door]:
     """The asyncio example where callers have no address."""
     clock, store = HandClock(), MemoryStore()
     with socket.socket(socket.AF_UNIX) as listening:

@@ -16,7 +16,7 @@ from first_records import REDIRECT_URI, VERIFIER, make_first_records
 from ostiary_core import Instant, MemoryStore, Refused, Store, Table, UserKnown
 from ostiary_core.conformance import check_store
 from tests.core import asks
-from tests.examples.doors import EXAMPLES, django_store, opened, opened_on_unix_socket, over_sockets
+from tests.examples.doors import EXAMPLES, django_store, open_door, open_unix_door, over_sockets
 from tests.examples.listening import SocketDoor, listening
 from tests.examples.suite import Case, Door, every_case
 from tests.web.served import serving
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples"
 
 @pytest.fixture(scope="module", params=EXAMPLES)
 def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with opened(request.param, tmp_path_factory.mktemp("example")) as one:
+    with open_door(request.param, tmp_path_factory.mktemp("example")) as one:
         yield one
 
 
@@ -42,7 +42,7 @@ _ON_SOCKETS = pytest.mark.parametrize("example", [name for name in EXAMPLES if n
 @_ON_SOCKETS
 def test_an_answer_to_head_has_no_body(example: str, tmp_path: Path) -> None:
     request = b"HEAD /api/oauth2/userinfo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    with opened(example, tmp_path) as door, _connection(door) as connection:
+    with open_door(example, tmp_path) as door, _connection(door) as connection:
         connection.sendall(request)
         head, _, body = _rest(connection).partition(b"\r\n\r\n")
     assert b" 401 " in head.partition(b"\r\n")[0]
@@ -51,7 +51,7 @@ def test_an_answer_to_head_has_no_body(example: str, tmp_path: Path) -> None:
 
 @_ON_SOCKETS
 def test_a_request_that_is_torn_off_is_not_decided(example: str, tmp_path: Path) -> None:
-    with opened(example, tmp_path) as door:
+    with open_door(example, tmp_path) as door:
         code = door.code()
         form = {"grant_type": "authorization_code", "client_id": "app", "code": code}
         body = urlencode(form | {"client_secret": door.records.secrets["app"]}).encode()
@@ -77,7 +77,7 @@ def _rest(connection: socket.socket) -> bytes:
 
 
 def test_a_caller_through_a_unix_socket_is_answered(tmp_path: Path) -> None:
-    with opened_on_unix_socket(tmp_path / "socket") as door:
+    with open_unix_door(tmp_path / "socket") as door:
         assert len(door.machine_token()) == 43
 
 
@@ -151,7 +151,7 @@ def test_an_example_is_short_enough_to_be_read(path: Path) -> None:
 
 def test_the_django_store_passes_the_kit_of_the_core(tmp_path: Path) -> None:
     """All but one check: the example has one file, so two stores of it are one."""
-    report = check_store(lambda: django_store(tmp_path), reopen=_opened_again)
+    report = check_store(lambda: django_store(tmp_path), reopen=_reopen)
     assert [flaw.check for flaw in report.flaws] == ["two stores share nothing"], str(report)
 
 
@@ -170,7 +170,7 @@ def test_the_longest_names_fit_into_the_columns_of_the_django_store(tmp_path: Pa
     assert {Table.USER.value, Table.IDENTIFIER.value} == {row.table for row in StoredRecord.objects.all()}
 
 
-def _opened_again(store: Store) -> Store:
+def _reopen(store: Store) -> Store:
     """The next statement opens the file anew."""
     from django.db import connection
 

@@ -9,7 +9,7 @@ from fuzz.command_line import main
 SIGN_IN = '{"number":1,"at":1000,"verb":"sign-in","user":"ann"}'
 
 
-def told_of(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *command: str) -> str:
+def read_refusal(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *command: str) -> str:
     """What is said of a file with this content; it is one line."""
     file = tmp_path / "edited"
     file.write_text(content, encoding="utf-8")
@@ -44,7 +44,7 @@ def test_a_line_that_says_what_no_step_says_is_refused(
     trace = f'{{"world":"fixed"}}\n{SIGN_IN}\n\n{line}\n'
     plan = f'{{"seed":"1"}}\n{{"step":{SIGN_IN}}}\n\n{{"step":{line}}}\n'
     for content, command in ((trace, ["replay"]), (plan, ["simulate", "--replay"])):
-        words = told_of(content, tmp_path, capsys, *command)
+        words = read_refusal(content, tmp_path, capsys, *command)
         assert words.startswith("line 4: ")
         assert expected in words
 
@@ -56,7 +56,7 @@ def test_a_mishap_that_is_none_is_refused(
     mishap: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = f'{{"seed":"1"}}\n{{"step":{SIGN_IN},"mishap":{mishap}}}\n'
-    assert "$.mishap" in told_of(plan, tmp_path, capsys, "simulate", "--replay")
+    assert "$.mishap" in read_refusal(plan, tmp_path, capsys, "simulate", "--replay")
 
 
 @pytest.mark.parametrize("content", ["", "\n", SIGN_IN, '{"world":"abc"}', '{"world":"1/-1"}', '{"seed":7}'])
@@ -64,7 +64,7 @@ def test_a_mishap_that_is_none_is_refused(
 def test_a_file_without_its_world_or_seed_is_refused(
     content: str, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert told_of(content, tmp_path, capsys, *command)
+    assert read_refusal(content, tmp_path, capsys, *command)
 
 
 @pytest.mark.parametrize("command", [["replay"], ["simulate", "--replay"]])

@@ -18,7 +18,7 @@ from tests.core.asks import CHALLENGE, VERIFIER, challenge_of
 PKCE = "ostiary_core.oauth.pkce"
 
 
-def judged(mutants: Sequence[Mutant], listed: dict[Key, str], *notices: Callable[[], bool]) -> Report:
+def judge_all(mutants: Sequence[Mutant], listed: dict[Key, str], *notices: Callable[[], bool]) -> Report:
     judges = [Judge(f"judge {number}", notice) for number, notice in enumerate(notices)]
     tried = try_judges(judges, [PKCE], 2)
     return add_up(judge_mutants(mutants, tried, listed), most_failures=len(mutants) + 1)
@@ -34,8 +34,8 @@ def sees_pkce() -> bool:
 def test_a_sharp_judge_kills_what_a_blind_one_lets_live(capsys: pytest.CaptureFixture[str]) -> None:
     mutants = mutants_of(PKCE)
     assert len(mutants) > 3
-    sharp = judged(mutants, {}, sees_pkce)
-    blind = judged(mutants, {}, lambda: False)
+    sharp = judge_all(mutants, {}, sees_pkce)
+    blind = judge_all(mutants, {}, lambda: False)
     assert sharp.tables["killed"].total() > len(mutants) / 2
     in_functions = sum(bool(mutant.function) for mutant in mutants)
     assert blind.tables["survived"].total() == len(blind.stories) >= in_functions
@@ -45,9 +45,9 @@ def test_a_sharp_judge_kills_what_a_blind_one_lets_live(capsys: pytest.CaptureFi
 def test_a_listed_mutant_may_survive_and_not_be_killed() -> None:
     mutant = next(each for each in mutants_of(PKCE) if each.kind == "comparison")
     listed = {mutant.key: "whoever asks cannot tell"}
-    held = judged([mutant], listed, lambda: False)
+    held = judge_all([mutant], listed, lambda: False)
     assert (held.tables["listed"].total(), held.stories) == (1, [])
-    killed = judged([mutant], listed, sees_pkce)
+    killed = judge_all([mutant], listed, sees_pkce)
     assert (killed.tables["killed"].total(), len(killed.stories)) == (1, 1)
 
 

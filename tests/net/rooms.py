@@ -145,7 +145,7 @@ def origin(trace_id: str = "0123456789abcdef0123456789abcdef") -> Origin:
 _for_users = SeededEntropy("users")
 
 
-def registered(username: str, password_hash: str = "some hash", *roles: str) -> UserRegistered:
+def registration_of(username: str, password_hash: str = "some hash", *roles: str) -> UserRegistered:
     """A new account: an event that changes something, and shows by name that it did."""
     return UserRegistered(
         caller=Operator(),

@@ -35,7 +35,7 @@ from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.sweeping import Purge
 from tests.core import asks, story
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
-from tests.net.store.stores import DURABLE, KINDS, opened
+from tests.net.store.stores import DURABLE, KINDS, open_kind
 
 DAY = 24 * 60 * 60
 MAXIMUM = 7 * DAY
@@ -107,12 +107,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
     if request.param == "memory":
         yield PlainStore()
         return
-    with opened(request.param, tmp_path) as open_store, open_store() as durable:
+    with open_kind(request.param, tmp_path) as open_store, open_store() as durable:
         assert isinstance(durable, SQLiteStore | PostgreSQLStore)
         yield durable
 
 
-async def cleared(store: AnyStore, clock: HandClock, audit_days: int = 0) -> dict[str, int]:
+async def clear(store: AnyStore, clock: HandClock, audit_days: int = 0) -> dict[str, int]:
     async with open_turns(store, clock, run_inline) as turns:
         return await Purge(
             turns, store, clock, audit_seconds=audit_days * DAY, run_sync=run_inline
@@ -131,7 +131,7 @@ async def test_a_store_under_a_constant_load_stays_as_large(store: AnyStore) -> 
         house.code(f"used {day}", "some session")
         house.text_code(f"+1555{day:07}")
         clock.wait(5 * DAY)
-        await cleared(store, clock, audit_days=60)
+        await clear(store, clock, audit_days=60)
         sizes.append(house.size())
         entries.append(len(store.audit()))
     # A session lasts seven days, then it is kept for thirty: from then on as much goes as comes.
@@ -149,9 +149,9 @@ async def test_a_session_stays_for_the_retention_after_its_maximum_and_goes_righ
     house = House(store, clock)
     house.sign_in()
     clock.wait(MAXIMUM + 30 * DAY - 0.001)
-    assert sum((await cleared(store, clock)).values()) == 0
+    assert sum((await clear(store, clock)).values()) == 0
     clock.wait(0.001)
-    assert await cleared(store, clock) == {
+    assert await clear(store, clock) == {
         "codes": 0,
         "used codes": 0,
         "ended sessions": 0,
@@ -306,7 +306,7 @@ async def test_the_background_clears_as_much_in_a_minute_as_there_is(autojump_cl
 @pytest.mark.parametrize("kind", DURABLE)
 def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> None:
     clock = HandClock()
-    with opened(kind, tmp_path) as open_store, open_store() as store:
+    with open_kind(kind, tmp_path) as open_store, open_store() as store:
         assert isinstance(store, SQLiteStore | PostgreSQLStore)
 
         def take(holder: str) -> bool:

@@ -42,7 +42,7 @@ class Full(io.StringIO):
         raise OSError(28, "No space left on device")
 
 
-def watched(monkeypatch: pytest.MonkeyPatch) -> Counting:
+def watch_stderr(monkeypatch: pytest.MonkeyPatch) -> Counting:
     """Standard error from now on; not a fixture, as pytest puts its own there between set-up and test."""
     file = Counting()
     monkeypatch.setattr(sys, "stderr", file)
@@ -62,7 +62,7 @@ def processors() -> Iterator[list[Any]]:
 def test_entries_that_belong_together_go_out_in_one_write_and_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    written = watched(monkeypatch)
+    written = watch_stderr(monkeypatch)
     lines = LogLines()
     lines.write_entries("info", [{"event": "one"}, {"event": "two"}])
     lines.write_entries("info", [])
@@ -79,7 +79,7 @@ def test_what_a_processor_drops_is_not_written(
         return entry
 
     processors.insert(0, only_two)
-    written = watched(monkeypatch)
+    written = watch_stderr(monkeypatch)
     LogLines().write_entries("info", [{"event": "one"}, {"event": "two"}])
     LogLines().write_entries("info", [{"event": "one"}])
     assert written.writes == ["info two\n"]
@@ -97,7 +97,7 @@ def test_facts_are_told_at_the_level_of_information(
     before = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     try:
-        told = watched(monkeypatch)
+        told = watch_stderr(monkeypatch)
         rotated = Decision(Done(), facts=(Fact(kind=FactKind.PAIR_ROTATED),))
         RequestLog().log_decisions([origin("one"), None], [rotated, rotated])
         assert told.writes == written
@@ -111,7 +111,7 @@ def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
     processors[0] = lambda _, level, entry: f"{level} {entry['event']} {entry['trace_id']} {entry['why']}"
     no = Refused(Why.NOT_FOUND)
     ended = Decision(no, facts=(Fact(kind=FactKind.SESSION_ENDED),))
-    told = watched(monkeypatch)
+    told = watch_stderr(monkeypatch)
     RequestLog().log_decisions(
         [origin("one"), origin("two"), origin("three"), None, origin("four")],
         [Decision(no), Decision(BatchRefused(((3, no),))), Decision(Done()), Decision(no), ended],

@@ -22,7 +22,7 @@ from ostiary_net.front_door.scraping import open_metrics_listeners, serve_metric
 from ostiary_net.observability.metrics import Histogram, Metrics
 from ostiary_net.turns.turn_queue import TurnFailed
 from tests.core import asks
-from tests.net.rooms import BreakingStore, PlainStore, origin, registered
+from tests.net.rooms import BreakingStore, PlainStore, origin, registration_of
 from tests.net.test_service import posting, serving
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -58,11 +58,11 @@ def samples(metrics: Metrics) -> dict[str, float]:
 async def test_an_event_is_counted_by_its_name_and_how_it_went() -> None:
     store, metrics = BreakingStore(), Metrics()
     async with serving(store, metrics) as service:
-        await service.decide(registered("anna"), origin())
-        await service.decide(registered("anna"), origin())
+        await service.decide(registration_of("anna"), origin())
+        await service.decide(registration_of("anna"), origin())
         store.broken = True
         with pytest.raises(TurnFailed):
-            await service.decide(registered("bert"), origin())
+            await service.decide(registration_of("bert"), origin())
         for look in (service.query, service.query_whole_lists):
             with pytest.raises(TurnFailed):
                 await look(lambda store, now: 1 // 0, origin())
@@ -125,7 +125,7 @@ def test_a_histogram_counts_each_value_in_every_bucket_it_fits(values: list[floa
 # --- where it is read
 
 
-async def asked(port: int, method: str, target: str) -> Response:
+async def ask(port: int, method: str, target: str) -> Response:
     with Connection(port) as connection:
         return await connection.exchange(Request(method, target))
 
@@ -137,18 +137,18 @@ async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is
         port = listeners[0].getsockname()[1]
         async with trio.open_nursery() as nursery:
             nursery.start_soon(serve_metrics, listeners, metrics)
-            response = await asked(port, "GET", "/metrics")
+            response = await ask(port, "GET", "/metrics")
             assert response.status == 200
             assert response.field("content-type") == "text/plain; version=0.0.4; charset=utf-8"
             assert response.field("x-content-type-options") == "nosniff"
             assert b'operation="grant_unrecognised",outcome="grant_type_unknown"} 1\n' in response.body
-            assert (await asked(port, "HEAD", "/metrics")).body == b""
-            assert (await asked(port, "GET", "/")).status == 404
-            assert (await asked(port, "POST", "/metrics")).status == 405
+            assert (await ask(port, "HEAD", "/metrics")).body == b""
+            assert (await ask(port, "GET", "/")).status == 404
+            assert (await ask(port, "POST", "/metrics")).status == 405
             async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
                 await stream.send_all(b"nonsense\r\n\r\n")
                 assert await stream.receive_some(1) == b""
-            assert (await asked(port, "GET", "/metrics?x=1")).status == 200
+            assert (await ask(port, "GET", "/metrics?x=1")).status == 200
             nursery.cancel_scope.cancel()
 
 

@@ -20,7 +20,7 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import open_turns
-from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered
+from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registration_of
 
 SOURCE = "203.0.113.7"
 Headers = list[tuple[bytes, bytes]]
@@ -41,7 +41,7 @@ async def a_client(service: Service) -> Secret:
     return reply.secret
 
 
-def posted(secret: str, language: str = "en") -> Headers:
+def post_headers(secret: str, language: str = "en") -> Headers:
     return [
         (b"content-type", b"application/x-www-form-urlencoded"),
         (b"authorization", b"Basic " + b64encode(f"app:{secret}".encode())),
@@ -58,7 +58,7 @@ async def token_service(
     service: Service, operation: Operation, secret: str, **form: str
 ) -> tuple[Answer, Mapping[str, Any]]:
     answer = await service.answer(
-        posting(operation, posted(secret), urlencode(form).encode()), service.trace_id()
+        posting(operation, post_headers(secret), urlencode(form).encode()), service.trace_id()
     )
     return answer, json.loads(answer.body or b"{}")
 
@@ -66,8 +66,8 @@ async def token_service(
 async def test_every_fact_is_in_the_log_with_its_trace_id_and_source() -> None:
     async with serving(PlainStore()) as service:
         with capture_logs() as log:
-            await service.decide(registered("anna"), origin("a" * 32))
-            decision = await service.decide(registered("ben"), origin("b" * 32))
+            await service.decide(registration_of("anna"), origin("a" * 32))
+            decision = await service.decide(registration_of("ben"), origin("b" * 32))
     assert [(entry["event"], entry["trace_id"], entry["source"]) for entry in log] == [
         ("user-registered", "a" * 32, SOURCE),
         ("user-registered", "b" * 32, SOURCE),
@@ -102,7 +102,7 @@ async def test_one_failing_turn_is_told_once_for_every_request_in_it() -> None:
 
     async def ask(service: Service, trace_id: str) -> None:
         try:
-            await service.decide(registered(f"user-{trace_id}"), origin(trace_id))
+            await service.decide(registration_of(f"user-{trace_id}"), origin(trace_id))
         except TurnFailed as failure:
             failures.append(failure)
 

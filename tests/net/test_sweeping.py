@@ -20,7 +20,7 @@ from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.sweeping import sweep, sweep_once
 from tests.core.asks import login_refresh
 from tests.core.story import given, user
-from tests.net.rooms import Gate, HandClock, PlainStore, registered
+from tests.net.rooms import Gate, HandClock, PlainStore, registration_of
 
 GRACE_SECONDS = 30
 
@@ -36,7 +36,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
         yield opened
 
 
-def rotated(store: AnyStore, sessions: int = 1) -> list[LoginRefreshed]:
+def rotate_sessions(store: AnyStore, sessions: int = 1) -> list[LoginRefreshed]:
     """So many login sessions, each rotated once now; how each would be refreshed with the spent token."""
     world, retries = given(user(), store=cast(MemoryStore, store)), []
     for _ in range(sessions):
@@ -58,7 +58,7 @@ def salts(store: AnyStore) -> int:
 
 async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: AnyStore) -> None:
     clock = HandClock()
-    rotated(store)
+    rotate_sessions(store)
     async with open_turns(store, clock, run_inline) as turns:
         clock.wait(GRACE_SECONDS)
         assert await sweep_once(turns, store, clock, run_inline) == 0
@@ -71,7 +71,7 @@ async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: 
 
 async def test_sweeping_takes_nothing_from_a_retry_in_time_and_spares_no_replay(store: AnyStore) -> None:
     clock = HandClock()
-    (retry,) = rotated(store)
+    (retry,) = rotate_sessions(store)
     async with open_turns(store, clock, run_inline) as turns:
         clock.wait(GRACE_SECONDS)
         await sweep_once(turns, store, clock, run_inline)
@@ -87,7 +87,7 @@ async def test_sweeping_takes_nothing_from_a_retry_in_time_and_spares_no_replay(
 
 async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> None:
     clock = HandClock()
-    rotated(store, sessions=230)
+    rotate_sessions(store, sessions=230)
     clock.wait(GRACE_SECONDS + 1)
     async with open_turns(store, clock, run_inline) as turns:
         assert await sweep_once(turns, store, clock, run_inline) == 230
@@ -96,10 +96,10 @@ async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> No
 
 async def test_what_a_sweep_that_was_stopped_still_waited_for_is_left(autojump_clock: MockClock) -> None:
     store, clock, gate = PlainStore(), HandClock(), Gate()
-    rotated(store, sessions=3)
+    rotate_sessions(store, sessions=3)
     clock.wait(GRACE_SECONDS + 1)
     async with open_turns(store, clock, gate) as turns, trio.open_nursery() as nursery:
-        nursery.start_soon(turns.decide, registered("ahead"))
+        nursery.start_soon(turns.decide, registration_of("ahead"))
         await wait_all_tasks_blocked()
         with trio.move_on_after(1):
             await sweep_once(turns, store, clock, run_inline)
@@ -121,7 +121,7 @@ class Unwilling(PlainStore):
 
 async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: MockClock) -> None:
     store, clock = Unwilling(), HandClock()
-    rotated(store, sessions=3)
+    rotate_sessions(store, sessions=3)
     clock.wait(GRACE_SECONDS + 1)
     with capture_logs() as log:
         async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:

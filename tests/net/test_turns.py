@@ -30,7 +30,7 @@ from tests.net.rooms import (
     PlainStore,
     SeededEntropy,
     origin,
-    registered,
+    registration_of,
     usernames,
 )
 
@@ -49,7 +49,7 @@ class Asked:
     async def ask(self, turns: Turns) -> None:
         with self.scope:
             try:
-                self.decision = await turns.decide(registered(self.name), origin(self.name))
+                self.decision = await turns.decide(registration_of(self.name), origin(self.name))
             except TurnFailed as failure:
                 self.failure = failure
 
@@ -140,7 +140,7 @@ async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_ra
 
     store = Losing()
     async with open_turns(store, HandClock(), run_inline) as turns:
-        leaver = QueuedEvent(registered("leaver"), None, lambda _: None)
+        leaver = QueuedEvent(registration_of("leaver"), None, lambda _: None)
         turns.submit(leaver)
     assert store.attempts == 1
 
@@ -156,7 +156,7 @@ async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -
                 self.has_failed = True
                 leaver.leave()
                 assert choose_events() == ([], [])
-                turns.submit(QueuedEvent(registered("comer"), None, answers.append))
+                turns.submit(QueuedEvent(registration_of("comer"), None, answers.append))
                 assert choose_events() == ([], [])
                 raise CommitUnconfirmed("no answer")
             return self.turn(*choose_events(), now)
@@ -166,7 +166,7 @@ async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -
 
     store, answers = Unheard(), list[Decision | TurnFailed]()
     async with open_turns(store, HandClock(), run_inline) as turns:
-        leaver = QueuedEvent(registered("leaver"), None, answers.append)
+        leaver = QueuedEvent(registration_of("leaver"), None, answers.append)
         turns.submit(leaver)
         await wait_all_tasks_blocked()
     assert usernames(store) == {"comer"}
@@ -199,7 +199,7 @@ async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_se
     store, gate = PlainStore(), Gate()
     answers: list[Decision | TurnFailed] = []
     async with open_turns(store, HandClock(), gate) as turns:
-        turns.submit(QueuedEvent(registered("anna"), None, answers.append, lambda: True))
+        turns.submit(QueuedEvent(registration_of("anna"), None, answers.append, lambda: True))
         await trio.sleep(seconds)
         gate.open()
     assert usernames(store) == ({"anna"} if is_decided else set())
@@ -209,8 +209,12 @@ async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_se
 async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at_once() -> None:
     store, answers = PlainStore(), list[Decision | TurnFailed]()
     async with open_turns(store, HandClock(), run_inline) as turns:
-        turns.submit(QueuedEvent(registered("anna"), None, answers.append, lambda: True, may_be_stale=True))
-        turns.submit(QueuedEvent(registered("ben"), None, answers.append, lambda: False, may_be_stale=True))
+        turns.submit(
+            QueuedEvent(registration_of("anna"), None, answers.append, lambda: True, may_be_stale=True)
+        )
+        turns.submit(
+            QueuedEvent(registration_of("ben"), None, answers.append, lambda: False, may_be_stale=True)
+        )
     assert usernames(store) == {"ben"}
     assert sorted(isinstance(answer, Decision) for answer in answers) == [False, True]
 
@@ -224,7 +228,7 @@ async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_sec
         for name in ("anna", "ben"):
             asked_at = trio.current_time()
             answer = partial(lambda since, _: answered_at.append(trio.current_time() - since), asked_at)
-            turns.submit(QueuedEvent(registered(name), None, answer))
+            turns.submit(QueuedEvent(registration_of(name), None, answer))
             await trio.sleep(3)
         await trio.sleep(30)
         gate.open()
@@ -323,7 +327,7 @@ async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.Mo
             turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics, tracing=tracing
         )
         for name in ("anna", "ben"):
-            decision = await service.decide(registered(name), origin(name))
+            decision = await service.decide(registration_of(name), origin(name))
             assert isinstance(decision.reply, UserKnown)
 
 
@@ -380,7 +384,7 @@ async def test_a_lost_race_is_taken_again_at_the_time_it_then_is() -> None:
 
     store = Racing(races_lost=3)
     async with open_turns(store, Ticking(), run_inline) as turns:
-        decision = await turns.decide(registered("anna"))
+        decision = await turns.decide(registration_of("anna"))
     assert isinstance(decision.reply, UserKnown)
     assert len(store.attempts) == 4
     assert decision.reply.user.created_at == store.attempts[-1]
@@ -391,7 +395,7 @@ async def test_a_race_that_is_always_lost_is_a_failure_in_the_end() -> None:
     store = Racing(races_lost=1_000)
     async with open_turns(store, HandClock(), run_inline) as turns:
         with pytest.raises(TurnFailed) as failed:
-            await turns.decide(registered("anna"))
+            await turns.decide(registration_of("anna"))
     assert isinstance(failed.value.__cause__, LostRace)
     assert 1 < len(store.attempts) < 1_000
     assert usernames(store) == set()
@@ -454,7 +458,7 @@ async def test_whatever_ends_the_turns_lets_nobody_wait_on() -> None:
     assert isinstance(running.failure, TurnFailed)
     assert isinstance(queued.failure, TurnFailed)
     with pytest.raises(TurnFailed):
-        await turns.decide(registered("later"))
+        await turns.decide(registration_of("later"))
 
 
 async def test_lists_are_read_beside_the_turns_and_fail_alike() -> None:
@@ -464,7 +468,7 @@ async def test_lists_are_read_beside_the_turns_and_fail_alike() -> None:
 
     store, gate = Lost(), Gate()
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
-        nursery.start_soon(partial(turns.decide, registered("anna")))
+        nursery.start_soon(partial(turns.decide, registration_of("anna")))
         gate.open()
         with pytest.raises(TurnFailed) as failed:
             await turns.query(lambda store, now: store.session_history("0" * 32))

@@ -53,10 +53,10 @@ def _proofs(items: Iterable[pytest.Item]) -> Mapping[tuple[str, str], tuple[Proo
         for marker in item.iter_markers("row"):
             table, name = marker.args
             marked.setdefault((table, name), {}).setdefault(function, []).append(item.name)
-    return {row: tuple(sorted(_named(functions, variants))) for row, functions in marked.items()}
+    return {row: tuple(sorted(_make_proofs(functions, variants))) for row, functions in marked.items()}
 
 
-def _named(
+def _make_proofs(
     functions: Mapping[tuple[Path, str], list[str]], variants: Mapping[tuple[Path, str], int]
 ) -> Iterable[Proof]:
     for (path, function), names in functions.items():
@@ -67,7 +67,7 @@ def _named(
             yield from (Proof(file, name) for name in names)
 
 
-def unproved(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> list[tuple[str, Row]]:
+def find_unproved(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> list[tuple[str, Row]]:
     """The rows that no test of the folder whose business they are proves."""
     return [
         (table, row)

@@ -24,7 +24,7 @@ from ostiary_net.front_door.guard import Guard
 from ostiary_net.lane import open_lane
 from ostiary_net.lane.shortcut import make_shortcut
 from ostiary_net.turns.service import Service
-from tests.net.lane.wires import Stream, connected
+from tests.net.lane.wires import Stream, connect_stream
 
 Door = Literal["guard", "plain", "lane"]
 DOORS: Final[tuple[Door, ...]] = ("guard", "plain", "lane")
@@ -49,7 +49,7 @@ async def opened_door(door: Door, guarded: Guard, service: Service) -> AsyncIter
         config, context = Config(), WorkerContext(None)
 
         def connect(source: str) -> Stream:
-            return connected(guarded, nursery, config, context, peer=source)
+            return connect_stream(guarded, nursery, config, context, peer=source)
 
         yield lambda source: _Wire(lambda: connect(source))
         nursery.cancel_scope.cancel()

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 
-def succeeded(response: httpx.Response, status: int = 200) -> Any:
+def expect_success(response: httpx.Response, status: int = 200) -> Any:
     """The `data` of a success."""
     assert response.status_code == status, response.text
     _is_json(response)
@@ -16,7 +16,7 @@ def succeeded(response: httpx.Response, status: int = 200) -> Any:
     return content["data"]
 
 
-def refused(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
+def expect_refusal(response: httpx.Response, status: int, code: str) -> dict[str, Any]:
     """The whole envelope of a failure."""
     assert (response.status_code, response.json().get("code")) == (status, code), response.text
     _is_json(response)

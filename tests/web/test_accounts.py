@@ -2,11 +2,11 @@
 
 from tests.rows import row
 from tests.web.callers import Api, exchange_of
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served
 
 
-async def signed_in(served: Served, username: str = "anna", password: str = "anna's password") -> Api:
+async def sign_in(served: Served, username: str = "anna", password: str = "anna's password") -> Api:
     api = served.api()
     await api.sign_in(username, password)
     return api
@@ -35,9 +35,9 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
     }
     for name, value in values.items():
         if name != "login access":
-            refused(await api.call("GET", "/api/auth/me", token=value), 401, "A1001")
+            expect_refusal(await api.call("GET", "/api/auth/me", token=value), 401, "A1001")
         if name != "login refresh":
-            refused(await api.post("/api/auth/refresh", json={"refreshToken": value}), 401, "A1001")
+            expect_refusal(await api.post("/api/auth/refresh", json={"refreshToken": value}), 401, "A1001")
         if name != "refresh":
             refreshed = await api.refresh(client, value)
             assert (refreshed.status_code, refreshed.json()["error"]) == (400, "invalid_grant"), name
@@ -45,7 +45,7 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
             redeemed = await api.service("token", client, **exchange_of(value))
             assert (redeemed.status_code, redeemed.json()["error"]) == (400, "invalid_grant"), name
         if name not in ("access", "login access", "machine"):
-            refused(await api.call("GET", "/api/oauth2/userinfo", token=value), 401, "A1001")
+            expect_refusal(await api.call("GET", "/api/oauth2/userinfo", token=value), 401, "A1001")
         if name not in ("access", "refresh", "machine"):
             inactive = await api.service("introspect", client, token=value)
             assert inactive.json() == {"active": False}, name
@@ -63,15 +63,17 @@ async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -
     api, other = served.api(), served.api()
     pair = await api.sign_in()
     await other.sign_in()
-    assert succeeded(await api.call("POST", "/api/auth/logout")) is None
-    refused(await api.call("GET", "/api/auth/me"), 401, "A1001")
-    refused(await api.post("/api/auth/refresh", json={"refreshToken": pair["refreshToken"]}), 401, "A1001")
-    refused(await api.call("POST", "/api/auth/logout"), 401, "A1001")
-    succeeded(await other.call("GET", "/api/auth/me"))
+    assert expect_success(await api.call("POST", "/api/auth/logout")) is None
+    expect_refusal(await api.call("GET", "/api/auth/me"), 401, "A1001")
+    expect_refusal(
+        await api.post("/api/auth/refresh", json={"refreshToken": pair["refreshToken"]}), 401, "A1001"
+    )
+    expect_refusal(await api.call("POST", "/api/auth/logout"), 401, "A1001")
+    expect_success(await other.call("GET", "/api/auth/me"))
 
 
 async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Served, api: Api) -> None:
-    me = succeeded(await api.call("GET", "/api/auth/me"))
+    me = expect_success(await api.call("GET", "/api/auth/me"))
     assert set(me) == {
         *("id", "username", "name", "phone", "avatarUrl", "locale", "timezone"),
         *("roles", "permissions", "mustChangePassword"),
@@ -80,7 +82,7 @@ async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Serv
     assert "oauth.client.create" in me["permissions"]
 
     user_id = await served.user("anna")
-    anna = succeeded(await (await signed_in(served)).call("GET", "/api/auth/me"))
+    anna = expect_success(await (await sign_in(served)).call("GET", "/api/auth/me"))
     assert (anna["id"], anna["name"], anna["roles"], anna["permissions"]) == (user_id, "Anna Ng", [], [])
 
 
@@ -92,4 +94,4 @@ async def test_who_is_not_signed_in_gets_401(served: Served) -> None:
         for authorization in (None, *odd, "Bearer " + "x" * 43, "Bearer " + "x" * 8000):
             headers = [] if authorization is None else [(b"Authorization", authorization.encode("latin-1"))]
             response = await served.api().request(*endpoint.split(), headers=headers, json={})
-            refused(response, 401, "A1001")
+            expect_refusal(response, 401, "A1001")

@@ -5,7 +5,7 @@ import json
 from ostiary_core.model.records import Table
 from tests.rows import row
 from tests.web.callers import REDIRECT_URI, Api, Browser, authorization, exchange_of, in_query
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served
 
 PATH = "/api/oauth2/authorize"
@@ -16,7 +16,7 @@ async def test_the_page_is_told_who_asks_for_what_and_of_whom(served: Served, ap
     await served.client()
     before = served.records()
     response = await api.call("GET", PATH, params=authorization())
-    assert succeeded(response) == {
+    assert expect_success(response) == {
         "client": {"clientId": "app", "name": "The App"},
         "scopes": [
             {
@@ -36,7 +36,7 @@ async def test_the_page_is_told_who_asks_for_what_and_of_whom(served: Served, ap
 @row("Summary", "POST /api/oauth2/authorize")
 async def test_a_yes_gives_an_address_with_a_code_that_works_once(served: Served, api: Api) -> None:
     client = await served.client()
-    data = succeeded(await api.call("POST", PATH, {**authorization(), "approve": True}))
+    data = expect_success(await api.call("POST", PATH, {**authorization(), "approve": True}))
     assert set(data) == {"redirectTo"}
     assert data["redirectTo"].startswith(REDIRECT_URI + "?code=")
     assert in_query(data["redirectTo"], "state") == "some state"
@@ -70,9 +70,11 @@ async def test_a_wrong_request_is_told_so_by_its_code(served: Served, api: Api) 
     await served.client("machine", grantTypes=["client_credentials"])
     before = served.records()
     for asked, code in WRONG:
-        refused(await api.call("GET", PATH, params=authorization(**asked)), 400, code)
+        expect_refusal(await api.call("GET", PATH, params=authorization(**asked)), 400, code)
         for approve in (True, False):
-            refused(await api.call("POST", PATH, {**authorization(**asked), "approve": approve}), 400, code)
+            expect_refusal(
+                await api.call("POST", PATH, {**authorization(**asked), "approve": approve}), 400, code
+            )
     assert served.records() == before
 
 
@@ -83,7 +85,7 @@ async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served, api:
     response = await api.call(
         "POST", PATH, content=body.encode(), headers={"Content-Type": "application/json"}
     )
-    assert refused(response, 400, "A0401")["msg"] == "A parameter was sent more than once."
+    assert expect_refusal(response, 400, "A0401")["msg"] == "A parameter was sent more than once."
     assert served.records() == before
 
 
@@ -93,13 +95,13 @@ async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served, api:
 async def test_a_page_with_the_form_token_may_decide(served: Served, browser: Browser) -> None:
     await served.client()
     checked = await browser.get(PATH, params=authorization())
-    succeeded(checked)
+    expect_success(checked)
     form_token = checked.headers["x-form-token"]
     body = {**authorization(), "approve": True}
     sent = await browser.post(
         PATH, json=body, headers={"X-Form-Token": form_token, "Origin": "http://id.example"}
     )
-    assert succeeded(sent)["redirectTo"].startswith(REDIRECT_URI)
+    assert expect_success(sent)["redirectTo"].startswith(REDIRECT_URI)
 
 
 async def test_a_form_token_of_another_browser_proves_nothing(served: Served, browser: Browser) -> None:
@@ -108,7 +110,7 @@ async def test_a_form_token_of_another_browser_proves_nothing(served: Served, br
     await other.sign_in()
     form_token = (await other.get(PATH, params=authorization())).headers["x-form-token"]
     body = {**authorization(), "approve": True}
-    refused(await browser.post(PATH, json=body, headers={"X-Form-Token": form_token}), 403, "A0403")
+    expect_refusal(await browser.post(PATH, json=body, headers={"X-Form-Token": form_token}), 403, "A0403")
 
 
 async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(
@@ -118,18 +120,18 @@ async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(
     token = (await served.api().sign_in())["accessToken"]
     body = {**authorization(), "approve": True}
     bearer = {"Authorization": f"Bearer {token}", "Origin": "https://elsewhere.example"}
-    succeeded(await browser.post(PATH, json=body, headers=bearer))
-    refused(
+    expect_success(await browser.post(PATH, json=body, headers=bearer))
+    expect_refusal(
         await browser.get(PATH, params=authorization(), headers={"Authorization": "Bearer x"}), 401, "A1001"
     )
 
 
 async def test_a_no_gives_an_address_with_access_denied_and_no_code(served: Served, api: Api) -> None:
     await served.client()
-    data = succeeded(await api.call("POST", PATH, {**authorization(), "approve": False}))
+    data = expect_success(await api.call("POST", PATH, {**authorization(), "approve": False}))
     assert data == {"redirectTo": f"{REDIRECT_URI}?error=access_denied&state=some%20state"}
     assert served.records()[Table.CODE] == frozenset()
     without = {**authorization(state=None), "approve": False}
-    assert succeeded(await api.call("POST", PATH, without)) == {
+    assert expect_success(await api.call("POST", PATH, without)) == {
         "redirectTo": f"{REDIRECT_URI}?error=access_denied"
     }

@@ -6,7 +6,7 @@ import pytest
 
 from tests.rows import row
 from tests.web.callers import ADMIN_PASSWORD, Api, authorization
-from tests.web.envelopes import fields_of, refused
+from tests.web.envelopes import expect_refusal, fields_of
 from tests.web.served import Served
 
 PHONE: Final = "+8613800000002"
@@ -124,6 +124,6 @@ async def test_every_bad_field_is_named_and_nothing_is_counted(
     method, path = endpoint.replace("BEN", await served.user("ben")).split()
     before = served.records()
     for body, bad in BAD[endpoint]:
-        failure = refused(await api.call(method, path, body), 400, "A0401")
+        failure = expect_refusal(await api.call(method, path, body), 400, "A0401")
         assert sorted(fields_of(failure)) == bad, body
     assert served.records() == before

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.web.callers import ADMIN_PASSWORD, Browser, form_token_in, sso
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served, serving
 
 FOREIGN = [
@@ -125,10 +125,10 @@ async def test_half_a_sign_in_is_a_wrong_one(served: Served) -> None:
 async def test_a_browser_refreshes_by_its_cookie_if_it_proves_where_it_is(browser: Browser) -> None:
     form_token = form_token_in(await browser.get("/password"))
     before = browser.cookies["ostiary_refresh"]
-    refused(await browser.post("/api/auth/refresh"), 403, "A0403")
-    succeeded(await browser.post("/api/auth/refresh", headers={"X-Form-Token": form_token}))
+    expect_refusal(await browser.post("/api/auth/refresh"), 403, "A0403")
+    expect_success(await browser.post("/api/auth/refresh", headers={"X-Form-Token": form_token}))
     assert browser.cookies["ostiary_refresh"] != before
-    succeeded(await browser.get("/api/auth/me"))
+    expect_success(await browser.get("/api/auth/me"))
 
 
 async def test_signing_out_ends_the_session_and_forgets_the_cookies(served: Served, browser: Browser) -> None:
@@ -140,5 +140,5 @@ async def test_signing_out_ends_the_session_and_forgets_the_cookies(served: Serv
 
     thief = served.browser()
     thief.cookies.update(kept)
-    refused(await thief.get("/api/auth/me"), 401, "A1001")
+    expect_refusal(await thief.get("/api/auth/me"), 401, "A1001")
     assert "/login" in (await thief.get(sso())).headers["location"]

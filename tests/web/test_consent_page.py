@@ -12,7 +12,7 @@ from tests.web.served import Served
 from tests.web.test_authorization import WRONG
 
 
-def led_away(response: httpx.Response, address: str = REDIRECT_URI) -> str:
+def expect_redirect(response: httpx.Response, address: str = REDIRECT_URI) -> str:
     """Where the browser is sent with a result; 303, so that no form goes along (RFC 9700 §4.12)."""
     assert response.status_code == 303, response.text
     location = response.headers["location"]
@@ -61,7 +61,7 @@ async def test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page(ser
     consent = await browser.follow(signed_in)
     assert "The App" in consent.text
     assert "Read your basic profile" in consent.text
-    result = led_away(await browser.submit(consent, {"decision": "approve"}, to="/sso"))
+    result = expect_redirect(await browser.submit(consent, {"decision": "approve"}, to="/sso"))
     assert in_query(result, "state") == "a&b=c d/é"
     issued = await served.api().service("token", client, **exchange_of(in_query(result, "code")))
     assert issued.status_code == 200
@@ -71,10 +71,10 @@ async def test_a_no_sends_access_denied_and_state_only_if_there_was_one(served: 
     await served.client()
     browser, page = await at_consent(served)
     denied = await browser.submit(page, {"decision": "deny"}, to="/sso")
-    assert led_away(denied) == f"{REDIRECT_URI}?error=access_denied&state=some%20state"
+    assert expect_redirect(denied) == f"{REDIRECT_URI}?error=access_denied&state=some%20state"
     page = await browser.get(sso(state=None))
     denied = await browser.submit(page, {"decision": "deny"}, to="/sso")
-    assert led_away(denied) == f"{REDIRECT_URI}?error=access_denied"
+    assert expect_redirect(denied) == f"{REDIRECT_URI}?error=access_denied"
     assert served.records()[Table.CODE] == served.records()[Table.CONSENT] == frozenset()
 
 
@@ -82,7 +82,7 @@ async def test_nobody_is_asked_where_every_scope_is_approved_beforehand(
     served: Served, browser: Browser
 ) -> None:
     await served.client(autoApproveScopes=["user.read"])
-    assert len(in_query(led_away(await browser.get(sso())), "code")) == 43
+    assert len(in_query(expect_redirect(await browser.get(sso())), "code")) == 43
 
 
 @row("/sso browser behaviour", "5 invalid request stays on /sso")
@@ -138,7 +138,7 @@ async def test_a_request_that_nobody_sees_the_answer_of_issues_no_code(
             assert not {"location", "set-cookie"} & ahead.headers.keys()
     assert "set-cookie" not in (await browser.request("HEAD", "/language?to=zh-CN&next=/")).headers
     assert (served.records(), served.audit()) == (before, told)
-    led_away(await browser.get(sso()))
+    expect_redirect(await browser.get(sso()))
 
 
 # --- around them
@@ -183,7 +183,7 @@ async def test_an_access_token_that_ran_out_is_renewed_on_the_way(served: Served
     browser, page = await at_consent(served)
     access = browser.cookies["ostiary_access"]
     served.clock.wait(1801)
-    led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"))
+    expect_redirect(await browser.submit(page, {"decision": "approve"}, to="/sso"))
     assert browser.cookies["ostiary_access"] != access
     assert (await browser.get("/api/auth/me")).status_code == 200
 

@@ -12,7 +12,7 @@ from tests.web.served import Served, in_memory, serving
 pytestmark = pytest.mark.parametrize("door", DOORS)
 
 
-async def asked(served: Served) -> httpx.Response:
+async def ask(served: Served) -> httpx.Response:
     return await served.api().service("introspect", Registered("nobody", "x"), token="x")
 
 
@@ -28,5 +28,5 @@ async def test_behind_hypercorn_the_application_is_not_asked_what_a_backend_asks
             await application(*asgi)
 
         served.app.app = told
-        assert (await asked(served)).status_code == 401
+        assert (await ask(served)).status_code == 401
     assert len(called) == (1 if door == "guard" else 0)

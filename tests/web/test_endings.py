@@ -19,7 +19,7 @@ from tests.web.account.people import (
     with_phone,
 )
 from tests.web.callers import Api
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.resources.sheets import sheet_of
 from tests.web.served import Served
 
@@ -37,31 +37,31 @@ def ending(act: Ending, *, proves: str, goes_on: bool = False, case: str = "") -
 
 async def change_password(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     body = {"oldPassword": "anna password", "newPassword": NEW}
-    succeeded(await anna.here.call("PUT", "/api/auth/password", body))
+    expect_success(await anna.here.call("PUT", "/api/auth/password", body))
 
 
 async def change_phone(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna.here)
-    succeeded(await anna.here.call("PUT", "/api/auth/phone", new_number(code)))
+    expect_success(await anna.here.call("PUT", "/api/auth/phone", new_number(code)))
 
 
 async def recover(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
     body = {"phone": ANNAS_PHONE, "code": code, "newPassword": NEW}
-    succeeded(await served.api().call("POST", "/api/auth/reset-password", body))
+    expect_success(await served.api().call("POST", "/api/auth/reset-password", body))
 
 
 async def enter_wrong_passwords(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     body = {"oldPassword": "wrong", "newPassword": NEW}
     for _ in range(4):
-        refused(await anna.here.call("PUT", "/api/auth/password", body), 422, "A1005")
-    refused(await anna.here.call("PUT", "/api/auth/password", body), 401, "A1001")
+        expect_refusal(await anna.here.call("PUT", "/api/auth/password", body), 422, "A1005")
+    expect_refusal(await anna.here.call("PUT", "/api/auth/password", body), 401, "A1001")
 
 
 def by_administrator(method: str, path: str, body: object = None) -> Ending:
     async def act(served: Served, admin: Api, user_id: str, anna: Open) -> None:
         content = {"ids": [user_id]} if path.endswith("batch-delete") else body
-        succeeded(await admin.call(method, USERS + path.replace("ID", user_id), content))
+        expect_success(await admin.call(method, USERS + path.replace("ID", user_id), content))
 
     return act
 
@@ -69,11 +69,11 @@ def by_administrator(method: str, path: str, body: object = None) -> Ending:
 async def change_phone_by_a_sheet(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     file = ("rows.xlsx", sheet_of([["username", "phone"], ["anna", None]]))
     done = await admin.call("POST", f"{USERS}/import", files={"file": file}, data={"mode": "upsert"})
-    assert succeeded(done) == {"created": 0, "updated": 1, "unchanged": 0, "hashesLeft": 0}
+    assert expect_success(done) == {"created": 0, "updated": 1, "unchanged": 0, "hashesLeft": 0}
 
 
 async def force_out_everybody(served: Served, admin: Api, user_id: str, anna: Open) -> None:
-    succeeded(await admin.call("POST", "/api/monitor/force-logout-all"))
+    expect_success(await admin.call("POST", "/api/monitor/force-logout-all"))
 
 
 ENDINGS = [
@@ -135,10 +135,10 @@ async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served
         (anna.here, "PUT", "/api/auth/phone", new_number("000000"), 422, "A1006"),
         (anna.here, "POST", "/api/auth/reset-password", recovery, 422, "A1006"),
     ):
-        refused(await caller.call(method, where, body), status, code)
-    succeeded(await api.call("PUT", path, {"username": "anne", "name": "Anne", "roleIds": []}))
-    succeeded(await anna.here.call("PUT", "/api/auth/locale", {"locale": "zh-CN"}))
-    succeeded(await anna.here.call("PUT", "/api/auth/timezone", {"timezone": "Asia/Tokyo"}))
+        expect_refusal(await caller.call(method, where, body), status, code)
+    expect_success(await api.call("PUT", path, {"username": "anne", "name": "Anne", "roleIds": []}))
+    expect_success(await anna.here.call("PUT", "/api/auth/locale", {"locale": "zh-CN"}))
+    expect_success(await anna.here.call("PUT", "/api/auth/timezone", {"timezone": "Asia/Tokyo"}))
     await anna.assert_all_alive()
 
 
@@ -179,25 +179,25 @@ async def test_a_code_by_text_message_dies_with_every_ending_of_its_account(
     for password in ("anna password", NEW) if goes_on else ():
         moved = new_number(codes["change-phone"], password, OTHER_PHONE)
         await anna.here.call("PUT", "/api/auth/phone", moved)
-        assert succeeded(await anna.here.call("GET", "/api/auth/me"))["phone"] != OTHER_PHONE
+        assert expect_success(await anna.here.call("GET", "/api/auth/me"))["phone"] != OTHER_PHONE
     # What the account was is back: it is enabled, and has the number that the code was sent to.
     admin = await served.administrator()
     if (await admin.call("GET", f"{USERS}/{anna_id}")).status_code == 200:
-        succeeded(await admin.call("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True}))
-        succeeded(await admin.call("PUT", f"{USERS}/{anna_id}", {"phone": ANNAS_PHONE}))
-    refused(await enter_recovery(served, codes["reset-password"]), 422, "A1006")
+        expect_success(await admin.call("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True}))
+        expect_success(await admin.call("PUT", f"{USERS}/{anna_id}", {"phone": ANNAS_PHONE}))
+    expect_refusal(await enter_recovery(served, codes["reset-password"]), 422, "A1006")
 
 
 async def test_a_code_opens_no_other_account_that_its_number_was_given_to(served: Served, api: Api) -> None:
     anna_id, bert_id = await with_phone(served, "anna"), await with_phone(served, "bert", None)
     code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
     for user_id, phone in ((anna_id, None), (bert_id, ANNAS_PHONE)):
-        succeeded(await api.call("PUT", f"{USERS}/{user_id}", {"phone": phone}))
-    refused(await enter_recovery(served, code), 422, "A1006")
+        expect_success(await api.call("PUT", f"{USERS}/{user_id}", {"phone": phone}))
+    expect_refusal(await enter_recovery(served, code), 422, "A1006")
     await served.api().sign_in("bert", "bert password")
     served.clock.wait(60)
     code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
-    succeeded(await enter_recovery(served, code))
+    expect_success(await enter_recovery(served, code))
     await served.api().sign_in("bert", "a third password")
 
 
@@ -211,5 +211,7 @@ async def test_a_code_for_a_new_number_is_of_the_account_that_asked_and_others_c
     await bert.sign_in("bert", "bert password")
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     for entered in (code, *["000000"] * 5):
-        refused(await bert.call("PUT", "/api/auth/phone", new_number(entered, "bert password")), 422, "A1006")
-    succeeded(await anna.call("PUT", "/api/auth/phone", new_number(code)))
+        expect_refusal(
+            await bert.call("PUT", "/api/auth/phone", new_number(entered, "bert password")), 422, "A1006"
+        )
+    expect_success(await anna.call("PUT", "/api/auth/phone", new_number(code)))

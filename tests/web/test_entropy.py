@@ -15,7 +15,7 @@ from ostiary_web.server.wiring import Dependencies
 from tests.net.rooms import SeededEntropy
 from tests.web.account.pictures import png
 from tests.web.callers import ADMIN_PASSWORD, BASE, SOURCE, Api, Registered
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 
 UPLOAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="me"\r\n\r\n%s\r\n--x--\r\n'
 
@@ -42,16 +42,16 @@ async def test_a_server_draws_nothing_past_its_source(
         api = Api(transport=httpx.ASGITransport(guarded, client=(SOURCE, 4711)), base_url=BASE)
         await api.sign_in()
         media_type = {"Content-Type": "multipart/form-data; boundary=x"}
-        succeeded(await api.call("PUT", "/api/auth/avatar", content=UPLOAD % png(), headers=media_type))
+        expect_success(await api.call("PUT", "/api/auth/avatar", content=UPLOAD % png(), headers=media_type))
         fields = {
             "clientId": "app",
             "name": "App",
             "grantTypes": ["client_credentials"],
             "scopes": ["user.read"],
         }
-        registered = succeeded(await api.call("POST", "/api/oauth/clients", fields), 201)
+        registered = expect_success(await api.call("POST", "/api/oauth/clients", fields), 201)
         app_client = Registered("app", registered["secret"])
         issued = await api.service("token", app_client, grant_type="client_credentials")
         assert issued.status_code == 200
-        refused(await api.get("/api/nothing"), 404, "A0404")
-        refused(await api.get("/api/auth/me", headers={"Host": "two words"}), 400, "A0400")
+        expect_refusal(await api.get("/api/nothing"), 404, "A0404")
+        expect_refusal(await api.get("/api/auth/me", headers={"Host": "two words"}), 400, "A0400")

@@ -12,7 +12,7 @@ from ostiary_core.http.token_service import PATHS
 from ostiary_net.turns.turns import Turns
 from tests.rows import row
 from tests.web.callers import BASE, Api, Browser
-from tests.web.envelopes import refused
+from tests.web.envelopes import expect_refusal
 from tests.web.routes import routes
 from tests.web.served import Served
 from tests.web.test_token_service import raw
@@ -46,7 +46,7 @@ async def test_a_third_partys_token_opens_nothing_but_user_info(served: Served) 
     for method, path in INTERFACE:
         for token in (issued["access_token"], issued["refresh_token"], machine):
             response = await api.call(method, path, token=token)
-            refused(response, 401, "A1001")
+            expect_refusal(response, 401, "A1001")
             by_cookie = {"Cookie": f"ostiary_access={token}"}
             response = await api.request(method, path, headers=by_cookie)
             assert response.status_code in (401, 403), (method, path)
@@ -73,7 +73,7 @@ async def test_what_is_not_there_is_404_in_the_envelope(served: Served, language
         "/api/.well-known/openid-configuration",
     ):
         for method in ("GET", "POST"):
-            failure = refused(await api.request(method, httpx.URL(path)), 404, "A0404")
+            failure = expect_refusal(await api.request(method, httpx.URL(path)), 404, "A0404")
             assert failure["msg"] == message
             assert failure["errors"] == []
 
@@ -94,7 +94,7 @@ async def test_a_method_that_is_not_there_is_405_and_the_others_are_named(served
             if path in PATHS:
                 raw(response, 405, "invalid_request")
             else:
-                refused(response, 405, "A0405")
+                expect_refusal(response, 405, "A0405")
             named = response.headers["allow"].split(", ")
             assert named == sorted(named), path
             assert {*named} >= methods, path

@@ -39,7 +39,7 @@ from ostiary_web.server.settings import Settings
 from tests.net.rooms import PlainStore
 from tests.rows import row
 from tests.web.callers import Api, Browser, forms_in
-from tests.web.envelopes import refused
+from tests.web.envelopes import expect_refusal
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import sheet_of
 from tests.web.served import Served, in_memory, serving
@@ -177,20 +177,20 @@ PERMISSIONS = (
 """What the specification promises of the interface, and the pages alike, written down a second time."""
 
 
-def named(routes: str) -> set[str]:
+def routes_in(routes: str) -> set[str]:
     """Routes by method and path, told one after the other."""
     return {route.strip() for route in routes.split(",")}
 
 
 OTHERS = {
     LOGIN_TOKEN: {"POST /api/auth/logout", "GET /api/oauth2/authorize"},
-    BEFORE_PASSWORD_CHANGE: named(
+    BEFORE_PASSWORD_CHANGE: routes_in(
         """
         GET /api/auth/me, PUT /api/auth/password, POST /api/oauth2/authorize, GET /password, GET /sso,
         POST /sso
         """
     ),
-    SIGNED_IN: named(
+    SIGNED_IN: routes_in(
         """
         PUT /api/auth/avatar, DELETE /api/auth/avatar, PUT /api/auth/phone, PUT /api/auth/locale,
         PUT /api/auth/timezone, GET /api/auth/grants, DELETE /api/auth/grants/<client_id>, GET /account,
@@ -200,10 +200,10 @@ OTHERS = {
         GET /account/applications/<client_id>/withdraw, POST /account/applications/<client_id>/withdraw
         """
     ),
-    SUPER_ADMINISTRATOR: named(
+    SUPER_ADMINISTRATOR: routes_in(
         "POST /api/monitor/force-logout-all, GET /admin/online/end-all, POST /admin/online/end-all"
     ),
-    OPEN_TO_ALL: named(
+    OPEN_TO_ALL: routes_in(
         """
         POST /api/auth/login, POST /api/auth/refresh, POST /api/auth/sms-code,
         POST /api/auth/reset-password, POST /api/oauth2/token, POST /api/oauth2/introspect,
@@ -412,7 +412,7 @@ async def test_exactly_the_permission_of_a_route_opens_it_and_nobody_else_costs_
             if route.is_page:
                 assert response.status_code == 403, route
             else:
-                refused(response, 403, "A0403")
+                expect_refusal(response, 403, "A0403")
 
 
 def has_form(route: Route) -> bool:
@@ -448,7 +448,7 @@ async def test_who_must_change_the_password_first_opens_nothing_else(house: Hous
         if route.is_page:
             leads_to(response, "/password")
         else:
-            refused(response, 403, "A1004")
+            expect_refusal(response, 403, "A1004")
 
 
 async def test_who_is_not_signed_in_opens_nothing(house: House) -> None:
@@ -459,4 +459,4 @@ async def test_who_is_not_signed_in_opens_nothing(house: House) -> None:
         if route.is_page:
             leads_to(response, "/login")
         else:
-            refused(response, 401, "A1001")
+            expect_refusal(response, 401, "A1001")

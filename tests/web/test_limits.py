@@ -42,12 +42,12 @@ def over(response: httpx.Response, language: str = "en") -> None:
     assert 1 <= int(response.headers["retry-after"]) <= 60
 
 
-async def asked(api: Api, method: str, path: str) -> httpx.Response:
+async def ask(api: Api, method: str, path: str) -> httpx.Response:
     options: dict[str, Any] = {"params": authorization()} if method == "GET" else {"data": {"token": "x"}}
     return await api.request(method, path, auth=NOBODY.basic, **options)
 
 
-def counted(served: Served, operation: Operation, times: int, source: str = SOURCE) -> None:
+def count_requests(served: Served, operation: Operation, times: int, source: str = SOURCE) -> None:
     """So many requests that already came in this minute."""
     for _ in range(times):
         assert served.service.admit(operation, source) == 0
@@ -63,21 +63,21 @@ async def test_one_more_than_the_limit_is_429_in_the_envelope(
     api = served.api()
     before = served.records()
     for method, path, operation, limit in LIMITED:
-        counted(served, operation, limit - 1)
-        assert (await asked(api, method, path)).status_code in (400, 401)
+        count_requests(served, operation, limit - 1)
+        assert (await ask(api, method, path)).status_code in (400, 401)
         capfd.readouterr()
-        refused = await asked(api, method, path)
+        refused = await ask(api, method, path)
         over(refused)
         told = "".join(capfd.readouterr())
         [line] = [line for line in told.splitlines() if refused.json()["traceId"] in line]
         assert all(word in line for word in ("refused", "too_many_requests", SOURCE)), line
-        over(await asked(served.api(**{"Accept-Language": "zh-CN"}), method, path), "zh")
-        assert (await asked(served.api("203.0.113.8"), method, path)).status_code != 429
+        over(await ask(served.api(**{"Accept-Language": "zh-CN"}), method, path), "zh")
+        assert (await ask(served.api("203.0.113.8"), method, path)).status_code != 429
         for other_method, other_path, _, _ in LIMITED:
             if (other_method, other_path) != (method, path):
-                assert (await asked(api, other_method, other_path)).status_code != 429
+                assert (await ask(api, other_method, other_path)).status_code != 429
         served.clock.wait(60)
-        assert (await asked(api, method, path)).status_code != 429
+        assert (await ask(api, method, path)).status_code != 429
         served.clock.wait(60)
     assert served.records() == before
 
@@ -88,24 +88,24 @@ async def test_the_limit_is_met_by_requests_alone_and_user_info_has_none(served:
         ("/api/oauth2/authorize", [401] * 120 + [429]),
         ("/api/oauth2/userinfo", [401] * 150),
     ):
-        assert [(await asked(api, "GET", path)).status_code for _ in expected] == expected
+        assert [(await ask(api, "GET", path)).status_code for _ in expected] == expected
 
 
 async def test_a_clock_that_is_set_back_does_not_stop_the_windows(served: Served) -> None:
     """READINGS 42: what the clock on the wall shows decides no rate."""
     method, path, operation, limit = LIMITED[2]
-    counted(served, operation, limit)
+    count_requests(served, operation, limit)
     served.clock.set_back(3_600)
-    over(await asked(served.api(), method, path))
+    over(await ask(served.api(), method, path))
     for _ in range(5):
         served.clock.wait(60)
-        counted(served, operation, limit - 1)
-        assert (await asked(served.api(), method, path)).status_code != 429
-        over(await asked(served.api(), method, path))
+        count_requests(served, operation, limit - 1)
+        assert (await ask(served.api(), method, path)).status_code != 429
+        over(await ask(served.api(), method, path))
 
 
 async def test_signing_in_has_a_limit_of_its_own(served: Served) -> None:
-    counted(served, Operation.SIGN_IN, 120)
+    count_requests(served, Operation.SIGN_IN, 120)
     api, browser = served.api(), served.browser()
     over(await api.post("/api/auth/login", json={"username": "admin", "password": "x"}))
     page = await browser.sign_in()
@@ -121,9 +121,9 @@ async def test_the_first_untrusted_address_counts_and_without_the_setting_nobody
     serve: Serve,
 ) -> None:
     async with serve() as served:
-        counted(served, Operation.TOKEN, 600, "10.0.0.1")
+        count_requests(served, Operation.TOKEN, 600, "10.0.0.1")
         for forwarded in ("198.51.100.1", "garbage", ""):
-            over(await asked(served.api("10.0.0.1", **{"X-Forwarded-For": forwarded}), "POST", LIMITED[2][1]))
+            over(await ask(served.api("10.0.0.1", **{"X-Forwarded-For": forwarded}), "POST", LIMITED[2][1]))
     async with serve(TRUST_PROXY="10.0.0.0/8, 192.0.2.5") as served:
         for peer, forwarded_for, source in (
             ("10.0.0.1", "6.6.6.6, 198.51.100.1", "198.51.100.1"),
@@ -131,10 +131,10 @@ async def test_the_first_untrusted_address_counts_and_without_the_setting_nobody
             ("10.0.0.1", "6.6.6.6, garbage", "10.0.0.1"),
             ("198.51.100.9", "6.6.6.6", "198.51.100.9"),
         ):
-            counted(served, Operation.TOKEN, 600, source)
-            over(await asked(served.api(peer, **{"X-Forwarded-For": forwarded_for}), "POST", LIMITED[2][1]))
+            count_requests(served, Operation.TOKEN, 600, source)
+            over(await ask(served.api(peer, **{"X-Forwarded-For": forwarded_for}), "POST", LIMITED[2][1]))
         elsewhere = served.api("10.0.0.1", **{"X-Forwarded-For": "198.51.100.77"})
-        assert (await asked(elsewhere, "POST", LIMITED[2][1])).status_code == 401
+        assert (await ask(elsewhere, "POST", LIMITED[2][1])).status_code == 401
         await elsewhere.sign_in()
         assert served.audit()[-1].source == "198.51.100.77"
 
@@ -143,6 +143,6 @@ async def test_the_first_untrusted_address_counts_and_without_the_setting_nobody
 async def test_limits_are_scaled(serve: Serve, scale: str, limit: int) -> None:
     async with serve(RATE_LIMIT_SCALE=scale) as served:
         api = served.api()
-        counted(served, Operation.AUTHORIZE_CHECK, limit - 1)
-        assert (await asked(api, "GET", "/api/oauth2/authorize")).status_code == 401
-        over(await asked(api, "GET", "/api/oauth2/authorize"))
+        count_requests(served, Operation.AUTHORIZE_CHECK, limit - 1)
+        assert (await ask(api, "GET", "/api/oauth2/authorize")).status_code == 401
+        over(await ask(api, "GET", "/api/oauth2/authorize"))

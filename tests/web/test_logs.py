@@ -17,7 +17,7 @@ from ostiary_web.server import logs
 from ostiary_web.server.logs import configure_logs
 
 
-def logged(capsys: pytest.CaptureFixture[str], form: str, **fields: object) -> str:
+def log_line(capsys: pytest.CaptureFixture[str], form: str, **fields: object) -> str:
     configure_logs("info", form)
     log = structlog.get_logger("ostiary")
     log.debug("not worth a line")
@@ -29,7 +29,7 @@ def logged(capsys: pytest.CaptureFixture[str], form: str, **fields: object) -> s
 
 def test_a_line_is_json_with_its_time_and_without_what_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
     before = datetime.now(UTC)
-    entry = json.loads(logged(capsys, "json", client_id="app", why=None, name="王"))
+    entry = json.loads(log_line(capsys, "json", client_id="app", why=None, name="王"))
     assert set(entry) == {"event", "level", "timestamp", "client_id", "name"}
     assert (entry["event"], entry["level"], entry["name"]) == ("pair-rotated", "info", "王")
     assert entry["timestamp"].endswith("Z")
@@ -82,18 +82,18 @@ def test_what_the_driver_warns_of_on_top_of_an_error_is_no_line(capsys: pytest.C
 def test_nothing_that_is_logged_makes_the_line_fail(
     capsys: pytest.CaptureFixture[str], value: object
 ) -> None:
-    assert json.loads(logged(capsys, "json", value=value))["event"] == "pair-rotated"
+    assert json.loads(log_line(capsys, "json", value=value))["event"] == "pair-rotated"
 
 
 def test_a_line_break_in_a_value_does_not_make_a_second_line(capsys: pytest.CaptureFixture[str]) -> None:
-    entry = json.loads(logged(capsys, "json", user_agent='a\r\n{"event":"forged"}\n\x1b[2J'))
+    entry = json.loads(log_line(capsys, "json", user_agent='a\r\n{"event":"forged"}\n\x1b[2J'))
     assert entry["user_agent"] == 'a\r\n{"event":"forged"}\n\x1b[2J'
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
 @pytest.mark.parametrize("value", ["\x9b31m", "a\x7f", "é\u2028"], ids=ascii)
 def test_no_value_moves_a_terminal(capsys: pytest.CaptureFixture[str], form: str, value: str) -> None:
-    said = logged(capsys, form, user_agent=value)
+    said = log_line(capsys, form, user_agent=value)
     assert value not in said
     assert form == "console" or json.loads(said)["user_agent"] == value
 
@@ -102,7 +102,7 @@ def test_no_value_moves_a_terminal(capsys: pytest.CaptureFixture[str], form: str
     "value", ["two words", "a=b", 'a"b', "a\r\nb", "\x1b[2J", "", "\u2028", "\ud800"], ids=repr
 )
 def test_what_would_end_a_field_or_a_line_is_quoted(capsys: pytest.CaptureFixture[str], value: str) -> None:
-    said = logged(capsys, "console", user_agent=value, where=["a.py:3 f"])
+    said = log_line(capsys, "console", user_agent=value, where=["a.py:3 f"])
     assert said.endswith(f" pair-rotated user_agent={value!r} where=['a.py:3 f']\n")
 
 
@@ -110,7 +110,7 @@ def test_a_terminal_is_given_colours(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    said = logged(capsys, "console", client_id="app")
+    said = log_line(capsys, "console", client_id="app")
     assert "\x1b[" in said
     assert "pair-rotated" in said
 

@@ -88,7 +88,7 @@ HOSTILE_VALUES: Final = {
 }
 
 
-def documented(response: httpx.Response) -> None:
+def expect_documented(response: httpx.Response) -> None:
     """A refusal in one of the two documented forms."""
     assert response.status_code in DOCUMENTED, (response.status_code, response.text[:300])
     content = response.json()
@@ -138,11 +138,11 @@ class Besieged:
         if response.headers.get("content-type", "").startswith("text/html"):
             assert "</html>" in response.text, asked
         else:
-            documented(response)
+            expect_documented(response)
 
 
 @asynccontextmanager
-async def besieged(folder: Path, door: Door) -> AsyncIterator[Besieged]:
+async def open_besieged(folder: Path, door: Door) -> AsyncIterator[Besieged]:
     """With a record of each resource, and nobody slowed down."""
     async with serving(folder, door=door, RATE_LIMIT_SCALE="1000000", API_DOCS_ENABLED="true") as served:
         await served.client()
@@ -166,7 +166,7 @@ def nothing_changed(before: Any, found: Besieged, statuses: list[int], asked: ob
         assert standing(found.served) == before, asked
 
 
-async def signed_in(served: Served) -> Browser:
+async def sign_in(served: Served) -> Browser:
     browser = served.browser(Origin="null")
     assert (await browser.sign_in()).status_code == 303
     return browser
@@ -174,7 +174,7 @@ async def signed_in(served: Served) -> Browser:
 
 @pytest.fixture
 async def siege(tmp_path: Path, door: Door) -> AsyncIterator[Besieged]:
-    async with besieged(tmp_path, door) as found:
+    async with open_besieged(tmp_path, door) as found:
         yield found
 
 
@@ -208,7 +208,7 @@ async def test_a_body_of_another_kind(siege: Besieged) -> None:
     for method, rule in ALL:
         if method in ("POST", "PUT"):
             page = not rule.startswith("/api/")
-            asking: Api | Browser = await (signed_in(siege.served) if page else siege.served.administrator())
+            asking: Api | Browser = await (sign_in(siege.served) if page else siege.served.administrator())
             path = siege.path(rule)
             before, first = standing(siege.served), len(siege.met)
             for media_type, body in zip(MEDIA_TYPES, cycle(BODIES), strict=False):
@@ -304,7 +304,7 @@ ODD_SEGMENTS: Final = (*_SEGMENTS.split(), "9" * 400, "x" * 4_000)
 
 @pytest.mark.parametrize("door", ["plain"])  # what a path is, real HTTP parsing decides
 async def test_an_odd_word_in_a_path(siege: Besieged) -> None:
-    api, browser = await siege.served.administrator(), await signed_in(siege.served)
+    api, browser = await siege.served.administrator(), await sign_in(siege.served)
     before = standing(siege.served)
     for method, rule in ALL:
         if VARIABLE.search(rule):
@@ -330,7 +330,7 @@ ODD_QUERIES: Final = (*_QUERIES.split(), "page=" + "9" * 300, "sort=" + "id," * 
 
 
 async def test_an_odd_query(siege: Besieged) -> None:
-    api, browser = await siege.served.administrator(), await signed_in(siege.served)
+    api, browser = await siege.served.administrator(), await sign_in(siege.served)
     before = standing(siege.served)
     for method, rule in ALL:
         if method == "GET" and not VARIABLE.search(rule):
@@ -351,6 +351,6 @@ async def test_more_than_its_path_takes_is_413(served: Served, api: Api) -> None
         for length, status in ((limit, 400), (limit + 1, 413), (4 * 1024 * 1024, 413)):
             body = b'{"approve": "' + b"x" * (length - 15) + b'"}'
             response = await api.call(method, path, content=body, headers=AS_JSON)
-            documented(response)
+            expect_documented(response)
             assert response.status_code == status, (path, length)
     assert served.records() == before

@@ -10,7 +10,7 @@ import httpx
 
 from ostiary_core.model.permissions import Permission
 from tests.web.callers import Api, Browser, form_token_in
-from tests.web.envelopes import succeeded
+from tests.web.envelopes import expect_success
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import sheet_of
 from tests.web.served import Served
@@ -39,7 +39,7 @@ class Records:
                 await self.root.call("POST", f"/api/oauth/clients/{name}/secret", {"keepOldForSeconds": 3600})
             return re.sub("<[^>]+>", name, path)
         if "/roles" in path:
-            succeeded(await self.root.call("POST", "/api/iam/roles", {"code": name, "name": "R"}), 201)
+            expect_success(await self.root.call("POST", "/api/iam/roles", {"code": name, "name": "R"}), 201)
             return re.sub("<[^>]+>", name, path)
         user_id = await self.served.user(name, "a password")
         if "<client_id>" in path:
@@ -49,7 +49,7 @@ class Records:
             api = self.served.api()
             await api.sign_in(name, "a password")
             listed = await self.root.call("GET", "/api/monitor/online-users", params={"userId": user_id})
-            [session] = succeeded(listed)["items"]
+            [session] = expect_success(listed)["items"]
             path = path.replace("<session_id>", session["id"]).replace(
                 "online/end", f"online/end?id={session['id']}"
             )
@@ -170,7 +170,7 @@ async def test_server_findings_are_for_super_administrators_and_clients_for_who_
             username = f"holds-{len(names)}"
             api, browser = await holder_of(served, *names, username=username), served.browser()
             await browser.sign_in(username, "the holder's")
-        told = succeeded(await api.call("GET", "/api/monitor/overview"))["state"]["findings"]
+        told = expect_success(await api.call("GET", "/api/monitor/overview"))["state"]["findings"]
         about = {finding["about"] for finding in told}
         shown = (await browser.get("/admin")).text
         assert ("client app" in about, "client app" in shown) == (sees_clients, sees_clients)

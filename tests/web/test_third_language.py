@@ -14,7 +14,7 @@ from ostiary_web import texts
 from tests.web.account.people import code_sent_to, outbox, with_phone
 from tests.web.callers import Caller, form_token_in, sso
 from tests.web.command_line.machine import Machine
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.resources.sheets import SHEET, rows_of, sheet_of
 from tests.web.served import serving
 
@@ -122,9 +122,9 @@ async def test_a_third_language_is_that_of_an_account_and_of_what_is_sent_to_it(
         assert_is_made_up(await visitor.get("/account"), three.default)
         api = served.api()
         await api.sign_in("anna", "anna password")
-        succeeded(await api.call("PUT", "/api/auth/locale", {"locale": TAG}))
+        expect_success(await api.call("PUT", "/api/auth/locale", {"locale": TAG}))
         wrong = await api.call("PUT", "/api/auth/locale", {"locale": "fr-FR"}, headers=ASKED)
-        [error] = refused(wrong, 400, "A0401")["errors"]
+        [error] = expect_refusal(wrong, 400, "A0401")["errors"]
         assert error == {"path": "locale", "msg": "«must be en-US« or »qaa-QM« or »zh-CN»"}
 
 

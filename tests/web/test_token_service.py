@@ -16,7 +16,7 @@ from tests.rows import row
 from tests.web.callers import ADMIN_PASSWORD, Api, Browser, exchange_of
 from tests.web.conftest import Serve
 from tests.web.doors import DOORS
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served, in_memory
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
@@ -46,7 +46,7 @@ async def test_a_code_becomes_a_session_that_is_looked_at_and_ended(served: Serv
     introspected = await api.service("introspect", client, token=issued["access_token"])
     assert introspected.json()["exp"] == 1_800_000_000 + issued["expires_in"]
     assert not await api.is_active(other, issued["access_token"])
-    profile = succeeded(await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"]))
+    profile = expect_success(await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"]))
     subject = introspected.json()["sub"]
     assert profile == {
         "sub": subject,
@@ -56,7 +56,7 @@ async def test_a_code_becomes_a_session_that_is_looked_at_and_ended(served: Serv
         "locale": None,
     }
     ended = await api.service("revoke", client, token=issued["refresh_token"])
-    refused(await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"]), 401, "A1001")
+    expect_refusal(await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"]), 401, "A1001")
     assert (ended.content, ended.headers["content-type"].lower()) == (b"", "application/json")
     for answer in (redeemed, introspected, ended, await api.service("revoke", client)):
         assert answer.status_code == (200 if answer in (redeemed, introspected, ended) else 400)
@@ -95,9 +95,9 @@ async def test_no_pair_is_given_with_less_than_a_whole_second_left(served: Serve
         assert await api.is_active(client, last.json()["access_token"]), "refused, and nothing ended"
     served.clock.wait(604_799 - 3_599.001)
     login_body = {"refreshToken": login["refreshToken"]}
-    assert succeeded(await api.post("/api/auth/refresh", json=login_body))["expiresIn"] == 1
+    assert expect_success(await api.post("/api/auth/refresh", json=login_body))["expiresIn"] == 1
     served.clock.wait(0.001)
-    refused(await api.post("/api/auth/refresh", json=login_body), 401, "A1001")
+    expect_refusal(await api.post("/api/auth/refresh", json=login_body), 401, "A1001")
 
 
 async def test_the_user_agent_reaches_the_rules_byte_for_byte(served: Served) -> None:
@@ -141,7 +141,7 @@ async def test_of_a_long_user_agent_a_bounded_part_is_kept_and_every_byte_is_com
     kept = await kept_of(agent)
     assert len(kept) < 600
     assert await kept_of(kept) != kept, "what was cut cannot be sent in its place"
-    trail = succeeded(await admin.call("GET", "/api/audit/events", params={"pageSize": "200"}))["items"]
+    trail = expect_success(await admin.call("GET", "/api/audit/events", params={"pageSize": "200"}))["items"]
     assert max(len(entry["userAgent"] or "") for entry in trail) < 600
 
 
@@ -156,8 +156,8 @@ async def test_a_browsers_login_is_no_client(served: Served, browser: Browser) -
 
 
 async def test_a_login_session_asks_by_its_token_or_its_cookie(api: Api, browser: Browser) -> None:
-    by_token = succeeded(await api.call("GET", "/api/oauth2/userinfo"))
-    assert succeeded(await browser.get("/api/oauth2/userinfo")) == by_token
+    by_token = expect_success(await api.call("GET", "/api/oauth2/userinfo"))
+    assert expect_success(await browser.get("/api/oauth2/userinfo")) == by_token
 
 
 @row("Envelope errors on the token-service endpoints", "500 A0500")
@@ -212,6 +212,6 @@ async def test_credentials_and_tokens_in_the_query_count_for_nothing(served: Ser
         400,
         "invalid_request",
     )
-    refused(
+    expect_refusal(
         await api.get("/api/oauth2/userinfo", params={"access_token": issued["access_token"]}), 401, "A1001"
     )

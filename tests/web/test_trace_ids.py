@@ -19,7 +19,7 @@ from ostiary_web.http import security_headers
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
 from ostiary_web.server.logs import configure_logs
-from tests.net.lane.wires import connected
+from tests.net.lane.wires import connect_stream
 from tests.net.rooms import START
 from tests.web.callers import SOURCE, Api
 from tests.web.conftest import Serve
@@ -34,20 +34,20 @@ OF_THE_CLOCK: Final = START.to_bytes(6).hex()
 Log = list[MutableMapping[str, Any]]
 
 
-def quoted(answer: str) -> str:
+def find_quoted_id(answer: str) -> str:
     """The trace id that a failure quotes, in the envelope or on a page."""
     found = re.search(rf"\b{OF_THE_CLOCK}[0-9a-f]{{20}}\b", answer)
     assert found is not None, answer
     return found[0]
 
 
-def broken(*anything: object, **named: object) -> Any:
+def break_down(*anything: object, **named: object) -> Any:
     raise RuntimeError("secret detail")
 
 
-def failed(served: Served, response: httpx.Response, log: Log, *kinds: str) -> None:
+def expect_failure(served: Served, response: httpx.Response, log: Log, *kinds: str) -> None:
     """It failed unexpectedly, and all that was done and told by then is found by what it quotes."""
-    trace_id = quoted(response.text)
+    trace_id = find_quoted_id(response.text)
     assert response.status_code == 500
     told = [entry for entry in log if entry["event"] == "unexpected error"]
     assert told
@@ -67,12 +67,12 @@ async def test_a_token_request_that_fails_before_or_after_its_decision(
         (RateWindows, "admit", "token", []),
     ):
         with monkeypatch.context() as patch, capture_logs() as log:
-            patch.setattr(owner, name, broken)
+            patch.setattr(owner, name, break_down)
             if path == "userinfo":
                 response = await api.call("GET", "/api/oauth2/userinfo")
             else:
                 response = await api.service(path, client, grant_type="client_credentials")
-        failed(served, response, log, *kinds)
+        expect_failure(served, response, log, *kinds)
 
 
 WRONG = {"username": "admin", "password": "not the password"}
@@ -83,14 +83,14 @@ async def test_a_page_that_cannot_be_made_nor_the_one_that_says_so(
 ) -> None:
     browser = served.browser()
     form = await browser.get("/login")
-    monkeypatch.setattr(context, "render_template", broken)
+    monkeypatch.setattr(context, "render_template", break_down)
     with capture_logs() as log:
         response = await browser.submit(form, WRONG)
-    failed(served, response, log, "sign-in-failed")
+    expect_failure(served, response, log, "sign-in-failed")
 
 
 @pytest.mark.parametrize(
-    "owner, name, value", [(RequestContext, "failure", broken), (security_headers, "_FIELDS", None)]
+    "owner, name, value", [(RequestContext, "failure", break_down), (security_headers, "_FIELDS", None)]
 )
 async def test_an_answer_that_fails_after_its_decision_or_on_its_way_out(
     served: Served, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, value: Any
@@ -98,7 +98,7 @@ async def test_an_answer_that_fails_after_its_decision_or_on_its_way_out(
     monkeypatch.setattr(owner, name, value)
     with capture_logs() as log:
         response = await served.api().post("/api/auth/login", json=WRONG)
-    failed(served, response, log, "sign-in-failed")
+    expect_failure(served, response, log, "sign-in-failed")
 
 
 async def test_a_refusal_is_in_the_log_under_what_it_quotes(served: Served) -> None:
@@ -115,18 +115,18 @@ async def test_a_refusal_is_in_the_log_under_what_it_quotes(served: Served) -> N
             response = await served.api().request(*endpoint.split(), **options)
         assert response.status_code == status, endpoint
         [told] = [entry for entry in log if "trace_id" in entry]
-        assert told["trace_id"] == quoted(response.text) == response.json()["traceId"], endpoint
+        assert told["trace_id"] == find_quoted_id(response.text) == response.json()["traceId"], endpoint
 
 
 async def test_what_is_no_http_is_in_the_log_under_what_its_refusal_quotes(served: Served) -> None:
     patch_hypercorn()
     with capture_logs() as log, trio.fail_after(30):
         async with trio.open_nursery() as nursery:
-            stream = connected(served.app, nursery, Config(), WorkerContext(None))
+            stream = connect_stream(served.app, nursery, Config(), WorkerContext(None))
             await stream.send_all(b"GET /healthz HTTP/1.1\r\nno field\r\n\r\n")
             heard = b"".join([data async for data in stream])
     assert heard.startswith(b"HTTP/1.1 400 ")
-    assert [entry["trace_id"] for entry in log] == [quoted(heard.decode())]
+    assert [entry["trace_id"] for entry in log] == [find_quoted_id(heard.decode())]
 
 
 @pytest.mark.parametrize(

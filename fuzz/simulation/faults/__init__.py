@@ -7,7 +7,7 @@ turns, the front door, the lane, the log, and how a refusal is told.
 
 from typing import Final
 
-from fuzz.faults import named
+from fuzz.faults import find_faults
 from fuzz.simulation.faults import of_answers, of_storage, of_the_door, of_turns
 
 __all__ = ["FAULTS"]
@@ -17,5 +17,5 @@ FAULTS: Final = (
     *of_turns.FAULTS,
     *of_the_door.FAULTS,
     *of_answers.FAULTS,
-    *named("judged-by-its-turn", "retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked"),
+    *find_faults("judged-by-its-turn", "retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked"),
 )

@@ -11,7 +11,7 @@ from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
 
 
-def meant(why: Why, name: str, value: Any) -> Callable[[], AbstractContextManager[None]]:
+def change_meaning(why: Why, name: str, value: Any) -> Callable[[], AbstractContextManager[None]]:
     """A plant that gives a reason another meaning for a while."""
 
     @contextmanager
@@ -32,12 +32,12 @@ FAULTS: Final = (
     Fault(
         "status-of-another",
         "a wrong current password is answered 400",
-        meant(Why.CURRENT_PASSWORD_WRONG, "status", 400),
+        change_meaning(Why.CURRENT_PASSWORD_WRONG, "status", 400),
     ),
     Fault(
         "failure-unknown",
         "a failure has a code that nobody knows",
-        meant(Why.INTERNAL_ERROR, "code", "A0999"),
+        change_meaning(Why.INTERNAL_ERROR, "code", "A0999"),
     ),
     Fault(
         "no-challenge",

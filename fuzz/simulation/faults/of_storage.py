@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from fuzz.faults import named
+from fuzz.faults import find_faults
 from fuzz.faults.planting import Fault, instead, mistakes_in, together
 from fuzz.simulation.faults.plants import Original, both
 from ostiary_core.decide import keys, take_turn
@@ -87,7 +87,7 @@ FAULTS: Final = (
         "the sweeper erases a salt inside the grace",
         together(
             instead("ostiary_net.upkeep.sweeping.sweep_once", "store.policy.salt_seconds", "-1_000"),
-            *(rule.plant for rule in named("salt-erased-early")),
+            *(rule.plant for rule in find_faults("salt-erased-early")),
         ),
     ),
 )

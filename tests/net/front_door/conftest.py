@@ -4,6 +4,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -132,7 +133,7 @@ def open_door(way: Way, nursery: trio.Nursery, rules: DoorRules) -> Iterator[Ope
                 config.errorlog = None
                 config.graceful_timeout = graceful_seconds
                 plain: Any = guarded
-                started: Any = _TaskStatus(send)
+                started: Any = SimpleNamespace(started=send.send_nowait)
                 await hypercorn_serve(plain, config, shutdown_trigger=stop.wait, task_status=started)
             stopped.set()
 
@@ -143,14 +144,6 @@ def open_door(way: Way, nursery: trio.Nursery, rules: DoorRules) -> Iterator[Ope
     yield open_it
     for peer in peers:
         peer.stream.socket.close()
-
-
-class _TaskStatus:
-    def __init__(self, send: trio.MemorySendChannel[list[str]]) -> None:
-        self._send = send
-
-    def started(self, addresses: list[str]) -> None:
-        self._send.send_nowait(addresses)
 
 
 async def answer_lifespan(receive: Receive, send: Send) -> None:

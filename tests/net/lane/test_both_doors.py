@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from ostiary_core.http import RateWindows, TokenEndpoint
 from ostiary_web.app.asgi_app import make_door_rules
 from tests.core.made_up import THREE
-from tests.net.lane.twins import HOUSE, SETTINGS, Heard, at_both, masked, opened, request
+from tests.net.lane.twins import HOUSE, SETTINGS, Heard, at_both, mask_answer, open_twin, request
 from tests.net.lane.wires import Kind
 
 TOKEN, INTROSPECT, REVOKE = "/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"
@@ -103,77 +103,77 @@ ELSEWHERE = {
 _REST = b"GET /api/auth/me HTTP/1.1\r\nHost: id.example\r\n\r\n"
 
 
-def smuggled(*lines: bytes, body: bytes = b"0\r\n\r\n") -> bytes:
+def smuggle(*lines: bytes, body: bytes = b"0\r\n\r\n") -> bytes:
     """A request to the lane's own path with these lines in its head, and another one behind it."""
     head = (f"POST {INTROSPECT} HTTP/1.1".encode(), b"Host: id.example", *lines)
     return b"\r\n".join(head) + b"\r\n\r\n" + body + _REST
 
 
 SMUGGLED = {
-    "length and coding": smuggled(b"Content-Length: 5", b"Transfer-Encoding: chunked"),
-    "coding and length": smuggled(b"Transfer-Encoding: chunked", b"Content-Length: 5"),
-    "two lengths": smuggled(b"Content-Length: 5", b"Content-Length: 0"),
-    "equal lengths": smuggled(b"Content-Length: 5", b"Content-Length: 5"),
-    "list of lengths": smuggled(b"Content-Length: 5, 5"),
-    "list of other lengths": smuggled(b"Content-Length: 5, 6"),
-    "signed length": smuggled(b"Content-Length: +5"),
-    "negative length": smuggled(b"Content-Length: -5"),
-    "hexadecimal length": smuggled(b"Content-Length: 0x5"),
-    "underscored length": smuggled(b"Content-Length: 1_0"),
-    "length with a space": smuggled(b"Content-Length: 5 5"),
-    "leading zeros": smuggled(b"Content-Length: 0005"),
-    "endless length": smuggled(b"Content-Length: " + b"9" * 30),
-    "empty length": smuggled(b"Content-Length:"),
-    "length too short": smuggled(b"Content-Length: 2"),
-    "no length": smuggled(),
-    "space before the colon": smuggled(b"Content-Length : 5"),
-    "tab before the colon": smuggled(b"Transfer-Encoding\t: chunked"),
-    "space before the name": smuggled(b" Content-Length: 5"),
-    "folded length": smuggled(b"Content-Length:", b" 5"),
-    "folded coding": smuggled(b"Transfer-Encoding:", b"\tchunked"),
-    "folded at the start": smuggled(b"X: a", b"  b", b"Content-Length: 5"),
-    "bare LF between fields": smuggled(b"X: a\nContent-Length: 5"),
-    "bare LF at the end": smuggled(b"Content-Length: 5").replace(b"5\r\n\r\n", b"5\n\n"),
-    "bare LF in the request line": smuggled(b"Content-Length: 5").replace(b"1.1\r\n", b"1.1\n", 1),
-    "bare CR in a value": smuggled(b"X: a\rContent-Length: 5"),
-    "NUL in a value": smuggled(b"X: a\x00b", b"Content-Length: 5"),
-    "NUL in a name": smuggled(b"X\x00: a", b"Content-Length: 5"),
-    "control in a value": smuggled(b"X: a\x01b", b"Content-Length: 5"),
-    "form feed in a value": smuggled(b"X: a\x0cb", b"Content-Length: 5"),
-    "no colon": smuggled(b"X", b"Content-Length: 5"),
-    "empty name": smuggled(b": a", b"Content-Length: 5"),
-    "name with brackets": smuggled(b"Content-Length[]: 9", b"Content-Length: 5"),
-    "name with underscore": smuggled(b"Content_Length: 9", b"Content-Length: 5"),
-    "name not ASCII": smuggled(b"X\xe9: a", b"Content-Length: 5"),
-    "coding in capitals": smuggled(b"Transfer-Encoding: CHUNKED"),
-    "coding identity": smuggled(b"Transfer-Encoding: identity", b"Content-Length: 5"),
-    "coding with a parameter": smuggled(b"Transfer-Encoding: chunked;a=b"),
-    "coding twice": smuggled(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"),
-    "coding with vertical tab": smuggled(b"Transfer-Encoding: \x0bchunked"),
-    "chunk size signed": smuggled(b"Transfer-Encoding: chunked", body=b"+1\r\na\r\n0\r\n\r\n"),
-    "chunk size prefixed": smuggled(b"Transfer-Encoding: chunked", body=b"0x1\r\na\r\n0\r\n\r\n"),
-    "chunk size endless": smuggled(b"Transfer-Encoding: chunked", body=b"f" * 40 + b"\r\n"),
-    "chunk extension": smuggled(b"Transfer-Encoding: chunked", body=b"1;a=b\r\na\r\n0\r\n\r\n"),
-    "chunk with bare LF": smuggled(b"Transfer-Encoding: chunked", body=b"1\na\n0\n\n"),
-    "chunk too long": smuggled(b"Transfer-Encoding: chunked", body=b"1\r\nab\r\n0\r\n\r\n"),
-    "trailer": smuggled(b"Transfer-Encoding: chunked", body=b"0\r\nContent-Length: 9\r\n\r\n"),
-    "expectation": smuggled(b"Expect: 100-continue", b"Content-Length: 5"),
-    "close": smuggled(b"Connection: close", b"Content-Length: 5"),
-    "close among others": smuggled(b"Connection: keep-alive, close", b"Content-Length: 5"),
-    "two hosts": smuggled(b"Host: other", b"Content-Length: 5"),
-    "bad host": smuggled(b"Content-Length: 5").replace(b"Host: id.example", b"Host: a..b", 1),
-    "no host": smuggled(b"Content-Length: 5").replace(b"Host: id.example\r\n", b"", 1),
-    "absolute form": smuggled(b"Content-Length: 5").replace(b" /api", b" http://other/api", 1),
-    "absolute form elsewhere": smuggled(b"Content-Length: 5").replace(b" /api", b" ftp://other/api", 1),
-    "authority form": smuggled(b"Content-Length: 5").replace(INTROSPECT.encode(), b"id.example:443", 1),
-    "lower-case version": smuggled(b"Content-Length: 5").replace(b"HTTP/1.1", b"http/1.1", 1),
-    "HTTP/1.2": smuggled(b"Content-Length: 5").replace(b"HTTP/1.1", b"HTTP/1.2", 1),
-    "HTTP/2.0": smuggled(b"Content-Length: 5").replace(b"HTTP/1.1", b"HTTP/2.0", 1),
-    "two spaces": smuggled(b"Content-Length: 5").replace(b" HTTP", b"  HTTP", 1),
-    "tab for a space": smuggled(b"Content-Length: 5").replace(b"POST ", b"POST\t", 1),
-    "space at the end": smuggled(b"Content-Length: 5").replace(b"1.1\r\n", b"1.1 \r\n", 1),
-    "lower-case method": smuggled(b"Content-Length: 5").replace(b"POST", b"post", 1),
-    "empty line before": b"\r\n" + smuggled(b"Content-Length: 5"),
+    "length and coding": smuggle(b"Content-Length: 5", b"Transfer-Encoding: chunked"),
+    "coding and length": smuggle(b"Transfer-Encoding: chunked", b"Content-Length: 5"),
+    "two lengths": smuggle(b"Content-Length: 5", b"Content-Length: 0"),
+    "equal lengths": smuggle(b"Content-Length: 5", b"Content-Length: 5"),
+    "list of lengths": smuggle(b"Content-Length: 5, 5"),
+    "list of other lengths": smuggle(b"Content-Length: 5, 6"),
+    "signed length": smuggle(b"Content-Length: +5"),
+    "negative length": smuggle(b"Content-Length: -5"),
+    "hexadecimal length": smuggle(b"Content-Length: 0x5"),
+    "underscored length": smuggle(b"Content-Length: 1_0"),
+    "length with a space": smuggle(b"Content-Length: 5 5"),
+    "leading zeros": smuggle(b"Content-Length: 0005"),
+    "endless length": smuggle(b"Content-Length: " + b"9" * 30),
+    "empty length": smuggle(b"Content-Length:"),
+    "length too short": smuggle(b"Content-Length: 2"),
+    "no length": smuggle(),
+    "space before the colon": smuggle(b"Content-Length : 5"),
+    "tab before the colon": smuggle(b"Transfer-Encoding\t: chunked"),
+    "space before the name": smuggle(b" Content-Length: 5"),
+    "folded length": smuggle(b"Content-Length:", b" 5"),
+    "folded coding": smuggle(b"Transfer-Encoding:", b"\tchunked"),
+    "folded at the start": smuggle(b"X: a", b"  b", b"Content-Length: 5"),
+    "bare LF between fields": smuggle(b"X: a\nContent-Length: 5"),
+    "bare LF at the end": smuggle(b"Content-Length: 5").replace(b"5\r\n\r\n", b"5\n\n"),
+    "bare LF in the request line": smuggle(b"Content-Length: 5").replace(b"1.1\r\n", b"1.1\n", 1),
+    "bare CR in a value": smuggle(b"X: a\rContent-Length: 5"),
+    "NUL in a value": smuggle(b"X: a\x00b", b"Content-Length: 5"),
+    "NUL in a name": smuggle(b"X\x00: a", b"Content-Length: 5"),
+    "control in a value": smuggle(b"X: a\x01b", b"Content-Length: 5"),
+    "form feed in a value": smuggle(b"X: a\x0cb", b"Content-Length: 5"),
+    "no colon": smuggle(b"X", b"Content-Length: 5"),
+    "empty name": smuggle(b": a", b"Content-Length: 5"),
+    "name with brackets": smuggle(b"Content-Length[]: 9", b"Content-Length: 5"),
+    "name with underscore": smuggle(b"Content_Length: 9", b"Content-Length: 5"),
+    "name not ASCII": smuggle(b"X\xe9: a", b"Content-Length: 5"),
+    "coding in capitals": smuggle(b"Transfer-Encoding: CHUNKED"),
+    "coding identity": smuggle(b"Transfer-Encoding: identity", b"Content-Length: 5"),
+    "coding with a parameter": smuggle(b"Transfer-Encoding: chunked;a=b"),
+    "coding twice": smuggle(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"),
+    "coding with vertical tab": smuggle(b"Transfer-Encoding: \x0bchunked"),
+    "chunk size signed": smuggle(b"Transfer-Encoding: chunked", body=b"+1\r\na\r\n0\r\n\r\n"),
+    "chunk size prefixed": smuggle(b"Transfer-Encoding: chunked", body=b"0x1\r\na\r\n0\r\n\r\n"),
+    "chunk size endless": smuggle(b"Transfer-Encoding: chunked", body=b"f" * 40 + b"\r\n"),
+    "chunk extension": smuggle(b"Transfer-Encoding: chunked", body=b"1;a=b\r\na\r\n0\r\n\r\n"),
+    "chunk with bare LF": smuggle(b"Transfer-Encoding: chunked", body=b"1\na\n0\n\n"),
+    "chunk too long": smuggle(b"Transfer-Encoding: chunked", body=b"1\r\nab\r\n0\r\n\r\n"),
+    "trailer": smuggle(b"Transfer-Encoding: chunked", body=b"0\r\nContent-Length: 9\r\n\r\n"),
+    "expectation": smuggle(b"Expect: 100-continue", b"Content-Length: 5"),
+    "close": smuggle(b"Connection: close", b"Content-Length: 5"),
+    "close among others": smuggle(b"Connection: keep-alive, close", b"Content-Length: 5"),
+    "two hosts": smuggle(b"Host: other", b"Content-Length: 5"),
+    "bad host": smuggle(b"Content-Length: 5").replace(b"Host: id.example", b"Host: a..b", 1),
+    "no host": smuggle(b"Content-Length: 5").replace(b"Host: id.example\r\n", b"", 1),
+    "absolute form": smuggle(b"Content-Length: 5").replace(b" /api", b" http://other/api", 1),
+    "absolute form elsewhere": smuggle(b"Content-Length: 5").replace(b" /api", b" ftp://other/api", 1),
+    "authority form": smuggle(b"Content-Length: 5").replace(INTROSPECT.encode(), b"id.example:443", 1),
+    "lower-case version": smuggle(b"Content-Length: 5").replace(b"HTTP/1.1", b"http/1.1", 1),
+    "HTTP/1.2": smuggle(b"Content-Length: 5").replace(b"HTTP/1.1", b"HTTP/1.2", 1),
+    "HTTP/2.0": smuggle(b"Content-Length: 5").replace(b"HTTP/1.1", b"HTTP/2.0", 1),
+    "two spaces": smuggle(b"Content-Length: 5").replace(b" HTTP", b"  HTTP", 1),
+    "tab for a space": smuggle(b"Content-Length: 5").replace(b"POST ", b"POST\t", 1),
+    "space at the end": smuggle(b"Content-Length: 5").replace(b"1.1\r\n", b"1.1 \r\n", 1),
+    "lower-case method": smuggle(b"Content-Length: 5").replace(b"POST", b"post", 1),
+    "empty line before": b"\r\n" + smuggle(b"Content-Length: 5"),
     "end of line behind": request(INTROSPECT, "token=x") + b"\r\n" + _REST,
     "prior knowledge": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _REST,
 }
@@ -255,12 +255,12 @@ def test_a_request_torn_at_any_byte_is_answered_alike(name: str) -> None:
 
     async def ask(lane: bool, kind: Kind) -> list[Heard]:
         heard: list[Heard] = []
-        async with opened(lane=lane, kind=kind) as door:
+        async with open_twin(lane=lane, kind=kind) as door:
             for cut in range(len(data) + 1):
                 line = await door.call(data[:cut], data[cut:])
                 answer = await line.hear(0.1)
                 await line.stream.aclose()
-                heard.append(Heard(masked(answer.data), answer.closed))
+                heard.append(Heard(mask_answer(answer.data), answer.closed))
         return heard
 
     async def ask_all() -> tuple[list[Heard], list[Heard], list[Heard]]:
@@ -273,7 +273,7 @@ def test_a_request_torn_at_any_byte_is_answered_alike(name: str) -> None:
 
 
 @st.composite
-def generated(draw: st.DrawFn) -> bytes:
+def generate_request(draw: st.DrawFn) -> bytes:
     """A request for one of the four operations that is good in most ways."""
     path = draw(st.sampled_from([TOKEN, INTROSPECT, REVOKE, USERINFO, INTROSPECT + "?a", "/x"]))
     method = draw(st.sampled_from(["GET", "POST"] if path != USERINFO else ["GET", "GET", "POST"]))
@@ -311,7 +311,7 @@ def generated(draw: st.DrawFn) -> bytes:
 @st.composite
 def conversations(draw: st.DrawFn) -> list[bytes]:
     """A few requests one behind the other, some of them damaged, and torn anywhere."""
-    data = b"".join(draw(st.lists(generated(), min_size=1, max_size=3)))
+    data = b"".join(draw(st.lists(generate_request(), min_size=1, max_size=3)))
     if draw(st.integers(0, 3)) == 0:
         at = draw(st.integers(0, len(data) - 1))
         damage = draw(st.sampled_from([b"", b"\n", b"\r", b"\r\n", b" ", b"\x00", b":", b"9", b"\xff"]))

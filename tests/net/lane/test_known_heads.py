@@ -21,7 +21,7 @@ from tests.net.lane.twins import HOUSE, RULES, at_both, request
 CLIENT = ("203.0.113.7", 4711)
 
 
-def asked(token: str, *fields: tuple[str, str]) -> bytes:
+def introspection(token: str, *fields: tuple[str, str]) -> bytes:
     return request("/api/oauth2/introspect", f"token={token}", *fields)
 
 
@@ -64,7 +64,7 @@ def test_a_head_is_known_whatever_a_proxy_calls_its_request(
     found: list[bytes] = []
     for number in "12":
         fields = [tuple(line.format(number).split(":", 1)) for line in lines]
-        data = asked(HOUSE.access, *((name, value.lstrip()) for name, value in fields))
+        data = introspection(HOUSE.access, *((name, value.lstrip()) for name, value in fields))
         asking = read(heads, data.replace(b": ", b":") if ": " not in lines[0] else data)
         assert isinstance(asking, Request)
         found += [value for name, value in asking.headers if name == b"x-request-id"]
@@ -73,7 +73,13 @@ def test_a_head_is_known_whatever_a_proxy_calls_its_request(
 
 def test_a_head_that_comes_again_brings_its_own_body() -> None:
     wrong = "x" * len(HOUSE.access)
-    lane, plain = at_both([asked(HOUSE.access), asked(wrong), asked(HOUSE.access) + asked(wrong)])
+    lane, plain = at_both(
+        [
+            introspection(HOUSE.access),
+            introspection(wrong),
+            introspection(HOUSE.access) + introspection(wrong),
+        ]
+    )
     assert lane == plain
     answers = [b'"active":true' in answer for answer in lane.data.split(b"HTTP/1.1 200")[1:]]
     assert answers == [True, False, True, False]
@@ -81,7 +87,7 @@ def test_a_head_that_comes_again_brings_its_own_body() -> None:
 
 def test_it_means_what_it_meant() -> None:
     fields = (("User-Agent", "shop/1"), ("Accept-Language", "zh-CN"), ("Traceparent", "00-a-b-01"))
-    first, second, heads = asked(HOUSE.access, *fields), HOUSE.refresh, CountingHeads()
+    first, second, heads = introspection(HOUSE.access, *fields), HOUSE.refresh, CountingHeads()
     earlier = read(heads, first)
     later = read(heads, first.replace(HOUSE.access.encode(), second.encode()))
     assert heads.judged == 1
@@ -105,7 +111,7 @@ def test_fields_that_nothing_reads_may_change(name: str) -> None:
     heads, found = CountingHeads(), []
     for value in ("1", "2, host: other", "3"):
         for fields in ([(name, value)], [(name.lower(), value), (name.upper(), value)]):
-            asking = read(heads, asked(HOUSE.access, *fields))
+            asking = read(heads, introspection(HOUSE.access, *fields))
             assert isinstance(asking, Request)
             found.append(asking.headers)
     assert heads.judged == 1
@@ -117,15 +123,15 @@ def test_fields_that_nothing_reads_may_change(name: str) -> None:
 def test_a_field_that_is_read_makes_another_head(name: bytes) -> None:
     heads = CountingHeads()
     for count, value in enumerate(("1", "2"), 1):
-        read(heads, asked(HOUSE.access, (name.decode(), value)))
+        read(heads, introspection(HOUSE.access, (name.decode(), value)))
         assert heads.judged == count
 
 
 @pytest.mark.parametrize("value", ["", " x", "x ", "\t", "\x7f", "\xe9"])
 def test_a_field_that_is_not_plain_is_not_left_out(value: str) -> None:
     heads = CountingHeads()
-    assert isinstance(read(heads, asked(HOUSE.access)), Request)
-    data = asked(HOUSE.access, ("X-A", "%")).replace(b"%", value.encode("latin-1"))
+    assert isinstance(read(heads, introspection(HOUSE.access)), Request)
+    data = introspection(HOUSE.access, ("X-A", "%")).replace(b"%", value.encode("latin-1"))
     assert read(heads, data) is Need.HANDOVER
     assert heads.judged == 2
 
@@ -146,7 +152,7 @@ def test_a_head_without_room_takes_the_place_of_the_one_that_was_not_used_for_lo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ostiary_net.lane.heads._MOST_KNOWN", 3)
-    data, heads = asked(HOUSE.access), CountingHeads()
+    data, heads = introspection(HOUSE.access), CountingHeads()
     read(heads, data)
     others = [(data, ("203.0.113.8", 4711)), (data.replace(b"id.example", b"id.exampla"), CLIENT)]
     for count, (other, client) in enumerate(others, 2):
@@ -164,7 +170,7 @@ def test_a_head_without_room_takes_the_place_of_the_one_that_was_not_used_for_lo
 
 
 def test_a_known_head_waits_for_its_body_and_one_that_came_before_its_body_is_read_once() -> None:
-    data, heads = asked(HOUSE.access), CountingHeads()
+    data, heads = introspection(HOUSE.access), CountingHeads()
     head, _, body = data.partition(b"\r\n\r\n")
     for judged in (1, 1):
         parser = RequestParser(heads, CLIENT)
@@ -180,7 +186,7 @@ def test_a_known_head_waits_for_its_body_and_one_that_came_before_its_body_is_re
 
 def test_of_the_secret_nothing_but_a_digest_is_kept() -> None:
     heads = HeadReader(RULES, LANGUAGES)
-    read(heads, asked(HOUSE.access))
+    read(heads, introspection(HOUSE.access))
     held: list[object] = [*heads._known.items()]
     texts: list[str] = []
     while held:

@@ -33,7 +33,7 @@ Door = Callable[..., AbstractAsyncContextManager[Opened]]
 @pytest.fixture(params=Kind, ids=lambda kind: kind.value)
 def opened(request: pytest.FixtureRequest) -> Door:
     """A door whose connections rest, or have tasks that read."""
-    return partial(twins.opened, kind=request.param)
+    return partial(twins.open_twin, kind=request.param)
 
 
 async def nobody(scope: Scope, receive: Receive, send: Send) -> None:

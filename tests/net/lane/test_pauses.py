@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from ostiary_net.runtime.arrivals import StallDetector
-from tests.net.lane.twins import HOUSE, Line, Opened, opened, request
+from tests.net.lane.twins import HOUSE, Line, Opened, open_twin, request
 from tests.net.lane.wires import Kind
 from tests.net.rooms import HandClock
 
@@ -42,7 +42,7 @@ class Machine:
 
 @asynccontextmanager
 async def machine(lane: bool, kind: Kind) -> AsyncIterator[tuple[Machine, Line]]:
-    async with opened(lane=lane, kind=kind) as door:
+    async with open_twin(lane=lane, kind=kind) as door:
         yield Machine(door), door.connect()
 
 
@@ -97,7 +97,7 @@ async def test_a_retry_after_a_pause_within_the_grace_gets_the_same_pair(lane: b
 
 @pytest.mark.parametrize("lane", [True, False])
 async def test_what_was_asked_by_somebody_who_has_gone_meanwhile_is_not_decided(lane: bool) -> None:
-    async with opened(lane=lane, kind=Kind.SOCKETS) as door:
+    async with open_twin(lane=lane, kind=Kind.SOCKETS) as door:
         server, line, other = Machine(door), door.connect(), door.connect()
         await trio.testing.wait_all_tasks_blocked()
         server.stand_still(34)

@@ -28,8 +28,8 @@ ENOUGH = 10_000
 
 
 @asynccontextmanager
-async def opened(**named: Any) -> AsyncIterator[Opened]:
-    async with twins.opened(lane=True, kind=Kind.SOCKETS, **named) as door:
+async def open_resting(**named: Any) -> AsyncIterator[Opened]:
+    async with twins.open_twin(lane=True, kind=Kind.SOCKETS, **named) as door:
         yield door
 
 
@@ -59,7 +59,7 @@ HEAD, END_OF_HEAD, BODY = ACTIVE.partition(b"\r\n\r\n")
 )
 async def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(pieces: Sequence[bytes]) -> None:
     woken = Woken()
-    async with opened(app=nobody) as door:
+    async with open_resting(app=nobody) as door:
         line = await door.call(*pieces)
         trio.lowlevel.add_instrument(woken)
         for _ in range(5):
@@ -97,7 +97,7 @@ async def test_a_request_that_is_traced_wakes_no_task_and_has_its_span_each_time
     recorder = Recorder()
 
     woken = Woken()
-    async with opened(app=nobody) as door:
+    async with open_resting(app=nobody) as door:
         object.__setattr__(door.service, "tracing", recorder)
         line = await door.call(TRACED)
         trio.lowlevel.add_instrument(woken)
@@ -114,7 +114,7 @@ async def test_a_request_that_is_traced_wakes_no_task_and_has_its_span_each_time
 async def test_the_span_of_a_request_that_nobody_waits_for_any_more_ends() -> None:
     recorder = Recorder()
 
-    async with opened(app=nobody) as door:
+    async with open_resting(app=nobody) as door:
         object.__setattr__(door.service, "tracing", recorder)
         slow_down(door)
         await door.connect().say(TRACED)
@@ -126,7 +126,7 @@ async def test_the_span_of_a_request_that_nobody_waits_for_any_more_ends() -> No
 
 @pytest.mark.parametrize("behind", [ACTIVE, PROFILE * 2, ELSEWHERE["another route"], ACTIVE[:-5]])
 async def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None:
-    async with opened() as door:
+    async with open_resting() as door:
         release = slow_down(door)
         line = await door.call(ASKED["machine token"], behind, ACTIVE[-5:] if behind == ACTIVE[:-5] else b"")
         before = await line.hear(0.5)
@@ -143,7 +143,7 @@ async def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -
 @pytest.mark.parametrize("seconds", [0.4, 0.6], ids=["in time", "late"])
 async def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it(seconds: float) -> None:
     woken = Woken()
-    async with opened() as door:
+    async with open_resting() as door:
         line = await door.call(ACTIVE)
         assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
         trio.lowlevel.add_instrument(woken)
@@ -161,7 +161,7 @@ async def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it
     "said", [HEAD[:30], HEAD, HEAD + END_OF_HEAD + BODY[:2]], ids=["line", "head", "body"]
 )
 async def test_a_client_that_leaves_in_the_middle_of_a_request_is_let_go(said: bytes) -> None:
-    async with opened() as door:
+    async with open_resting() as door:
         line = await door.call(said)
         await line.stream.send_eof()
         heard = await line.hear(5)
@@ -172,7 +172,7 @@ async def test_a_client_that_leaves_in_the_middle_of_a_request_is_let_go(said: b
 
 
 async def test_a_client_that_says_no_more_is_answered_before_its_connection_is_closed() -> None:
-    async with opened(app=nobody) as door:
+    async with open_resting(app=nobody) as door:
         release = slow_down(door)
         line = await door.call(ACTIVE)
         await line.stream.send_eof()
@@ -184,19 +184,19 @@ async def test_a_client_that_says_no_more_is_answered_before_its_connection_is_c
     assert after.closed
 
 
-async def gone(door: Opened, line: Line) -> None:
+async def close_line(door: Opened, line: Line) -> None:
     await trio.aclose_forcefully(line.stream)
 
 
-async def aborted(door: Opened, line: Line) -> None:
+async def abort_line(door: Opened, line: Line) -> None:
     [connection] = door.guarded.connections.open
     connection.abort()
 
 
-@pytest.mark.parametrize("leave", [gone, aborted], ids=["client", "server"])
+@pytest.mark.parametrize("leave", [close_line, abort_line], ids=["client", "server"])
 async def test_a_connection_that_ends_while_it_waits_for_its_turn_is_forgotten(leave: Any) -> None:
     with capture_logs() as log:
-        async with opened(app=nobody) as door:
+        async with open_resting(app=nobody) as door:
             release = slow_down(door)
             line = await door.call(ACTIVE)
             await leave(door, line)
@@ -211,7 +211,7 @@ async def test_a_connection_that_ends_while_it_waits_for_its_turn_is_forgotten(l
 
 async def test_an_event_whose_connection_was_aborted_before_its_turn_is_left_out() -> None:
     gate = Gate()
-    async with opened(app=nobody, run_sync=gate) as door:
+    async with open_resting(app=nobody, run_sync=gate) as door:
         first = door.connect()
         await first.say(ASKED["client credentials"])  # its turn has begun
         [connection] = door.guarded.connections.open
@@ -226,7 +226,7 @@ async def test_an_event_whose_connection_was_aborted_before_its_turn_is_left_out
 
 
 async def test_an_answer_that_its_client_reads_slowly_arrives_whole() -> None:
-    async with opened(app=nobody) as door:
+    async with open_resting(app=nobody) as door:
         line = door.connect()
         for _ in range(ENOUGH):
             with trio.move_on_after(1) as late:
@@ -253,7 +253,7 @@ async def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: p
 
     monkeypatch.setattr(RequestParser, "feed", feed)
     with capture_logs() as log:
-        async with opened(app=nobody) as door:
+        async with open_resting(app=nobody) as door:
             lines = [door.connect(), door.connect()]
             for line in lines:
                 await line.say(ACTIVE)
@@ -270,7 +270,7 @@ async def test_where_the_system_has_no_epoll_a_connection_s_task_reads(
     monkeypatch.setattr(opening, "open_poller", lambda: None)
 
     woken = Woken()
-    async with opened(app=nobody) as door:
+    async with open_resting(app=nobody) as door:
         line = await door.call(ACTIVE)
         trio.lowlevel.add_instrument(woken)
         await line.say(ACTIVE)

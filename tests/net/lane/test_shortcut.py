@@ -8,19 +8,19 @@ from ostiary_net.front_door.rules import Application
 from ostiary_net.lane.shortcut import make_shortcut
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.test_lane import nobody
-from tests.net.lane.twins import Heard, masked, opened
+from tests.net.lane.twins import Heard, mask_answer, open_twin
 
 
-def heard(data: bytes, *, short: bool, app: Application | None = None) -> Heard:
+def hear(data: bytes, *, short: bool, app: Application | None = None) -> Heard:
     """What a plain door answers, by the shortcut or by the application."""
 
     async def ask() -> Heard:
-        async with opened(lane=False, app=app) as door:
+        async with open_twin(lane=False, app=app) as door:
             if short:
                 door.guarded.shortcut = make_shortcut(door.service)
             line = await door.call(data)
             said = await line.hear()
-        return Heard(masked(said.data), said.closed)
+        return Heard(mask_answer(said.data), said.closed)
 
     return trio.run(ask, clock=MockClock(autojump_threshold=0))
 
@@ -28,9 +28,9 @@ def heard(data: bytes, *, short: bool, app: Application | None = None) -> Heard:
 @pytest.mark.parametrize("data", [*ASKED.values(), *ELSEWHERE.values()], ids=[*ASKED, *ELSEWHERE])
 def test_it_answers_as_the_application_does_and_does_not_ask_it_what_backends_ask(data: bytes) -> None:
     app = nobody if data in ASKED.values() else None
-    assert heard(data, short=True, app=app) == heard(data, short=False)
+    assert hear(data, short=True, app=app) == hear(data, short=False)
 
 
 @pytest.mark.parametrize("name", ["query", "escaped path", "wrong method", "a browser's cookie"])
 def test_what_is_asked_in_another_way_is_the_applications(name: str) -> None:
-    assert b"HTTP/1.1 500" in heard(ELSEWHERE[name], short=True, app=nobody).data
+    assert b"HTTP/1.1 500" in hear(ELSEWHERE[name], short=True, app=nobody).data

@@ -17,7 +17,7 @@ from ostiary_net.front_door.serving import serve_until
 from tests.localhost import Certificate, made_certificate
 from tests.net.front_door.conftest import answer_lifespan
 from tests.net.lane.test_both_doors import ASKED
-from tests.net.lane.twins import Opened, opened
+from tests.net.lane.twins import Opened, open_twin
 
 ACTIVE = ASKED["active access token"]
 
@@ -49,7 +49,7 @@ async def over_tls(
     certificate: Certificate, offered: list[str]
 ) -> AsyncIterator[trio.SSLStream[trio.SocketStream]]:
     """A connection to a door that Hypercorn itself serves over TLS, offering it these protocols."""
-    async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
+    async with open_twin(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
         config = Config()
         config.bind, config.errorlog = ["127.0.0.1:0"], None
         config.certfile, config.keyfile = str(certificate.certificate), str(certificate.key)
@@ -81,7 +81,7 @@ async def test_http2_over_tls_is_left_to_hypercorn(certificate: Certificate) -> 
         assert b"HTTP/1.1" not in heard
 
 
-async def served(door: Opened, bind: str, nursery: trio.Nursery, stop: trio.Event) -> str:
+async def serve(door: Opened, bind: str, nursery: trio.Nursery, stop: trio.Event) -> str:
     send, receive = trio.open_memory_channel[list[str]](1)
 
     async def run() -> None:
@@ -94,8 +94,8 @@ async def served(door: Opened, bind: str, nursery: trio.Nursery, stop: trio.Even
 
 async def test_the_lane_answers_on_a_unix_socket(tmp_path: Path) -> None:
     path, stop = tmp_path / "door", trio.Event()
-    async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
-        assert await served(door, f"unix:{path}", nursery, stop) == f"unix:{path}"
+    async with open_twin(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
+        assert await serve(door, f"unix:{path}", nursery, stop) == f"unix:{path}"
         async with await trio.open_unix_socket(path) as stream:
             await say_twice(stream)
         stop.set()
@@ -103,8 +103,8 @@ async def test_the_lane_answers_on_a_unix_socket(tmp_path: Path) -> None:
 
 async def test_the_lane_answers_on_tcp_without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     stop = trio.Event()
-    async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
-        address = await served(door, "127.0.0.1:0", nursery, stop)
+    async with open_twin(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
+        address = await serve(door, "127.0.0.1:0", nursery, stop)
         async with await trio.open_tcp_stream("127.0.0.1", int(address.rpartition(":")[2])) as stream:
             await say_twice(stream)
             assert [_no_delay(each) for each in door.guarded.connections.open] == [True]

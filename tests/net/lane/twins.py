@@ -33,7 +33,7 @@ from ostiary_web.app.asgi_app import make_door_rules
 from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
 from tests.core.story import World, given
-from tests.net.lane.wires import Kind, Stream, connected
+from tests.net.lane.wires import Kind, Stream, connect_stream
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 
 SETTINGS: Final = Settings.from_environment({})
@@ -93,7 +93,7 @@ _MASKS: Final = (
 )
 
 
-def masked(data: bytes) -> bytes:
+def mask_answer(data: bytes) -> bytes:
     """Without what differs from one answer to the next."""
     for pattern, mask in _MASKS:
         data = pattern.sub(mask, data)
@@ -141,7 +141,7 @@ class Opened:
     lines: list[Line] = field(default_factory=list)
 
     def connect(self, *, never_sends: bool = False) -> Line:
-        stream = connected(
+        stream = connect_stream(
             self.guarded, self.nursery, self.config, self.context, never_sends=never_sends, kind=self.kind
         )
         self.lines.append(Line(stream))
@@ -155,7 +155,7 @@ class Opened:
 
 
 @asynccontextmanager
-async def opened(
+async def open_twin(
     *,
     lane: bool,
     app: Application | None = None,
@@ -198,11 +198,11 @@ def at_both(pieces: Sequence[bytes], **changed: Any) -> tuple[Heard, Heard]:
     """
 
     async def ask(lane: bool, kind: Kind) -> Heard:
-        async with opened(lane=lane, kind=kind, **changed) as door:
+        async with open_twin(lane=lane, kind=kind, **changed) as door:
             line = door.connect()
             await line.say(*pieces)
             heard = await line.hear()
-        return Heard(masked(heard.data), heard.closed)
+        return Heard(mask_answer(heard.data), heard.closed)
 
     async def ask_all() -> tuple[Heard, Heard]:
         resting, reading = await ask(True, Kind.SOCKETS), await ask(True, Kind.MEMORY)

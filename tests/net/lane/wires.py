@@ -48,7 +48,7 @@ class _Calling:
         return getattr(self._held, name)
 
 
-def connected(
+def connect_stream(
     guarded: Guard,
     nursery: trio.Nursery,
     config: Config,
@@ -67,11 +67,11 @@ def connected(
     client, held = _in_memory(peer, never_sends) if kind is Kind.MEMORY else _of_sockets(peer, never_sends)
     app: Any = guarded
     opened: Any = open_connection(ASGIWrapper(app), config, context, ConnectionState({}), held)
-    nursery.start_soon(_served, opened, held)
+    nursery.start_soon(_serve, opened, held)
     return client
 
 
-async def _served(opened: Any, held: Any) -> None:
+async def _serve(opened: Any, held: Any) -> None:
     """Until it is over; then whoever accepted a connection closes it."""
     try:
         await opened.run()

@@ -50,7 +50,7 @@ class Cluster:
         self._run("pg_ctl", "-m", mode, "-w", "stop")
 
     @contextmanager
-    def frozen(self) -> Iterator[None]:
+    def freeze(self) -> Iterator[None]:
         """All its processes stand still meanwhile, and its connections stay open, as with a machine that is
         suspended."""
         postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])

@@ -146,7 +146,7 @@ def test_a_commit_waits_for_the_disk_whatever_the_servers_default(address: str) 
 # --- a database that goes away
 
 
-def killed(address: str) -> None:
+def kill_connections(address: str) -> None:
     """End every other connection of this schema's stores, as an administrator would."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(
@@ -162,7 +162,7 @@ def test_of_connections_that_were_ended_only_those_are_made_anew_that_somebody_w
     with PostgreSQLStore(f"{address}&application_name={KILLABLE}", keeps_time=False) as store:
         with ExitStack() as stack:
             lent = [stack.enter_context(store._connections.lend()) for _ in range(8)]
-            killed(address)
+            kill_connections(address)
             for connection in lent:
                 with suppress(psycopg.OperationalError):
                     connection.execute("SELECT 1")
@@ -181,7 +181,7 @@ def test_a_connection_killed_before_the_commit_takes_the_turn_again(
 
     def deciding(*arguments: Any) -> list[Decision]:
         if next(kills, False):
-            killed(address)
+            kill_connections(address)
         return take_turn(*arguments)
 
     with PostgreSQLStore(f"{address}&application_name={KILLABLE}", keeps_time=False) as store:
@@ -201,7 +201,7 @@ def test_a_connection_killed_while_something_is_looked_at_looks_again(
 
         def fetching(*arguments: Any) -> Any:
             if next(kills, False):
-                killed(address)
+                kill_connections(address)
             return fetch_with_all(*arguments)
 
         monkeypatch.setattr(store, "_fetch_by", fetching)

@@ -26,7 +26,7 @@ from tests.core.conformance.threads import at_once
 from tests.core.story import START
 from tests.localhost import free_port
 from tests.net.postgres.cluster import Cluster
-from tests.net.rooms import registered
+from tests.net.rooms import registration_of
 from tests.net.store.lives import live
 from tests.net.store.stores import OpenStore
 from tests.net.store.test_conformance import Bench
@@ -115,7 +115,7 @@ def test_turns_of_several_instances_share_connections_and_leave_them_as_they_wer
     def instance(number: int) -> None:
         with PostgreSQLStore(address) as store:
             for turn in range(20):
-                [decision] = store.turn([registered(f"user-{number}-{turn}")], START)
+                [decision] = store.turn([registration_of(f"user-{number}-{turn}")], START)
                 assert isinstance(decision.reply, UserKnown)
                 assert store.session_history("0" * 32) is None
 

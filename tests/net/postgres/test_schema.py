@@ -17,7 +17,7 @@ from ostiary_net.sql.migrations import Migration
 from tests.core import asks
 from tests.core.story import START
 from tests.net.postgres.schemas import made_schema
-from tests.net.sqlite.test_file import declared
+from tests.net.sqlite.test_file import read_columns
 from tests.net.store.stores import POSTGRESQL
 
 TYPES = {"TEXT": "text", "BLOB": "bytea", "INTEGER": "bigint"}
@@ -146,6 +146,6 @@ def test_the_schema_has_the_columns_of_the_class(
             "boolean" if column in ("enabled", "built_in", "must_change_password") else TYPES[type_],
             null,
         )
-        for column, (type_, null) in declared(kind).items()
+        for column, (type_, null) in read_columns(kind).items()
     }
     assert columns[name] == expected

@@ -27,17 +27,17 @@ from ostiary_net.turns.ports import CommitUnconfirmed
 from tests.core import asks
 from tests.core.story import START, given
 from tests.net.postgres.cluster import Cluster
-from tests.net.rooms import registered, usernames
+from tests.net.rooms import registration_of, usernames
 
 SHORTLY = 0.3
 
 
 def test_a_turn_is_given_up_with_its_connection_and_the_next_one_has_another(cluster: Cluster) -> None:
     with PostgreSQLStore(cluster.address, turn_seconds=SHORTLY) as store:
-        store.turn([registered("before")], START)
-        with cluster.frozen(), pytest.raises(DatabaseStalled):
-            store.turn([registered("meanwhile")], START)
-        [decision] = store.turn([registered("afterwards")], START)
+        store.turn([registration_of("before")], START)
+        with cluster.freeze(), pytest.raises(DatabaseStalled):
+            store.turn([registration_of("meanwhile")], START)
+        [decision] = store.turn([registration_of("afterwards")], START)
         assert isinstance(decision.reply, UserKnown)
         assert usernames(store) >= {"before", "afterwards"}
         assert "meanwhile" not in usernames(store)
@@ -48,8 +48,8 @@ def test_a_connection_that_is_given_up_takes_the_others_along(cluster: Cluster) 
     with PostgreSQLStore(cluster.address, most_connections=2, turn_seconds=SHORTLY) as store:
         with store._connections.lend() as one, store._connections.lend() as other:
             before = {one, other}
-        with cluster.frozen(), pytest.raises(DatabaseStalled):
-            store.turn([registered("waiting")], START)
+        with cluster.freeze(), pytest.raises(DatabaseStalled):
+            store.turn([registration_of("waiting")], START)
         with store._connections.lend() as one, store._connections.lend() as other:
             assert not before & {one, other}
 
@@ -57,7 +57,7 @@ def test_a_connection_that_is_given_up_takes_the_others_along(cluster: Cluster) 
 def test_a_read_is_given_up_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ostiary_net.postgres.store._QUERY_SECONDS", SHORTLY)
     with PostgreSQLStore(cluster.address) as store:
-        with cluster.frozen(), pytest.raises(DatabaseStalled):
+        with cluster.freeze(), pytest.raises(DatabaseStalled):
             store.session_history("0" * 32)
         assert store.session_history("0" * 32) is None
 
@@ -77,19 +77,19 @@ def test_nobody_can_know_whether_a_commit_without_an_answer_was_kept(
     execute = psycopg.Connection.execute
 
     def execute_frozen(connection: Any, query: Any, *arguments: Any, **named: Any) -> Any:
-        with cluster.frozen() if query == "COMMIT" else nullcontext():
+        with cluster.freeze() if query == "COMMIT" else nullcontext():
             return execute(connection, query, *arguments, **named)
 
     with PostgreSQLStore(cluster.address, turn_seconds=SHORTLY) as store:
         monkeypatch.setattr(psycopg.Connection, "execute", execute_frozen)
         with pytest.raises(CommitUnconfirmed):
-            store.turn([registered("perhaps")], START)
+            store.turn([registration_of("perhaps")], START)
 
 
 @pytest.mark.parametrize(
     "use",
     [
-        lambda store: store.turn([registered("written")], START),
+        lambda store: store.turn([registration_of("written")], START),
         lambda store: store.session_history("0" * 32),
         lambda store: store.present(START),
     ],
@@ -123,7 +123,7 @@ def test_of_two_primaries_the_one_that_was_replaced_is_left(cluster: Cluster) ->
                         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                         " WHERE usename = 'ostiary' AND pid <> pg_backend_pid()"
                     )
-                store.turn([registered(f"kept-{number}")], START)
+                store.turn([registration_of(f"kept-{number}")], START)
         with PostgreSQLStore(successor.address) as store:
             assert {f"kept-{number}" for number in range(8)} <= usernames(store)
         successor.stop()
@@ -188,17 +188,17 @@ def test_a_commit_that_no_standby_has_is_not_waited_for_longer_than_a_turn(
         psycopg.connect(lone_primary.address, autocommit=True) as operator,
     ):
         with pytest.raises(CommitUnconfirmed):
-            store.turn([registered("lonely")], START)
+            store.turn([registration_of("lonely")], START)
         assert store.session_history("0" * 32) is None
         for _ in range(3):
             with pytest.raises(StandbyAwaited):
-                store.turn([registered("later")], START)
+                store.turn([registration_of("later")], START)
         assert operator.execute(waiting).fetchone() == (1,)
         assert not {"lonely", "later"} & usernames(store)
         lone_primary.set("synchronous_standby_names", "''")
         while operator.execute(waiting).fetchone() != (0,):
             pass
-        store.turn([registered("restored")], START)
+        store.turn([registration_of("restored")], START)
         assert usernames(store) & {"lonely", "later", "restored"} == {"lonely", "restored"}
 
 
@@ -211,7 +211,7 @@ def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_known_to_be_kept(
         ThreadPoolExecutor(1) as thread,
         psycopg.connect(lone_primary.address, autocommit=True) as operator,
     ):
-        turn = thread.submit(store.turn, [registered("cancelled")], START)
+        turn = thread.submit(store.turn, [registration_of("cancelled")], START)
         while not turn.done():
             operator.execute(cancel)
         with pytest.raises(CommitUnconfirmed):
@@ -221,7 +221,7 @@ def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_known_to_be_kept(
 def test_events_are_chosen_once_the_turn_has_begun_and_again_before_each_attempt(cluster: Cluster) -> None:
     with PostgreSQLStore(cluster.address) as store:
         assert store.turn_of(lambda: ([], []), START) == []
-        waiting: list[Event] = [registered("anna"), registered("ben")]
+        waiting: list[Event] = [registration_of("anna"), registration_of("ben")]
         decisions = store.turn_of(lambda: (waiting[1:], [None]), START)
         assert len(decisions) == 1
         assert "anna" not in usernames(store)

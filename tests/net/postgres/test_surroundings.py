@@ -19,7 +19,7 @@ from tests.web.command_line.machine import Machine
 FILES: Final = Path(__file__).parents[3] / "docs" / "deploy" / "cluster"
 
 
-def found(folder: Path, address: str, **settings: str) -> dict[str, tuple[str, str]]:
+def find_levels(folder: Path, address: str, **settings: str) -> dict[str, tuple[str, str]]:
     """Level and text of what is said of the machines around the database, by what it is about."""
     machine = Machine(folder, DATABASE_URL=address, **settings)
     assert machine.run("migrate").exit_code == 0
@@ -52,17 +52,19 @@ def following(cluster: Cluster, folder: Path) -> Iterator[None]:
 
 
 def test_a_lone_server_has_no_standby_to_speak_of(cluster: Cluster, tmp_path: Path) -> None:
-    assert not {"replication", "standbys", "archive", "pooler"} & found(tmp_path, cluster.address).keys()
+    assert (
+        not {"replication", "standbys", "archive", "pooler"} & find_levels(tmp_path, cluster.address).keys()
+    )
 
 
 def test_a_standby_that_no_commit_waits_for_is_named(cluster: Cluster, tmp_path: Path) -> None:
     with following(cluster, tmp_path):
-        level, text = found(tmp_path, cluster.address)["replication"]
+        level, text = find_levels(tmp_path, cluster.address)["replication"]
         assert level == "warning"
         assert "is asynchronous, with 1 standby" in text
         cluster.set("synchronous_standby_names", "'*'")
         wait_for(cluster.address, "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
-        assert found(tmp_path, cluster.address)["replication"][0] == "fine"
+        assert find_levels(tmp_path, cluster.address)["replication"][0] == "fine"
         cluster.set("synchronous_standby_names", "''")
 
 
@@ -73,7 +75,7 @@ def test_an_archive_that_fails_is_a_fault(cluster: Cluster, tmp_path: Path) -> N
     cluster.start()
     cluster.execute("SELECT pg_switch_wal()")
     wait_for(cluster.address, "SELECT 1 FROM pg_stat_archiver WHERE failed_count > 0")
-    assert found(tmp_path, cluster.address)["archive"][0] == "fault"
+    assert find_levels(tmp_path, cluster.address)["archive"][0] == "fault"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_a_pooler_that_lends_by_transaction_must_not_be_given_prepared_statement
     try:
         address = f"postgresql://ostiary@127.0.0.1:{port}/postgres"
         wait_for(address, "SELECT 1")
-        findings = found(tmp_path, address, DATABASE_PREPARED_STATEMENTS=prepared)
+        findings = find_levels(tmp_path, address, DATABASE_PREPARED_STATEMENTS=prepared)
         assert findings.get("pooler", ("",))[0] == level
         with psycopg.connect(address, autocommit=True) as stranger:
             assert stranger.execute("SHOW statement_timeout").fetchone() == ("0",)

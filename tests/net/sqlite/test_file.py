@@ -152,7 +152,7 @@ def test_no_token_code_or_secret_is_in_any_file_of_the_store(path: Path) -> None
 TYPES = {str: "TEXT", bytes: "BLOB", int: "INTEGER", bool: "INTEGER"}
 
 
-def declared(kind: type[Any]) -> dict[str, tuple[str, bool]]:
+def read_columns(kind: type[Any]) -> dict[str, tuple[str, bool]]:
     """The columns that a class asks for: their type and whether they may be NULL."""
     columns: dict[str, tuple[str, bool]] = {}
     hints = get_type_hints(kind)
@@ -188,7 +188,7 @@ def test_the_schema_has_the_columns_of_the_class(
             .execute("SELECT strict FROM pragma_table_list(?)", (name,))
             .fetchall()
         )
-    assert {row[1]: (row[2], not row[3]) for row in rows} == declared(kind)
+    assert {row[1]: (row[2], not row[3]) for row in rows} == read_columns(kind)
     assert tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5]) == key
     assert strict == 1
 

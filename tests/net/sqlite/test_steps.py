@@ -20,7 +20,7 @@ from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
 from tests.core import asks
 from tests.core.story import START
-from tests.net.rooms import Gate, HandClock, origin, registered, usernames
+from tests.net.rooms import Gate, HandClock, origin, registration_of, usernames
 
 BOUND_SECONDS = 5
 """Half of what a turn in one step waits, and a thousand times what an answer takes."""
@@ -157,7 +157,7 @@ async def test_others_go_on_while_a_turn_waits_for_the_disk(store: SQLiteStore) 
     gate, decided = Gate(), []
 
     async def ask(turns: Turns, name: str) -> None:
-        decided.append(await turns.decide(registered(name), origin()))
+        decided.append(await turns.decide(registration_of(name), origin()))
 
     async with turns_in_place(store, gate) as turns, trio.open_nursery() as nursery:
         nursery.start_soon(ask, turns, "anna")
@@ -183,9 +183,9 @@ async def test_a_commit_that_fails_fails_the_turn_and_no_other(store: SQLiteStor
 
     async with turns_in_place(store, run_sync) as turns:
         with pytest.raises(TurnFailed):
-            await turns.decide(registered("anna"), origin())
+            await turns.decide(registration_of("anna"), origin())
         is_full = False
-        await turns.decide(registered("ben"), origin())
+        await turns.decide(registration_of("ben"), origin())
     assert usernames(store) == {"first", "ben"}
 
 
@@ -197,7 +197,7 @@ async def test_turns_that_are_cancelled_before_the_commit_keep_nothing(store: SQ
 
     async def ask(turns: Turns) -> None:
         try:
-            await turns.decide(registered("anna"), origin())
+            await turns.decide(registration_of("anna"), origin())
         except TurnFailed as failure:
             failures.append(failure)
 
@@ -224,10 +224,10 @@ async def test_where_another_process_writes_too_a_thread_waits_for_it(store: SQL
     with SQLiteStore(store.path) as other:
         async with turns_in_place(store, run_sync) as turns:
             for name in ("anna", "ben"):
-                await turns.decide(registered(name), origin())
+                await turns.decide(registration_of(name), origin())
             other.turn([asks.user("theirs")], START)
             for name in ("cleo", "dora"):
-                await turns.decide(registered(name), origin())
+                await turns.decide(registration_of(name), origin())
     assert ran == ["commit", "commit", "begin_turn", "commit", "commit"]
     assert usernames(store) == {"first", "anna", "ben", "theirs", "cleo", "dora"}
 
@@ -240,7 +240,7 @@ async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(sto
         metrics = Metrics()
         async with turns_in_place(store, gate, metrics) as turns, trio.open_nursery() as nursery:
             for name in ("anna", "ben", "cleo"):
-                nursery.start_soon(turns.decide, registered(name), origin())
+                nursery.start_soon(turns.decide, registration_of(name), origin())
                 await wait_all_tasks_blocked()
             theirs.commit()
             gate.open()
@@ -255,12 +255,12 @@ async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteS
         theirs.decide([asks.user("theirs")], START)
         async with turns_in_place(store, gate) as turns:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(turns.decide, registered("anna"), origin())
+                nursery.start_soon(turns.decide, registration_of("anna"), origin())
                 await wait_all_tasks_blocked()
                 nursery.cancel_scope.cancel()
             theirs.commit()
             gate.open()
-            await turns.decide(registered("ben"), origin())
+            await turns.decide(registration_of("ben"), origin())
     assert usernames(store) == {"first", "theirs", "ben"}
 
 
@@ -287,8 +287,8 @@ async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(
             broken.setattr("ostiary_net.sqlite.turn.write", refuse)
             for _ in range(2):
                 with pytest.raises(TurnFailed):
-                    await turns.decide(registered("anna"), origin())
-        await turns.decide(registered("ben"), origin())
+                    await turns.decide(registration_of("anna"), origin())
+        await turns.decide(registration_of("ben"), origin())
     with SQLiteStore(store.path) as sound:
         sound.turn([asks.user("cleo")], START)
         assert usernames(sound) == {"first", "ben", "cleo"}

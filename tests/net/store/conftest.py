@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.net.postgres.schemas import drop_schemas
-from tests.net.store.stores import DURABLE, KINDS, ContractStore, OpenStore, opened
+from tests.net.store.stores import DURABLE, KINDS, ContractStore, OpenStore, open_kind
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,7 +19,7 @@ def nothing_left_behind() -> Iterator[None]:
 @pytest.fixture(params=KINDS)
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenStore]:
     """How the store of this test is opened."""
-    with opened(request.param, tmp_path) as open_one:
+    with open_kind(request.param, tmp_path) as open_one:
         yield open_one
 
 
@@ -33,7 +33,7 @@ def store(open_store: OpenStore) -> Iterator[ContractStore]:
 @pytest.fixture(params=DURABLE)
 def open_durable_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenStore]:
     """How the store of this test is opened, one that outlives being closed."""
-    with opened(request.param, tmp_path) as open_one:
+    with open_kind(request.param, tmp_path) as open_one:
         yield open_one
 
 

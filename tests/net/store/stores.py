@@ -61,7 +61,7 @@ DURABLE = ("sqlite", _postgresql)
 
 
 @contextmanager
-def opened(kind: str, folder: Path) -> Iterator[OpenStore]:
+def open_kind(kind: str, folder: Path) -> Iterator[OpenStore]:
     """How a store of this kind is opened, for as long as the block runs; empty at first."""
     match kind:
         case "memory":

@@ -16,7 +16,7 @@ from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
 from tests.core.story import START
 from tests.net.store.lives import live, make_scenario, world_on
-from tests.net.store.stores import KINDS, ContractStore, opened
+from tests.net.store.stores import KINDS, ContractStore, open_kind
 
 PHONE = Origin(trace_id="trace of the request", source="2001:db8::1", user_agent="Phone/1.0")
 
@@ -64,7 +64,11 @@ def test_entries_go_by_their_age_whatever_order_they_were_kept_in(kind: str) -> 
     @settings(max_examples=10)
     @given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(0, 10), st.integers(1, 8))
     def forgotten(seconds: list[int], older_than: int, limit: int) -> None:
-        with TemporaryDirectory() as folder, opened(kind, Path(folder)) as open_store, open_store() as store:
+        with (
+            TemporaryDirectory() as folder,
+            open_kind(kind, Path(folder)) as open_store,
+            open_store() as store,
+        ):
             credentials = world_on(store).basic()
             for second in seconds:
                 store.turn([asks.machine(credentials)], Instant(START + second * SECOND_MS))

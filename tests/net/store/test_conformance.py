@@ -9,7 +9,7 @@ import pytest
 
 from ostiary_core.conformance import check_store
 from tests.core.conformance.threads import at_once
-from tests.net.store.stores import DURABLE, ContractStore, OpenStore, opened
+from tests.net.store.stores import DURABLE, ContractStore, OpenStore, open_kind
 
 
 class Bench:
@@ -26,14 +26,14 @@ class Bench:
         self._made += 1
         folder = self._folder / str(self._made)
         folder.mkdir()
-        return self._opened(self._stack.enter_context(self._open_in(folder)))
+        return self._open(self._stack.enter_context(self._open_in(folder)))
 
     def reopen(self, store: ContractStore) -> ContractStore:
         open_store, held = self._openers.pop(id(store))
         held.close()
-        return self._opened(open_store)
+        return self._open(open_store)
 
-    def _opened(self, open_store: OpenStore) -> ContractStore:
+    def _open(self, open_store: OpenStore) -> ContractStore:
         held = self._stack.enter_context(ExitStack())
         store = held.enter_context(open_store())
         self._openers[id(store)] = open_store, held
@@ -45,7 +45,7 @@ class Bench:
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    one = Bench(partial(opened, request.param), tmp_path)
+    one = Bench(partial(open_kind, request.param), tmp_path)
     yield one
     one.close()
 

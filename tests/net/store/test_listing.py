@@ -31,7 +31,7 @@ from ostiary_net.sql import paging
 from tests.core import asks
 from tests.core.story import START
 from tests.net.store.population import NAMES, populate
-from tests.net.store.stores import KINDS, ContractStore, opened
+from tests.net.store.stores import KINDS, ContractStore, open_kind
 
 RESOURCES: tuple[Listable[Any], ...] = (
     CLIENTS, USERS, ROLES, ONLINE_USERS, ONLINE_SESSIONS, AUDIT, GRANTS,
@@ -52,7 +52,7 @@ def peopled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ContractStore]:
     folder: Path = tmp_path_factory.mktemp("peopled")
-    with opened(request.param, folder) as open_store, open_store() as store:
+    with open_kind(request.param, folder) as open_store, open_store() as store:
         populate(store)
         yield store
 

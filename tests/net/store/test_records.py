@@ -22,7 +22,7 @@ from ostiary_core.model.records import (
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.store import SQLStore
 from tests.core.hostile import records_of
-from tests.net.store.stores import KINDS, ContractStore, opened
+from tests.net.store.stores import KINDS, ContractStore, open_kind
 
 
 def role(role_id: str, name: str = "a role") -> Role:
@@ -36,7 +36,7 @@ def everything(store: ContractStore) -> set[Record]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", TABLES)
 def test_every_kind_of_record_comes_back_as_it_went_in(kind: str, table: Table) -> None:
-    with TemporaryDirectory() as folder, opened(kind, Path(folder)) as open_store, open_store() as store:
+    with TemporaryDirectory() as folder, open_kind(kind, Path(folder)) as open_store, open_store() as store:
 
         @settings(max_examples=15)
         @given(st.data())

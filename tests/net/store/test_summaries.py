@@ -44,7 +44,7 @@ def everything(store: SummaryStore) -> Tallies:
     }
 
 
-def counted(store: ContractStore) -> Tallies:
+def count_trail(store: ContractStore) -> Tallies:
     """What a store should keep: by the hour of all clients, and of each in all hours."""
     of_all = tally_entries(store.audit())
     of_clients = {key: of_all.pop(key) for key in list(of_all) if key.client_id != ALL_CLIENTS}
@@ -53,7 +53,7 @@ def counted(store: ContractStore) -> Tallies:
 
 def test_each_entry_is_counted_once(store: ContractStore) -> None:
     now = Instant(live(store) + 2 * MINUTE_MS)
-    expected = counted(store)
+    expected = count_trail(store)
     assert {key.what for key in expected} >= {
         Metric.STARTED,
         Metric.REFRESHED,
@@ -72,7 +72,7 @@ def test_several_that_count_at_once_count_each_entry_once(open_durable_store: Op
         with ThreadPoolExecutor(4) as pool:
             for _ in range(60):
                 list(pool.map(lambda store: store.count_entries(now, 2), (one, other, one, other)))
-        assert everything(other) == counted(one)
+        assert everything(other) == count_trail(one)
 
 
 def test_what_is_added_adds_up_and_is_forgotten_when_it_is_old(store: ContractStore) -> None:

@@ -25,7 +25,7 @@ from ostiary_core.model.reply import Refused, TokensIssued
 from tests.core import asks, story
 from tests.core.story import START
 from tests.net.store.lives import world_on
-from tests.net.store.stores import DURABLE, ContractStore, opened
+from tests.net.store.stores import DURABLE, ContractStore, open_kind
 
 
 def test_events_that_only_read_find_the_same_beside_the_turns(durable_store: ContractStore) -> None:
@@ -65,7 +65,7 @@ def two(
     """Two stores on one database. The lock file beside SQLite's, which is for fairness alone, is lost."""
     for name in ("acquire", "release"):
         monkeypatch.setattr(f"ostiary_net.sqlite.writer.WriterLock.{name}", lambda lock: None)
-    with opened(request.param, tmp_path) as open_store, open_store() as one, open_store() as other:
+    with open_kind(request.param, tmp_path) as open_store, open_store() as one, open_store() as other:
         yield one, other
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.web.account.people import signed_in, with_phone
+from tests.web.account.people import sign_in, with_phone
 from tests.web.callers import Api
 from tests.web.served import Served
 
@@ -11,4 +11,4 @@ from tests.web.served import Served
 async def anna(served: Served) -> Api:
     """A program that Anna signed in, who has a telephone."""
     await with_phone(served)
-    return await signed_in(served)
+    return await sign_in(served)

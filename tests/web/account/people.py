@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.web.callers import Api, Registered, exchange_of
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served
 
 ANNAS_PHONE = "+8613800000001"
@@ -26,7 +26,7 @@ def new_number(code: str, password: object = PASSWORD, phone: str = NEW_PHONE) -
     return {"phone": phone, "code": code, "password": password}
 
 
-async def signed_in(served: Served, username: str = "anna", password: str | None = None) -> Api:
+async def sign_in(served: Served, username: str = "anna", password: str | None = None) -> Api:
     api = served.api()
     await api.sign_in(username, password or f"{username} password")
     return api
@@ -45,7 +45,10 @@ async def code_sent_to(
     """Ask for a code; the one that the telephone shows."""
     sent = len(outbox(served))
     body = {"phone": phone, "purpose": purpose}
-    assert succeeded(await (api or served.api()).call("POST", "/api/auth/sms-code", body, **options)) is None
+    assert (
+        expect_success(await (api or served.api()).call("POST", "/api/auth/sms-code", body, **options))
+        is None
+    )
     (message,) = outbox(served)[sent:]
     assert (message["phone"], message["purpose"]) == (phone, purpose)
     return str(message["code"])
@@ -87,10 +90,12 @@ class Open:
         for pair in (self.rotated, self.fresh):
             answer = await api.refresh(self.client, pair["refresh_token"])
             assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
-            refused(await api.call("GET", "/api/oauth2/userinfo", token=pair["access_token"]), 401, "A1001")
+            expect_refusal(
+                await api.call("GET", "/api/oauth2/userinfo", token=pair["access_token"]), 401, "A1001"
+            )
         answer = await api.service("token", self.client, **exchange_of(self.code))
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
-        refused(
+        expect_refusal(
             await api.post("/api/auth/refresh", json={"refreshToken": self.logins[1]["refreshToken"]}),
             401,
             "A1001",
@@ -107,7 +112,7 @@ class Open:
         answer = await api.service("token", self.client, **exchange_of(self.code))
         assert answer.status_code == 200, answer.text
         for login in self.logins:
-            succeeded(await api.post("/api/auth/refresh", json={"refreshToken": login["refreshToken"]}))
+            expect_success(await api.post("/api/auth/refresh", json={"refreshToken": login["refreshToken"]}))
 
 
 EVERYTHING = {

@@ -13,10 +13,10 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.records import Table
 from tests.net.rooms import PlainStore
 from tests.rows import row
-from tests.web.account.people import NEW_PHONE, code_sent_to, signed_in, with_phone
+from tests.web.account.people import NEW_PHONE, code_sent_to, sign_in, with_phone
 from tests.web.account.pictures import gif, jpeg, png, webp_lossless, webp_lossy
 from tests.web.callers import Api
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.served import Served, in_memory, serving
 
 TWO_MIB = 2 * 1024 * 1024
@@ -28,14 +28,14 @@ async def upload(
     return await api.call("PUT", "/api/auth/avatar", files={"file": (name, content, media_type)})
 
 
-async def uploaded(api: Api, content: bytes, **said: str) -> str:
+async def upload_picture(api: Api, content: bytes, **said: str) -> str:
     """The address of a picture that was taken."""
-    data = succeeded(await upload(api, content, **said))
+    data = expect_success(await upload(api, content, **said))
     assert set(data) == {"avatarUrl"}
     return str(data["avatarUrl"])
 
 
-def stored(served: Served) -> list[str]:
+def list_files(served: Served) -> list[str]:
     folder = served.services.files.folder
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
@@ -49,10 +49,10 @@ async def test_a_picture_is_shown_as_what_its_bytes_are_whatever_it_is_called(
 ) -> None:
     webp = dict.fromkeys((webp_lossy(), webp_lossless()), "image/webp")
     for content, media_type in ({png(): "image/png", jpeg(): "image/jpeg"} | webp).items():
-        address = await uploaded(anna, content, name="../../evil.html", media_type="text/html")
+        address = await upload_picture(anna, content, name="../../evil.html", media_type="text/html")
         assert address.startswith("/files/")
         for path in ("/api/auth/me", "/api/oauth2/userinfo"):
-            assert succeeded(await anna.call("GET", path))["avatarUrl"] == address
+            assert expect_success(await anna.call("GET", path))["avatarUrl"] == address
         shown = await served.api("198.51.100.77").get(address)
         assert (shown.status_code, shown.content) == (200, content)
         assert shown.headers["content-type"] == media_type
@@ -60,20 +60,20 @@ async def test_a_picture_is_shown_as_what_its_bytes_are_whatever_it_is_called(
 
 async def test_what_is_no_such_picture_is_refused_by_field(served: Served, anna: Api) -> None:
     for content in (b"", gif(), b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"<html/>", png(5000, 5000)):
-        failure = refused(await upload(anna, content, name="me.png"), 400, "A0401")
+        failure = expect_refusal(await upload(anna, content, name="me.png"), 400, "A0401")
         assert fields_of(failure) == ["file"]
-    assert stored(served) == []
-    assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
+    assert list_files(served) == []
+    assert expect_success(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
 
 
 @row("General envelope and status codes", "413")
 async def test_two_mebibytes_are_taken_and_one_byte_more_is_413(served: Served, anna: Api) -> None:
     largest = png(filling=TWO_MIB - len(png()))
     assert len(largest) == TWO_MIB
-    await uploaded(anna, largest)
+    await upload_picture(anna, largest)
     for content in (largest + b"x", largest * 2):
-        refused(await upload(anna, content), 413, "C1413")
-    assert len(stored(served)) == 1
+        expect_refusal(await upload(anna, content), 413, "C1413")
+    assert len(list_files(served)) == 1
 
 
 async def test_it_takes_one_file_in_its_field(served: Served, anna: Api) -> None:
@@ -88,32 +88,32 @@ async def test_it_takes_one_file_in_its_field(served: Served, anna: Api) -> None
     }
     for name, options in wrong.items():
         response = await anna.call("PUT", "/api/auth/avatar", **options)
-        assert fields_of(refused(response, 400, "A0401")) == ["file"], name
-    assert stored(served) == []
+        assert fields_of(expect_refusal(response, 400, "A0401")) == ["file"], name
+    assert list_files(served) == []
 
 
 # --- letting go
 
 
 async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served, anna: Api) -> None:
-    first = await uploaded(anna, png())
-    second = await uploaded(anna, jpeg())
-    assert stored(served) == [second.removeprefix("/files/")]
-    refused(await anna.get(first), 404, "A0404")
-    assert succeeded(await anna.call("DELETE", "/api/auth/avatar")) is None
-    assert stored(served) == []
-    assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
-    succeeded(await anna.call("DELETE", "/api/auth/avatar"))
+    first = await upload_picture(anna, png())
+    second = await upload_picture(anna, jpeg())
+    assert list_files(served) == [second.removeprefix("/files/")]
+    expect_refusal(await anna.get(first), 404, "A0404")
+    assert expect_success(await anna.call("DELETE", "/api/auth/avatar")) is None
+    assert list_files(served) == []
+    assert expect_success(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
+    expect_success(await anna.call("DELETE", "/api/auth/avatar"))
 
 
 async def test_one_picture_of_two_people_stays_when_one_of_them_changes_theirs(
     served: Served, anna: Api
 ) -> None:
     await with_phone(served, "bert", None)
-    bert = await signed_in(served, "bert")
-    annas, berts = await uploaded(anna, png()), await uploaded(bert, png())
+    bert = await sign_in(served, "bert")
+    annas, berts = await upload_picture(anna, png()), await upload_picture(bert, png())
     assert annas != berts
-    await uploaded(anna, jpeg())
+    await upload_picture(anna, jpeg())
     assert (await served.api().get(berts)).status_code == 200
 
 
@@ -122,34 +122,34 @@ async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(
 ) -> None:
     async with trio.open_nursery() as nursery:
         for number in range(10):
-            nursery.start_soon(uploaded, anna, png(filling=number))
-    address = succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"]
-    assert stored(served) == [address.removeprefix("/files/")]
+            nursery.start_soon(upload_picture, anna, png(filling=number))
+    address = expect_success(await anna.call("GET", "/api/auth/me"))["avatarUrl"]
+    assert list_files(served) == [address.removeprefix("/files/")]
 
 
 async def test_the_picture_of_a_deleted_account_is_gone_and_a_disabled_ones_is_not(
     served: Served, anna: Api
 ) -> None:
-    address = await uploaded(anna, png())
-    user_id = succeeded(await anna.call("GET", "/api/auth/me"))["id"]
+    address = await upload_picture(anna, png())
+    user_id = expect_success(await anna.call("GET", "/api/auth/me"))["id"]
     admin = await served.administrator()
-    succeeded(await admin.call("PUT", f"/api/iam/users/{user_id}/enabled", {"enabled": False}))
+    expect_success(await admin.call("PUT", f"/api/iam/users/{user_id}/enabled", {"enabled": False}))
     assert (await served.api().get(address)).status_code == 200
-    succeeded(await admin.call("DELETE", f"/api/iam/users/{user_id}"))
-    assert stored(served) == []
-    refused(await served.api().get(address), 404, "A0404")
+    expect_success(await admin.call("DELETE", f"/api/iam/users/{user_id}"))
+    assert list_files(served) == []
+    expect_refusal(await served.api().get(address), 404, "A0404")
 
 
 async def test_of_a_deleted_account_its_names_stay_for_the_trail_and_nothing_else_of_the_person(
     served: Served, anna: Api
 ) -> None:
-    me = succeeded(await anna.call("GET", "/api/auth/me"))
-    address = await uploaded(anna, png())
+    me = expect_success(await anna.call("GET", "/api/auth/me"))
+    address = await upload_picture(anna, png())
     for name, value in (("locale", "zh-CN"), ("timezone", "Asia/Tokyo")):
-        succeeded(await anna.call("PUT", f"/api/auth/{name}", {name: value}))
+        expect_success(await anna.call("PUT", f"/api/auth/{name}", {name: value}))
     await code_sent_to(served, me["phone"], "reset-password")
     await code_sent_to(served, NEW_PHONE, "change-phone", anna)
-    succeeded(await (await served.administrator()).call("DELETE", f"/api/iam/users/{me['id']}"))
+    expect_success(await (await served.administrator()).call("DELETE", f"/api/iam/users/{me['id']}"))
     [deleted] = [one for one in served.store.records(Table.USER) if one.user_id == me["id"]]
     assert (deleted.username, deleted.name) == (me["username"], me["name"])
     kept = (deleted.password_hash, deleted.phone, deleted.avatar_url, deleted.locale, deleted.timezone)
@@ -177,13 +177,13 @@ async def test_nothing_is_kept_when_the_turn_could_not_be_taken(tmp_path: Path) 
     store = Unwritable()
     async with serving(tmp_path, open_store=in_memory(store)) as served:
         await with_phone(served)
-        anna = await signed_in(served)
-        first = await uploaded(anna, png())
+        anna = await sign_in(served)
+        first = await upload_picture(anna, png())
         store.is_full = True
-        refused(await upload(anna, jpeg()), 500, "A0500")
+        expect_refusal(await upload(anna, jpeg()), 500, "A0500")
         store.is_full = False
-        assert stored(served) == [first.removeprefix("/files/")]
-        assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] == first
+        assert list_files(served) == [first.removeprefix("/files/")]
+        assert expect_success(await anna.call("GET", "/api/auth/me"))["avatarUrl"] == first
 
 
 # --- showing
@@ -192,7 +192,7 @@ async def test_nothing_is_kept_when_the_turn_could_not_be_taken(tmp_path: Path) 
 async def test_a_picture_is_cached_for_ever_sent_once_and_nothing_in_it_is_run(
     served: Served, anna: Api
 ) -> None:
-    address = await uploaded(anna, png())
+    address = await upload_picture(anna, png())
     shown = await served.api().get(address)
     assert shown.headers["x-content-type-options"] == "nosniff"
     assert shown.headers["content-security-policy"] == "default-src 'none'; sandbox; frame-ancestors 'none'"

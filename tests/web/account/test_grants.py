@@ -8,9 +8,9 @@ from ostiary_core import Secret, events as e
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import CodeIssued, TokensIssued
 from tests.core import asks
-from tests.web.account.people import everything_open, signed_in, with_phone
+from tests.web.account.people import everything_open, sign_in, with_phone
 from tests.web.callers import REDIRECT_URI, Api, Registered, authorization, exchange_of, in_query
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.holders import holder_of
 from tests.web.served import Served
 
@@ -19,7 +19,7 @@ BACKEND = "198.51.100.5"
 
 
 async def grants(api: Api) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = succeeded(await api.call("GET", "/api/auth/grants"))
+    found: list[dict[str, object]] = expect_success(await api.call("GET", "/api/auth/grants"))
     return found
 
 
@@ -75,9 +75,9 @@ async def test_nobody_sees_another_users_grants_nor_login_sessions_nor_what_has_
     await with_phone(served, "bert", None)
     client = await served.client()
     anna = await everything_open(served, client)
-    bert = await signed_in(served, "bert")
+    bert = await sign_in(served, "bert")
     assert await grants(bert) == []
-    succeeded(await anna.here.call("POST", "/api/auth/logout"))
+    expect_success(await anna.here.call("POST", "/api/auth/logout"))
     for pair in (anna.rotated, anna.fresh):
         await bert.service("revoke", client, token=pair["access_token"])
     (grant,) = await grants(anna.elsewhere)
@@ -99,15 +99,15 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
         place = f"/api/iam/users/{anna_id}/grants"
         clerk = await holder_of(served, Permission.USER_LIST, Permission.USER_UPDATE, username="clerk")
         own = await grants(anna.here)
-        assert succeeded(await clerk.call("GET", place)) == own != []
-        assert succeeded(await clerk.call("DELETE", f"{place}/app")) is None
-        assert [one["clientId"] for one in succeeded(await clerk.call("GET", place))] == ["other"]
-        actor_id = succeeded(await clerk.call("GET", "/api/auth/me"))["id"]
+        assert expect_success(await clerk.call("GET", place)) == own != []
+        assert expect_success(await clerk.call("DELETE", f"{place}/app")) is None
+        assert [one["clientId"] for one in expect_success(await clerk.call("GET", place))] == ["other"]
+        actor_id = expect_success(await clerk.call("GET", "/api/auth/me"))["id"]
     else:
-        assert succeeded(await anna.here.call("DELETE", "/api/auth/grants/app")) is None
+        assert expect_success(await anna.here.call("DELETE", "/api/auth/grants/app")) is None
         actor_id = None
     trail = await (await served.administrator()).call("GET", "/api/audit/events?kind=consent-withdrawn")
-    [entry] = succeeded(trail)["items"]
+    [entry] = expect_success(trail)["items"]
     assert (entry["userId"], entry["clientId"], entry["actorId"]) == (anna_id, "app", actor_id)
 
     assert await anna.living() == {"login here", "login elsewhere"}
@@ -117,7 +117,7 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
         answer = await anna.here.refresh(client, pair["refresh_token"])
         assert answer.json()["error"] == "invalid_grant"
     assert [grant["clientId"] for grant in await grants(anna.here)] == ["other"]
-    check = succeeded(await anna.here.call("GET", "/api/oauth2/authorize", params=authorization("app")))
+    check = expect_success(await anna.here.call("GET", "/api/oauth2/authorize", params=authorization("app")))
     assert check["consentRequired"] is True
     await annas_other.assert_all_alive()
     await bert.assert_all_alive()
@@ -126,12 +126,12 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
 async def test_what_was_never_given_is_not_found_whether_or_not_there_is_such_a_client(
     served: Served, anna: Api
 ) -> None:
-    own_id = succeeded(await anna.call("GET", "/api/auth/me"))["id"]
+    own_id = expect_success(await anna.call("GET", "/api/auth/me"))["id"]
     admin = await served.administrator()
     for client_id in ("app", "quiet"):
         await served.client(client_id, autoApproveScopes=["user.read"] if client_id == "quiet" else [])
     await served.code(anna, "quiet")
-    succeeded(await anna.call("DELETE", "/api/auth/grants/quiet"))
+    expect_success(await anna.call("DELETE", "/api/auth/grants/quiet"))
     before, entries = served.records(), served.audit()
     for client_id in ("app", "quiet", "nothing", "console", "mobile", "%00", "%2e%2e"):
         answers = [
@@ -139,11 +139,11 @@ async def test_what_was_never_given_is_not_found_whether_or_not_there_is_such_a_
             await admin.call("DELETE", f"/api/iam/users/{own_id}/grants/{client_id}"),
         ]
         for answer in answers:
-            refused(answer, 404, "A0404")
+            expect_refusal(answer, 404, "A0404")
     assert (served.records(), served.audit()) == (before, entries)
-    refused(await admin.call("DELETE", "/api/iam/users/nobody/grants/app"), 404, "A0404")
-    refused(await admin.call("GET", "/api/iam/users/nobody/grants"), 404, "A0404")
-    succeeded(await anna.call("GET", "/api/auth/me"))
+    expect_refusal(await admin.call("DELETE", "/api/iam/users/nobody/grants/app"), 404, "A0404")
+    expect_refusal(await admin.call("GET", "/api/iam/users/nobody/grants"), 404, "A0404")
+    expect_success(await anna.call("GET", "/api/auth/me"))
 
 
 async def test_an_administrator_withdraws_on_the_persons_page_after_a_question(served: Served) -> None:
@@ -196,7 +196,7 @@ async def test_many_sessions_of_one_client_hide_no_other_client(served: Served) 
     anna_id = await with_phone(served)
     quiet = await served.client("quiet", name="Quiet", autoApproveScopes=["user.read"])
     busy = await served.client("busy", name="Busy")
-    anna, browser = await signed_in(served), served.browser()
+    anna, browser = await sign_in(served), served.browser()
     pair = (await anna.service("token", quiet, **exchange_of(await served.code(anna, "quiet")))).json()
     served.clock.wait(1)
     start_sessions(served, anna, busy, MANY)
@@ -205,7 +205,7 @@ async def test_many_sessions_of_one_client_hide_no_other_client(served: Served) 
 
     for found in (
         await grants(anna),
-        succeeded(await admin.call("GET", f"/api/iam/users/{anna_id}/grants")),
+        expect_success(await admin.call("GET", f"/api/iam/users/{anna_id}/grants")),
     ):
         assert [(one["clientId"], one["sessionCount"]) for one in found] == [("busy", MANY), ("quiet", 1)]
         shown_sessions = found[0]["sessions"]
@@ -222,7 +222,7 @@ async def test_many_sessions_of_one_client_hide_no_other_client(served: Served) 
 
 async def test_every_running_session_of_an_account_is_on_one_of_its_pages(served: Served) -> None:
     await with_phone(served)
-    client, anna, browser = await served.client(), await signed_in(served), served.browser()
+    client, anna, browser = await served.client(), await sign_in(served), served.browser()
     served.clock.wait(1)
     start_sessions(served, anna, client, MANY)
     served.clock.wait(1)

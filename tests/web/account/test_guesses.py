@@ -9,7 +9,7 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_web.server.app_services import attach_services
 from tests.web.account.people import with_phone
 from tests.web.callers import Api
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served
 
 ELSEWHERE = "198.51.100.9"
@@ -22,12 +22,12 @@ async def sign_in(api: Api, username: str = "anna", password: str = "wrong") -> 
 async def guess(api: Api, times: int = 20) -> None:
     """One password on many names, each wrong."""
     for number in range(times):
-        refused(await sign_in(api, f"name-{number}"), 401, "A1002")
+        expect_refusal(await sign_in(api, f"name-{number}"), 401, "A1002")
 
 
-def told_to_wait(response: httpx.Response) -> int:
+def seconds_to_wait(response: httpx.Response) -> int:
     """The seconds of the refusal for guessing."""
-    refused(response, 429, "A1003")
+    expect_refusal(response, 429, "A1003")
     return int(response.headers["retry-after"])
 
 
@@ -35,12 +35,12 @@ async def test_one_password_on_many_accounts_slows_the_address_down(served: Serv
     await with_phone(served)
     api = served.api()
     await guess(api)
-    assert told_to_wait(await sign_in(api, "anna", "anna password")) == 1
+    assert seconds_to_wait(await sign_in(api, "anna", "anna password")) == 1
     served.clock.wait(1)
-    refused(await sign_in(api), 401, "A1002")
-    assert told_to_wait(await sign_in(api, "anna", "anna password")) == 2
+    expect_refusal(await sign_in(api), 401, "A1002")
+    assert seconds_to_wait(await sign_in(api, "anna", "anna password")) == 2
     served.clock.wait(2)
-    succeeded(await sign_in(api, "anna", "anna password"))
+    expect_success(await sign_in(api, "anna", "anna password"))
 
 
 async def test_a_guess_that_has_to_wait_is_neither_verified_nor_held_against_the_account(
@@ -51,7 +51,7 @@ async def test_a_guess_that_has_to_wait_is_neither_verified_nor_held_against_the
     await guess(api)
     before = served.records()
     for _ in range(10):
-        told_to_wait(await sign_in(api))
+        seconds_to_wait(await sign_in(api))
     assert served.records() == before
 
 
@@ -68,20 +68,20 @@ async def guess_on(api: Api, served: Served, name: str, times: int) -> None:
     for _ in range(times):
         answer = await sign_in(api, name)
         while answer.status_code == 429:
-            served.clock.wait(told_to_wait(answer))
+            served.clock.wait(seconds_to_wait(answer))
             answer = await sign_in(api, name)
-        refused(answer, 401, "A1002")
+        expect_refusal(answer, 401, "A1002")
 
 
 async def test_whoever_guesses_from_one_address_does_not_keep_the_owner_out(served: Served) -> None:
     await with_phone(served)
     guesser = served.api()
     await guess_on(guesser, served, "anna", 12)
-    assert told_to_wait(await sign_in(guesser, "anna", "anna password")) == 60
+    assert seconds_to_wait(await sign_in(guesser, "anna", "anna password")) == 60
     for _ in range(3):
         served.clock.wait(15 * 60)
-        refused(await sign_in(guesser), 401, "A1002")
-        succeeded(await sign_in(served.api(ELSEWHERE), "anna", "anna password"))
+        expect_refusal(await sign_in(guesser), 401, "A1002")
+        expect_success(await sign_in(served.api(ELSEWHERE), "anna", "anna password"))
 
 
 @pytest.mark.parametrize("failures", range(4, 9))

@@ -12,7 +12,7 @@ from tests.web.account.people import (
     with_phone,
 )
 from tests.web.callers import Api, Browser, forms_in
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served
 
 # --- the password
@@ -22,10 +22,10 @@ async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no
     served: Served, anna: Api
 ) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
-    refused(await anna.call("PUT", "/api/auth/phone", new_number(code, "wrong")), 422, "A1005")
-    assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE
-    assert succeeded(await anna.call("PUT", "/api/auth/phone", new_number(code))) is None
-    assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == NEW_PHONE
+    expect_refusal(await anna.call("PUT", "/api/auth/phone", new_number(code, "wrong")), 422, "A1005")
+    assert expect_success(await anna.call("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE
+    assert expect_success(await anna.call("PUT", "/api/auth/phone", new_number(code))) is None
+    assert expect_success(await anna.call("GET", "/api/auth/me"))["phone"] == NEW_PHONE
 
 
 async def at_the_code(served: Served) -> tuple[Browser, Any, str]:

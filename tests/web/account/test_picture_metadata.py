@@ -16,7 +16,7 @@ from ostiary_web.pictures.formats import MOST_PARTS, PictureType, picture_in
 from ostiary_web.pictures.metadata import strip_metadata
 from tests.web.account.pictures import jpeg, png, webp_lossless, webp_lossy
 from tests.web.callers import Api
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.served import Served
 
 FOLDER = Path(__file__).parent / "photographs"
@@ -37,7 +37,7 @@ def type_of(name: str) -> PictureType:
     return PictureType(name.rpartition(".")[2])
 
 
-def stripped(name: str) -> bytes:
+def strip(name: str) -> bytes:
     found = strip_metadata(PHOTOGRAPHS[name], type_of(name))
     assert found is not None
     return found
@@ -59,17 +59,17 @@ async def test_an_uploaded_picture_is_kept_and_shown_without_a_word_of_it(
     served: Served, anna: Api, name: str
 ) -> None:
     response = await anna.call("PUT", "/api/auth/avatar", files={"file": (name, PHOTOGRAPHS[name])})
-    address = succeeded(response)["avatarUrl"]
+    address = expect_success(response)["avatarUrl"]
     shown = (await served.api().get(address)).content
     on_disk = (served.services.files.folder / address.removeprefix("/files/")).read_bytes()
     assert [word for word in TELLING if word in shown + on_disk] == []
-    assert shown == on_disk == stripped(name)
+    assert shown == on_disk == strip(name)
     assert picture_in(shown) == picture_in(PHOTOGRAPHS[name])
 
 
 @EVERY
 def test_of_exif_the_orientation_alone_is_left_which_stays_as_it_is(name: str) -> None:
-    content = stripped(name)
+    content = strip(name)
     assert strip_metadata(content, type_of(name)) == content
     assert len(content) < len(PHOTOGRAPHS[name])
     blocks = re.findall(rb"MM\x00\*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00(.)", content)
@@ -94,7 +94,7 @@ def test_a_thumbnail_in_a_jfif_header_is_left_out() -> None:
 def cut_off() -> Iterator[tuple[str, bytes]]:
     """Each photograph, cut off at every length."""
     for name in PHOTOGRAPHS:
-        whole = stripped(name)
+        whole = strip(name)
         for length in range(len(whole)):
             yield name, whole[:length]
 
@@ -106,10 +106,10 @@ def test_what_is_cut_off_is_no_picture() -> None:
 
 @EVERY
 async def test_what_is_broken_is_refused_by_field(anna: Api, name: str) -> None:
-    content = stripped(name)
+    content = strip(name)
     for broken in (content[: len(content) // 2], content[:-1]):
         response = await anna.call("PUT", "/api/auth/avatar", files={"file": (name, broken)})
-        assert fields_of(refused(response, 400, "A0401")) == ["file"]
+        assert fields_of(expect_refusal(response, 400, "A0401")) == ["file"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from ostiary_core.model.fact import FactKind
 from tests.web.callers import Api
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.served import Served
 
 
@@ -35,13 +35,15 @@ async def test_what_there_is_can_be_chosen_and_nothing_else(
 ) -> None:
     path = f"/api/auth/{name}"
     for value in wrong:
-        assert fields_of(refused(await anna.call("PUT", path, {name: value}), 400, "A0401")) == [name], value
-    assert succeeded(await anna.call("GET", "/api/auth/me"))[name] is None
+        assert fields_of(expect_refusal(await anna.call("PUT", path, {name: value}), 400, "A0401")) == [
+            name
+        ], value
+    assert expect_success(await anna.call("GET", "/api/auth/me"))[name] is None
     for value in right:
         for _ in range(2):
-            assert succeeded(await anna.call("PUT", path, {name: value})) is None
-        assert succeeded(await anna.call("GET", "/api/auth/me"))[name] == value
-        shown = succeeded(await anna.call("GET", "/api/oauth2/userinfo"))
+            assert expect_success(await anna.call("PUT", path, {name: value})) is None
+        assert expect_success(await anna.call("GET", "/api/auth/me"))[name] == value
+        shown = expect_success(await anna.call("GET", "/api/oauth2/userinfo"))
         assert shown.get(name) == (value if name == "locale" else None), "the zone is nobody else's business"
     told = [entry for entry in served.audit() if entry.kind is FactKind.PREFERENCES_SET]
     assert len(told) == len(right), "who chooses what they have changes nothing"

@@ -24,11 +24,11 @@ from tests.web.account.people import (
     code_sent_to,
     new_number,
     outbox,
-    signed_in,
+    sign_in,
     with_phone,
 )
 from tests.web.callers import Api
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served, serving
 
 NOBODYS_PHONE = "+8613899999999"
@@ -75,7 +75,7 @@ async def test_a_message_is_in_the_language_of_the_user_else_the_request_and_the
 
 async def test_a_code_for_a_new_number_speaks_to_the_user_who_asked(served: Served) -> None:
     await with_phone(served, locale="zh-CN", timezone="Asia/Tokyo")
-    anna = await signed_in(served)
+    anna = await sign_in(served)
     await code_sent_to(served, NEW_PHONE, "change-phone", anna, headers={"Accept-Language": "en"})
     assert "绑定" in outbox(served)[-1]["text"]
     assert "17:10（Asia/Tokyo）" in outbox(served)[-1]["text"]
@@ -113,7 +113,7 @@ async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_th
         for phone in (ANNAS_PHONE, NOBODYS_PHONE):
             body = {"phone": phone, "purpose": "reset-password"}
             with trio.fail_after(10):
-                succeeded(await served.api().call("POST", "/api/auth/sms-code", body))
+                expect_success(await served.api().call("POST", "/api/auth/sms-code", body))
         assert served.records() == before
         assert messages.count_unfinished() == 2
         async with trio.open_nursery() as nursery:
@@ -126,10 +126,10 @@ async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_th
 
 async def test_a_code_to_change_to_a_number_is_for_who_is_signed_in(served: Served) -> None:
     body = {"phone": NEW_PHONE, "purpose": "change-phone"}
-    refused(await served.api().call("POST", "/api/auth/sms-code", body), 401, "A1001")
-    refused(await served.api().call("POST", "/api/auth/sms-code", body, token="x" * 43), 401, "A1001")
+    expect_refusal(await served.api().call("POST", "/api/auth/sms-code", body), 401, "A1001")
+    expect_refusal(await served.api().call("POST", "/api/auth/sms-code", body, token="x" * 43), 401, "A1001")
     await with_phone(served, mustChangePassword=True)
-    refused(await (await signed_in(served)).call("POST", "/api/auth/sms-code", body), 403, "A1004")
+    expect_refusal(await (await sign_in(served)).call("POST", "/api/auth/sms-code", body), 403, "A1004")
     assert outbox(served) == []
 
 
@@ -142,7 +142,7 @@ async def test_one_address_asks_and_tries_twenty_times_a_minute(served: Served) 
         for _ in range(20):
             assert (await api.call("POST", path, body)).status_code in (200, 422)
         over = await api.call("POST", path, body)
-        refused(over, 429, "A0429")
+        expect_refusal(over, 429, "A0429")
         assert 1 <= int(over.headers["retry-after"]) <= 60
         assert (await served.api("198.51.100.9").call("POST", path, body)).status_code in (200, 422)
         served.clock.wait(60)
@@ -161,7 +161,7 @@ async def asked_often(served: Served, api: Api, times: int = 20) -> None:
     """So many codes, each for another number, a minute apart, as an address may ask for no more."""
     for number in range(times):
         served.clock.wait(60)
-        succeeded(await ask_for_another(api, number))
+        expect_success(await ask_for_another(api, number))
     assert len(outbox(served)) == times
 
 
@@ -176,7 +176,7 @@ async def test_who_asks_for_many_at_once_is_sent_no_more_than_in_a_row(served: S
 
 async def test_the_page_says_so_and_sends_nothing(served: Served) -> None:
     await with_phone(served, locale="zh-CN")
-    await asked_often(served, await signed_in(served))
+    await asked_often(served, await sign_in(served))
     served.clock.wait(60)
     browser = served.browser()
     await browser.sign_in("anna", PASSWORD)
@@ -197,9 +197,9 @@ async def test_a_wrong_code_leaves_a_trace_whether_or_not_the_number_is_known(se
     anna = await with_phone(served)
     code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
     for body in (reset(is_not(code)), reset(code, NOBODYS_PHONE)):
-        refused(await served.api().call("POST", "/api/auth/reset-password", body), 422, "A1006")
+        expect_refusal(await served.api().call("POST", "/api/auth/reset-password", body), 422, "A1006")
     admin = await served.administrator()
-    entries = succeeded(await admin.call("GET", "/api/audit/events", params={"kind": "text-code-wrong"}))
+    entries = expect_success(await admin.call("GET", "/api/audit/events", params={"kind": "text-code-wrong"}))
     assert [entry["userId"] for entry in entries["items"]] == [None, anna]
     assert code not in str(entries)
     assert NOBODYS_PHONE not in str(entries)
@@ -216,14 +216,14 @@ async def test_no_code_number_or_password_is_in_the_log_or_the_store(tmp_path: P
     with capture_logs() as logs:
         async with serving(tmp_path) as served:
             await with_phone(served)
-            anna = await signed_in(served)
+            anna = await sign_in(served)
             changing = await send(served, NEW_PHONE, "change-phone", anna)
-            succeeded(await anna.call("PUT", "/api/auth/phone", new_number(changing)))
+            expect_success(await anna.call("PUT", "/api/auth/phone", new_number(changing)))
             resetting = await send(served, NEW_PHONE, "reset-password")
             wrong = await anna.call("POST", "/api/auth/reset-password", reset(is_not(resetting), NEW_PHONE))
-            refused(wrong, 422, "A1006")
-            succeeded(await anna.call("POST", "/api/auth/reset-password", reset(resetting, NEW_PHONE)))
-            await signed_in(served, password="another password")
+            expect_refusal(wrong, 422, "A1006")
+            expect_success(await anna.call("POST", "/api/auth/reset-password", reset(resetting, NEW_PHONE)))
+            await sign_in(served, password="another password")
             stored.extend(to_text(record) for records in served.records().values() for record in records)
     shown = f"{logs} {stored}"
     assert "another password" not in shown

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.web.account.people import ANNAS_PHONE, outbox, signed_in, with_phone
+from tests.web.account.people import ANNAS_PHONE, outbox, sign_in, with_phone
 from tests.web.callers import form_token_in
 from tests.web.command_line.machine import Machine
 from tests.web.conftest import Serve
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.resources.sheets import sheet_of
 from tests.web.served import Served
 
@@ -26,24 +26,26 @@ async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelli
     admin, browser = await served.administrator(), served.browser()
     await browser.sign_in()
     await with_phone(served, "bert", None)
-    bert = await signed_in(served, "bert")
-    made = succeeded(await admin.call("POST", "/api/iam/users", account("anna", spelling)), 201)
+    bert = await sign_in(served, "bert")
+    made = expect_success(await admin.call("POST", "/api/iam/users", account("anna", spelling)), 201)
     assert made["phone"] == ANNAS_PHONE
     place = f"/api/iam/users/{made['id']}"
-    assert succeeded(await admin.call("PUT", place, {"phone": spelling}))["updatedAt"] == made["updatedAt"]
+    assert (
+        expect_success(await admin.call("PUT", place, {"phone": spelling}))["updatedAt"] == made["updatedAt"]
+    )
     for other in SPELLINGS:
-        refused(await admin.call("POST", "/api/iam/users", account("carl", other)), 409, "A0409")
+        expect_refusal(await admin.call("POST", "/api/iam/users", account("carl", other)), 409, "A0409")
         row = {"username": "carl", "name": "N", "phone": other}
         sheet = {"file": ("rows.xlsx", sheet_of([[*row], [*row.values()]]))}
         headers = {"Authorization": f"Bearer {admin.token}"}
         mode = {"mode": "insert"}
         answer = await admin.post("/api/iam/users/import", files=sheet, data=mode, headers=headers)
-        refused(answer, 409, "A0409")
+        expect_refusal(answer, 409, "A0409")
         form = {**account("carl", other), "form_token": form_token_in(await browser.get("/admin/people/new"))}
         page = await browser.post("/admin/people/new", data=form, headers={"Origin": "null"})
         assert page.status_code == 409
         body = {"phone": other, "purpose": "change-phone"}
-        succeeded(await bert.call("POST", "/api/auth/sms-code", body))
+        expect_success(await bert.call("POST", "/api/auth/sms-code", body))
     assert outbox(served) == [], "a code for a number that is taken"
 
 
@@ -51,25 +53,25 @@ async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelli
 async def test_a_password_is_recovered_by_any_spelling(served: Served, spelling: str) -> None:
     await with_phone(served)
     body = {"phone": spelling, "purpose": "reset-password"}
-    succeeded(await served.api().call("POST", "/api/auth/sms-code", body))
+    expect_success(await served.api().call("POST", "/api/auth/sms-code", body))
     [message] = outbox(served)
     assert message["phone"] == ANNAS_PHONE
     reset = {"phone": SPELLINGS[2], "code": message["code"], "newPassword": "another password"}
-    succeeded(await served.api().call("POST", "/api/auth/reset-password", reset))
-    await signed_in(served, "anna", "another password")
+    expect_success(await served.api().call("POST", "/api/auth/reset-password", reset))
+    await sign_in(served, "anna", "another password")
 
 
 async def test_a_number_of_nowhere_stays_as_it_is_written(served: Served) -> None:
     """An internal one, as gateways of an organisation's own have them."""
     admin = await served.administrator()
-    made = succeeded(await admin.call("POST", "/api/iam/users", account("anna", "80012")), 201)
+    made = expect_success(await admin.call("POST", "/api/iam/users", account("anna", "80012")), 201)
     assert made["phone"] == "80012"
 
 
 async def test_the_region_without_a_country_code_is_a_setting(serve: Serve) -> None:
     async with serve(PHONE_REGION="DE") as served:
         admin = await served.administrator()
-        made = succeeded(await admin.call("POST", "/api/iam/users", account("anna", "030 1234567")), 201)
+        made = expect_success(await admin.call("POST", "/api/iam/users", account("anna", "030 1234567")), 201)
         assert made["phone"] == "+49301234567"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ostiary_web.api_document import routes
 from ostiary_web.api_document.routes import FILES
-from tests.web.envelopes import refused
+from tests.web.envelopes import expect_refusal
 from tests.web.served import serving
 
 
@@ -16,7 +16,7 @@ from tests.web.served import serving
 async def test_nothing_is_there_unless_the_setting_says_so(tmp_path: Path, setting: str) -> None:
     async with serving(tmp_path, API_DOCS_ENABLED=setting) as served:
         for path in ("/api/docs", "/api/docs-json", *(f"/api/docs/{name}" for name in FILES)):
-            refused(await served.api().get(path), 404, "A0404")
+            expect_refusal(await served.api().get(path), 404, "A0404")
 
 
 async def test_the_document_is_built_once_however_often_it_is_asked_for(
@@ -65,4 +65,4 @@ async def test_what_is_there_is_given_out_with_its_type_and_asks_this_server_alo
         assert "Apache License" in found["LICENSE"].text
         assert "SmartBear" in found["NOTICE"].text
         for name in ("page.html", "..%2froutes.py", "__init__.py", "%00", "LICENSE%00"):
-            refused(await api.get(f"/api/docs/{name}"), 404, "A0404")
+            expect_refusal(await api.get(f"/api/docs/{name}"), 404, "A0404")

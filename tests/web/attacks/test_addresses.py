@@ -56,7 +56,7 @@ SPELLINGS: Final[dict[str, Spelling]] = {
 }
 
 
-async def asked(client: httpx.AsyncClient, method: str, path: str, **options: Any) -> httpx.Response:
+async def ask(client: httpx.AsyncClient, method: str, path: str, **options: Any) -> httpx.Response:
     """The answer to exactly this path."""
     return await client.request(method, BASE, extensions={"target": path.encode("ascii")}, **options)
 
@@ -71,7 +71,7 @@ FIXED: Final = sorted(
 async def test_another_spelling_of_an_address_is_not_there(browser: Browser, spelling: Spelling) -> None:
     bearer = {"Authorization": f"Bearer {browser.cookies['ostiary_access']}"}
     for path, method in FIXED:
-        response = await asked(browser, method, spelling(path), headers=bearer)
+        response = await ask(browser, method, spelling(path), headers=bearer)
         assert response.status_code == 404, (method, spelling(path), response.text[:200])
 
 
@@ -88,7 +88,7 @@ async def test_no_spelling_gets_around_a_limit_that_goes_by_the_path(served: Ser
     body = b"grant_type=client_credentials&x=" + b"x" * 100_000
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     right = {"content": body[:31], "headers": form, "auth": client.basic}
-    assert (await asked(served.api(), "POST", "/api/oauth2/token", **right)).status_code == 200
+    assert (await ask(served.api(), "POST", "/api/oauth2/token", **right)).status_code == 200
     for path, status in (
         ("/api/oauth2/token", 413),
         ("//api/oauth2/token", 413),
@@ -97,5 +97,5 @@ async def test_no_spelling_gets_around_a_limit_that_goes_by_the_path(served: Ser
         ("/api/oauth/..%2foauth2/token", 404),
         ("/api/oauth/import/..;/..;/oauth2/token", 404),
     ):
-        response = await asked(served.api(), "POST", path, **{**right, "content": body})
+        response = await ask(served.api(), "POST", path, **{**right, "content": body})
         assert response.status_code == status, path

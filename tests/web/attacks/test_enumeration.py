@@ -17,7 +17,7 @@ from tests.web.served import Served
 DRAWN = re.compile(r"[0-9a-f]{32}|[A-Za-z0-9_-]{43}")
 
 
-def said(response: httpx.Response) -> object:
+def normalize(response: httpx.Response) -> object:
     """An answer without what is drawn for each."""
     fields = [
         (name, DRAWN.sub("drawn", value))
@@ -28,7 +28,7 @@ def said(response: httpx.Response) -> object:
 
 
 @contextmanager
-def watched(served: Served) -> Iterator[list[str]]:
+def watch_costs(served: Served) -> Iterator[list[str]]:
     """What an answer costs that takes long enough to be told from outside: hashes, and turns of the store."""
     done: list[str] = []
     passwords: Any = served.services.passwords
@@ -65,16 +65,16 @@ async def test_a_failed_sign_in_is_the_same_for_whoever_is_not_there(served: Ser
         if way == "page":
             browser = served.browser(source)
             page = await browser.get("/login")
-            with watched(served) as work:
+            with watch_costs(served) as work:
                 response = await browser.log_in(page, username, "wrong")
             page_text = re.sub(r'value="[^"]*"', "typed", response.text)
             found.append((response.status_code, DRAWN.sub("drawn", page_text), work))
         else:
-            with watched(served) as work:
+            with watch_costs(served) as work:
                 response = await served.api(source).post(
                     "/api/auth/login", json={"username": username, "password": "wrong"}
                 )
-            found.append((said(response), work))
+            found.append((normalize(response), work))
     assert all(each == found[0] for each in found), found
     assert "verify" in str(found[0])
 
@@ -87,7 +87,7 @@ async def test_a_recovery_is_the_same_whether_the_number_is_known(served: Served
     found = []
     for number, phone in enumerate((ANNAS_PHONE, "+8613899999999")):
         source = f"198.51.100.{number}"
-        with watched(served) as work:
+        with watch_costs(served) as work:
             if way == "page":
                 browser = served.browser(source)
                 asked = await browser.submit(await browser.get("/recover"), {"phone": phone}, to="/recover")
@@ -122,8 +122,8 @@ async def test_a_client_that_fails_to_prove_itself_is_not_told_whether_it_is_the
         options: dict[str, Any] = {"auth": wrong.basic} if method == "basic" else {}
         form = {"grant_type": "client_credentials", "token": "x"}
         form |= wrong.fields if method == "fields" else {}
-        with watched(served) as work:
+        with watch_costs(served) as work:
             response = await served.api().post(f"/api/oauth2/{operation}", data=form, **options)
-        found.append((said(response), work))
+        found.append((normalize(response), work))
     assert all(each == found[0] for each in found), found
     assert '"invalid_client"' in str(found[0])

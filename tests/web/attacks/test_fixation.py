@@ -7,14 +7,14 @@ import httpx
 import pytest
 
 from tests.web.callers import ADMIN_PASSWORD, Browser, form_token_in, sso
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.served import Served, serving
 
 PAIR = ("ostiary_access", "ostiary_refresh")
 HTTPS = "https://id.example"
 
 
-async def signed_in_by(browser: Browser, way: str) -> httpx.Response:
+async def sign_in_by(browser: Browser, way: str) -> httpx.Response:
     if way == "page":
         page = await browser.get("/login", params={"switch": "1"})
         return await browser.log_in(page)
@@ -42,7 +42,7 @@ async def test_a_planted_session_is_not_the_one_that_is_signed_in(
     victim = served.browser()
     for name in PAIR:
         victim.cookies.set(name, own[name] if planted.startswith("the") else "x" * 43, domain="id.example")
-    issued = set_by(await signed_in_by(victim, way))
+    issued = set_by(await sign_in_by(victim, way))
     assert set(issued) >= set(PAIR)
     assert not set(issued.values()) & {*own.values(), "x" * 43}
     # Whoever planted them is whoever they were: never the user who signed in over them.
@@ -50,23 +50,23 @@ async def test_a_planted_session_is_not_the_one_that_is_signed_in(
     before.cookies.update(own)
     who = await before.get("/api/auth/me")
     if planted.startswith("the") and way == "interface":
-        assert succeeded(who)["username"] == "mallory"
+        assert expect_success(who)["username"] == "mallory"
     elif planted.startswith("the"):
-        refused(who, 401, "A1001")
+        expect_refusal(who, 401, "A1001")
     assert "admin" not in who.text
 
 
 async def test_signing_in_again_in_the_same_browser_ends_the_session_before(served: Served) -> None:
     browser = served.browser()
-    await signed_in_by(browser, "page")
+    await sign_in_by(browser, "page")
     kept = {name: browser.cookies[name] for name in PAIR}
-    await signed_in_by(browser, "page")
+    await sign_in_by(browser, "page")
     assert not {browser.cookies[name] for name in PAIR} & set(kept.values())
     before = served.browser()
     before.cookies.update(kept)
-    refused(await before.get("/api/auth/me"), 401, "A1001")
+    expect_refusal(await before.get("/api/auth/me"), 401, "A1001")
     assert "/login" in (await before.get("/account")).headers["location"]
-    succeeded(await browser.get("/api/auth/me"))
+    expect_success(await browser.get("/api/auth/me"))
 
 
 @pytest.mark.parametrize("way", ["switched", "signed out and in"])
@@ -123,6 +123,6 @@ async def test_over_https_no_session_is_known_by_a_cookie_without_the_prefix(tmp
         other = served.browser(base=HTTPS)
         for name, value in issued.items():
             other.cookies.set(name.removeprefix("__Host-"), value)
-        refused(await other.get("/api/auth/me"), 401, "A1001")
+        expect_refusal(await other.get("/api/auth/me"), 401, "A1001")
         other.cookies.update(issued)
-        assert succeeded(await other.get("/api/auth/me"))["username"] == "admin"
+        assert expect_success(await other.get("/api/auth/me"))["username"] == "admin"

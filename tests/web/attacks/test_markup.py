@@ -21,7 +21,7 @@ from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from tests.web.account.pictures import png
 from tests.web.callers import Api, Browser, exchange_of, form_token_in, sso
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.served import Served, in_memory, serving
 
 MARK: Final = "mark7341"
@@ -74,17 +74,17 @@ async def named(tmp_path: Path) -> AsyncIterator[tuple[Served, Browser, dict[str
         client = await served.client("app", name=HOSTILE)
         await served.client("asks", name=HOSTILE)
         role = {"code": "clerk", "name": HOSTILE, "permissions": []}
-        succeeded(await api.call("POST", "/api/iam/roles", role), 201)
+        expect_success(await api.call("POST", "/api/iam/roles", role), 201)
         user = {"username": "anna", "name": HOSTILE, "password": "anna's password", "roleIds": ["clerk"]}
-        user_id = succeeded(await api.call("POST", "/api/iam/users", user), 201)["id"]
-        me = succeeded(await api.call("GET", "/api/auth/me"))["id"]
-        succeeded(await api.call("PUT", f"/api/iam/users/{me}", {"name": HOSTILE}))
+        user_id = expect_success(await api.call("POST", "/api/iam/users", user), 201)["id"]
+        me = expect_success(await api.call("GET", "/api/auth/me"))["id"]
+        expect_success(await api.call("PUT", f"/api/iam/users/{me}", {"name": HOSTILE}))
         code = await served.code(api)
         agent = served.api(**{"User-Agent": HOSTILE})
         assert (await agent.service("token", client, **exchange_of(code))).status_code == 200
         browser = served.browser(**{"User-Agent": HOSTILE})
         await browser.sign_in()
-        [grant] = succeeded(await api.call("GET", "/api/auth/grants"))
+        [grant] = expect_success(await api.call("GET", "/api/auth/grants"))
         places = {"user": user_id, "session": grant["sessions"][0]["id"]}
         yield served, browser, places
 
@@ -167,9 +167,11 @@ async def test_nothing_is_called_what_nobody_can_read_aloud(served: Served, api:
         "/api/iam/users": {"username": "anna", "name": name, "password": "anna's password"},
     }
     for path, body in bodies.items():
-        assert fields_of(refused(await api.call("POST", path, body), 400, "A0401")) == ["name"]
+        assert fields_of(expect_refusal(await api.call("POST", path, body), 400, "A0401")) == ["name"]
     user = {**bodies["/api/iam/users"], "name": "Anna", "username": name}
-    assert fields_of(refused(await api.call("POST", "/api/iam/users", user), 400, "A0401")) == ["username"]
+    assert fields_of(expect_refusal(await api.call("POST", "/api/iam/users", user), 400, "A0401")) == [
+        "username"
+    ]
     assert served.records() == before
 
 

@@ -19,7 +19,7 @@ ELSEWHERE = [
 ]
 
 
-def secluded(response: httpx.Response) -> None:
+def expect_seclusion(response: httpx.Response) -> None:
     asked = (response.request.method, response.url, response.status_code)
     assert "frame-ancestors 'none'" in response.headers["content-security-policy"], asked
     assert "default-src 'none'" in response.headers["content-security-policy"], asked
@@ -40,7 +40,7 @@ async def test_every_answer_is_secluded(served: Served, browser: Browser) -> Non
             statuses.add(response.status_code)
             assert response.headers["x-content-type-options"] == "nosniff", (method, path)
             if path not in SERVER_TO_SERVER:
-                secluded(response)
+                expect_seclusion(response)
                 assert response.headers["cross-origin-resource-policy"] == "same-origin"
     assert statuses >= {200, 303, 401, 403, 404, 405, 415}
-    secluded(await browser.post("/login", content=bytes(1024 * 1024)))
+    expect_seclusion(await browser.post("/login", content=bytes(1024 * 1024)))

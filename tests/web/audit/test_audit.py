@@ -7,7 +7,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from tests.web.callers import SOURCE, Api, Registered
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import rows_of
 from tests.web.served import Served
@@ -17,7 +17,7 @@ EVENTS = "/api/audit/events"
 
 async def events(api: Api, **query: str) -> list[dict[str, Any]]:
     """The events that fit, the oldest first."""
-    data = succeeded(await api.call("GET", EVENTS, params={"pageSize": "200", "sort": "at", **query}))
+    data = expect_success(await api.call("GET", EVENTS, params={"pageSize": "200", "sort": "at", **query}))
     assert data["total"] == len(data["items"])
     items: list[dict[str, Any]] = data["items"]
     return items
@@ -95,13 +95,13 @@ async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: 
         params=[("kind", "pair-rotated"), ("kind", "code-used")],
         headers={"Authorization": f"Bearer {root.token}"},
     )
-    assert [event["kind"] for event in succeeded(both)["items"]] == ["pair-rotated", "code-used"]
+    assert [event["kind"] for event in expect_success(both)["items"]] == ["pair-rotated", "code-used"]
 
 
 async def test_every_bad_parameter_is_named(api: Api) -> None:
     query = {"kind": "refused", "sort": "kind", "atFrom": "yesterday", "q": "x", "page": "0"}
 
-    failure = refused(await api.call("GET", EVENTS, params=query), 400, "A0401")
+    failure = expect_refusal(await api.call("GET", EVENTS, params=query), 400, "A0401")
 
     assert sorted(fields_of(failure)) == sorted(query)
 
@@ -116,9 +116,9 @@ async def test_a_change_says_each_field_before_and_after_and_no_whole_number(ser
     app, anna = await served.client(), await served.user("anna")
     await served.tokens(app, "anna", "anna's password")
     root = await served.administrator()
-    succeeded(await root.call("PUT", "/api/oauth/clients/app/enabled", json={"enabled": False}))
+    expect_success(await root.call("PUT", "/api/oauth/clients/app/enabled", json={"enabled": False}))
     sent = {"phone": "+8613812345678", "roleIds": ["super_admin"]}
-    succeeded(await root.call("PUT", f"/api/iam/users/{anna}", json=sent))
+    expect_success(await root.call("PUT", f"/api/iam/users/{anna}", json=sent))
 
     [changed] = await events(root, kind="user-changed")
     assert changed["changes"] == [
@@ -132,7 +132,7 @@ async def test_a_change_says_each_field_before_and_after_and_no_whole_number(ser
         "Roles: — → super_admin",
     ]
     [session] = await events(root, kind="session-started", clientId="app")
-    life = succeeded(await root.call("GET", explain(session["sessionId"])))
+    life = expect_success(await root.call("GET", explain(session["sessionId"])))
     disabled = [{"field": "enabled", "before": True, "after": False}]
     assert [step["changes"] for step in life["steps"]] == [[], disabled]
 
@@ -155,7 +155,7 @@ async def test_a_replay_is_explained_with_both_times_and_both_user_agents(served
     api = await served.administrator()
     session_id = await session_of(api)
 
-    life = succeeded(await api.call("GET", explain(session_id)))
+    life = expect_success(await api.call("GET", explain(session_id)))
 
     told = {"kind": "oauth", "grantType": "authorization_code", "clientId": "app", "clientName": "The App"}
     told |= {"username": "admin", "name": "admin", "scope": "user.read", "startedAt": iso_time(issued_at)}
@@ -185,14 +185,14 @@ async def test_a_session_of_client_credentials_is_explained_to_a_super_administr
     session_id = await session_of(root)
     reads = await holder_of(served, *Permission)
 
-    life = succeeded(await root.call("GET", explain(session_id)))
+    life = expect_success(await root.call("GET", explain(session_id)))
     assert (life["grantType"], life["userId"], life["username"]) == ("client_credentials", None, None)
-    refused(await reads.call("GET", explain(session_id)), 404, "A0404")
+    expect_refusal(await reads.call("GET", explain(session_id)), 404, "A0404")
 
 
 async def test_a_session_that_never_was_is_404(api: Api) -> None:
     for session_id in ("unknown", "%00", "%ff", "é"):
-        refused(await api.call("GET", explain(session_id)), 404, "A0404")
+        expect_refusal(await api.call("GET", explain(session_id)), 404, "A0404")
 
 
 async def test_nothing_under_audit_shows_a_token_or_a_secret(served: Served, api: Api) -> None:

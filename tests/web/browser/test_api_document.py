@@ -10,7 +10,7 @@ from tests.web.command_line.machine import Machine
 PATIENCE_MS = 60_000
 
 
-def _seen_on_the_way_down(page: Page) -> set[str]:
+def _read_to_the_end(page: Page) -> set[str]:
     """Every operation that is drawn while the page is read to its end: Swagger UI draws what is in view."""
     seen: set[str] = set()
     at, end = -1.0, 0.0
@@ -36,7 +36,7 @@ def test_the_page_shows_every_operation_and_asks_nobody_else(browser: Browser, t
         page.wait_for_selector(".opblock")
         document = page.request.get(f"{address}/api/docs-json").json()
         described = sum(len(methods) for methods in document["paths"].values())
-        shown = _seen_on_the_way_down(page)
+        shown = _read_to_the_end(page)
         page.evaluate("scrollTo(0, 0)")
         page.locator("[id$=issueTokens]").click()
         page.get_by_text("Try it out").wait_for()

@@ -51,7 +51,7 @@ def test_a_telephone_is_proved_and_recovers_the_password(visit: Visit, household
     visitor.open("/account/phone")
     visitor.fill(phone="+8613800138000")
     visitor.press("Send the code")
-    [code] = _awaited(visitor, household, "+8613800138000", 1)
+    [code] = _await_codes(visitor, household, "+8613800138000", 1)
     visitor.fill(code=code, password=PASSWORD)
     visitor.press("Save")
     assert "+8613800138000" in visitor.text
@@ -62,7 +62,7 @@ def test_a_telephone_is_proved_and_recovers_the_password(visit: Visit, household
     forgetful.fill(phone="+8613800138000")
     forgetful.press("Send the code")
     assert "If the number belongs to an account" in forgetful.text
-    code = _awaited(forgetful, household, "+8613800138000", 2)[-1]
+    code = _await_codes(forgetful, household, "+8613800138000", 2)[-1]
     forgetful.fill(code=code, new_password="correct horse")
     forgetful.press("Set a new password")
     assert "Your new password is set" in forgetful.text
@@ -70,7 +70,7 @@ def test_a_telephone_is_proved_and_recovers_the_password(visit: Visit, household
     assert visitor.path == "/login", "recovery ends everything that was open"
 
 
-def _awaited(visitor: Visitor, household: Household, phone: str, count: int) -> list[str]:
+def _await_codes(visitor: Visitor, household: Household, phone: str, count: int) -> list[str]:
     """The codes, once so many were written: they leave beside the request."""
     for _ in range(100):
         codes = household.text_codes(phone)

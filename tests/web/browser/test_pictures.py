@@ -31,14 +31,14 @@ def test_a_browser_draws_the_same(browser: Browser, name: str) -> None:
     stripped = strip_metadata(PHOTOGRAPHS[name], kind)
     assert stripped is not None
     page = browser.new_page()
-    before, after = (_drawn(page, kind, content) for content in (PHOTOGRAPHS[name], stripped))
+    before, after = (_draw(page, kind, content) for content in (PHOTOGRAPHS[name], stripped))
     page.close()
     assert before == after
     assert len(set(zip(*[iter(after["pixels"])] * 4, strict=True))) > 10, "there is something to see"
     assert (after["width"], after["height"]) == ((32, 48) if name in LYING else (48, 32))
 
 
-def _drawn(page: Any, kind: PictureType, content: bytes) -> dict[str, Any]:
+def _draw(page: Any, kind: PictureType, content: bytes) -> dict[str, Any]:
     found: dict[str, Any] = page.evaluate(
         DRAWN, f"data:{MEDIA_TYPES[kind]};base64,{b64encode(content).decode()}"
     )

@@ -42,7 +42,7 @@ class Ran:
         assert self.exit_code == 0, self.err
         return self.out.splitlines()
 
-    def refused(self, code: str) -> dict[str, Any]:
+    def expect_refusal(self, code: str) -> dict[str, Any]:
         """The refusal that a script reads."""
         assert (self.exit_code, self.out) == (1, ""), self.out + self.err
         content: dict[str, Any] = json.loads(self.err)
@@ -96,7 +96,7 @@ class Machine:
         words = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
         return str(self.script(*words, "--grant", "client_credentials")["secret"])
 
-    def started(
+    def start(
         self, *words: str, stderr: int | None = None, settings: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
         """A command in a process of its own, as it starts; `serve` by default."""
@@ -111,7 +111,7 @@ class Machine:
     @contextmanager
     def serving(self) -> Iterator[str]:
         """A server on the same database; its address."""
-        process = self.started()
+        process = self.start()
         try:
             assert process.stdout is not None
             said = process.stdout.readline()

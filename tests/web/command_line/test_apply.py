@@ -89,7 +89,7 @@ def test_records_are_made_changed_and_deleted_and_nothing_is_done_twice(declared
 
     declared.machine.script("user", "create", "anna", "--role", "auditor", "--draw-password")
     words = ("apply", str(declared.file), "--prune=delete", "--yes", "--json")
-    held = declared.machine.run(*words).refused("A0409")
+    held = declared.machine.run(*words).expect_refusal("A0409")
     assert [error["path"] for error in held["errors"]] == ["roles.auditor"]
     pruned = declared.apply(AUDITOR, "--prune=delete", "--yes")
     assert [(each["action"], each["path"]) for each in pruned["changes"]] == [("delete", "clients.shop")]
@@ -166,7 +166,7 @@ def test_what_somebody_else_changed_since_the_plan_is_not_written_over(
     declared.apply(text_of("Before") + SHOP.replace("shop]", "spare]"))
     declared.file.write_text(text_of("Ours"))
     ran = declared.machine.run("apply", str(declared.file), "--prune=delete", "--json")
-    paths = [error["path"] for error in ran.refused("A0409")["errors"]]
+    paths = [error["path"] for error in ran.expect_refusal("A0409")["errors"]]
     assert paths == ["roles.auditor.name", "clients.shop.name"]
     assert declared.stands().count('name = "Theirs"') == 2
     assert "[clients.spare]" in declared.stands()

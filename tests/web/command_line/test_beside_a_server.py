@@ -9,7 +9,7 @@ from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, authorization, excha
 from tests.web.command_line.machine import Machine
 
 
-def signed_in(address: str) -> dict[str, str]:
+def sign_in(address: str) -> dict[str, str]:
     """The field of an administrator's request."""
     body = {"username": "admin", "password": ADMIN_PASSWORD}
     login = httpx.post(f"{address}/api/auth/login", json=body).json()["data"]
@@ -27,7 +27,7 @@ def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(
 ) -> None:
     with machine.serving() as address:
         secret = machine.script("client", "create", "app", "--redirect-uri", REDIRECT_URI)["secret"]
-        admin = signed_in(address)
+        admin = sign_in(address)
         consent = {**authorization(), "approve": True}
         agreed = httpx.post(f"{address}/api/oauth2/authorize", json=consent, headers=admin).json()
         code = in_query(agreed["data"]["redirectTo"], "code")
@@ -60,7 +60,7 @@ def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(
         people.write_text("username,phone\nadmin,+8613800000001\n")
         machine.script("user", "import", str(people), "--mode", "upsert")
         begun = {"kind": "session-started", "clientId": "console"}
-        admin = signed_in(address)
+        admin = sign_in(address)
         events = httpx.get(f"{address}/api/audit/events", params=begun, headers=admin).json()
         line = machine.run("explain", events["data"]["items"][-1]["sessionId"]).lines[-2]
         assert "The operator, on the command line, changed the telephone number." in line
@@ -72,4 +72,4 @@ def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(
 
 @pytest.mark.parametrize("session_id", ["unknown", "-", "é"])
 def test_a_session_that_never_was_is_refused(machine: Machine, session_id: str) -> None:
-    machine.run("explain", session_id, "--json").refused("A0404")
+    machine.run("explain", session_id, "--json").expect_refusal("A0404")

@@ -53,7 +53,7 @@ def test_a_client_is_shown_changed_and_deleted_for_good(machine: Machine) -> Non
     changed = machine.script("client", "update", "app", *said)
     asked = {"name": "The App", "autoApproveScopes": [], "accessTokenTtl": 600}
     assert changed == {**made, **asked, "updatedAt": changed["updatedAt"]}
-    wrong = machine.run("client", "update", "app", "--redirect-uri", "", "--json").refused("A0401")
+    wrong = machine.run("client", "update", "app", "--redirect-uri", "", "--json").expect_refusal("A0401")
     assert [error["path"] for error in wrong["errors"]] == ["redirectUris"]
     assert machine.run("client", "update", "app").exit_code == 2
 
@@ -61,19 +61,19 @@ def test_a_client_is_shown_changed_and_deleted_for_good(machine: Machine) -> Non
     assert machine.run("client", "delete", "app", stdin="").exit_code == 1
     assert machine.script("client", "show", "app") == changed
     assert "for good?" in machine.run("client", "delete", "app", stdin="y\n").err
-    machine.run("client", "show", "app", "--json").refused("A0404")
-    machine.run("client", "delete", "app", "--yes", "--json").refused("A0404")
-    machine.run("client", "delete", "console", "--yes", "--json").refused("B4010")
+    machine.run("client", "show", "app", "--json").expect_refusal("A0404")
+    machine.run("client", "delete", "app", "--yes", "--json").expect_refusal("A0404")
+    machine.run("client", "delete", "console", "--yes", "--json").expect_refusal("B4010")
 
 
 def test_the_rules_are_those_of_the_interface(machine: Machine) -> None:
     machine.script(*CLIENT)
 
-    assert machine.run(*CLIENT, "--json").refused("A0409")["msg"] == "That is already taken."
-    machine.run("client", "disable", "console", "--json").refused("B4010")
-    machine.run("client", "reset-secret", "nobody", "--json").refused("A0404")
+    assert machine.run(*CLIENT, "--json").expect_refusal("A0409")["msg"] == "That is already taken."
+    machine.run("client", "disable", "console", "--json").expect_refusal("B4010")
+    machine.run("client", "reset-secret", "nobody", "--json").expect_refusal("A0404")
     wrong = "--redirect-uri http://evil.example --access-token-ttl 1 --scope everything --json"
-    bad = machine.run("client", "create", "a b", *wrong.split()).refused("A0401")
+    bad = machine.run("client", "create", "a b", *wrong.split()).expect_refusal("A0401")
     paths = {error["path"] for error in bad["errors"]}
     assert paths == {"clientId", "redirectUris.0", "accessTokenTtl", "scopes.0"}
 
@@ -124,14 +124,14 @@ def test_users_are_listed_found_disabled_and_enabled(machine: Machine) -> None:
 
 
 def test_the_rules_for_people_hold(machine: Machine) -> None:
-    machine.run("user", "disable", "admin", "--json").refused("B1001")
-    machine.run("user", "reset-password", "nobody", "--draw-password", "--json").refused("A0404")
-    machine.run("user", "create", "admin", "--draw-password", "--json").refused("A0409")
+    machine.run("user", "disable", "admin", "--json").expect_refusal("B1001")
+    machine.run("user", "reset-password", "nobody", "--draw-password", "--json").expect_refusal("A0404")
+    machine.run("user", "create", "admin", "--draw-password", "--json").expect_refusal("A0409")
     bad = machine.run(
         "user", "create", "a b", "--role", "none", "--phone", "call me", "--json", stdin="short\n"
-    ).refused("A0401")
+    ).expect_refusal("A0401")
     assert {error["path"] for error in bad["errors"]} >= {"username", "phone", "password"}
-    short = machine.run("user", "reset-password", "admin", "--json", stdin="short\n").refused("A0401")
+    short = machine.run("user", "reset-password", "admin", "--json", stdin="short\n").expect_refusal("A0401")
     assert [error["path"] for error in short["errors"]] == ["password"]
 
 

@@ -32,7 +32,7 @@ class Follower:
         assert self.process.stdout is not None
         return [int(json.loads(self.process.stdout.readline())["id"]) for _ in range(count)]
 
-    def said(self) -> str:
+    def read_error_line(self) -> str:
         """The next line on standard error."""
         assert self.process.stderr is not None
         return self.process.stderr.readline()
@@ -40,7 +40,7 @@ class Follower:
 
 @contextmanager
 def following(machine: Machine, cursor: Path) -> Iterator[Follower]:
-    with machine.started(*FOLLOW, str(cursor), stderr=subprocess.PIPE) as process:
+    with machine.start(*FOLLOW, str(cursor), stderr=subprocess.PIPE) as process:
         try:
             yield Follower(process)
         finally:
@@ -66,14 +66,14 @@ def test_it_goes_on_where_it_was_killed_and_a_signal_or_a_closed_pipe_ends_it(
         while json.loads(cursor.read_text()) != {"number": last + 2}:
             pass
         follower.process.send_signal(signal.SIGTERM)
-        assert (follower.process.wait(30), follower.said()) == (0, "")
+        assert (follower.process.wait(30), follower.read_error_line()) == (0, "")
     machine.script("client", "enable", "app")
     with following(machine, cursor) as follower:
         assert follower.ids(1) == [last + 3]
         assert follower.process.stdout is not None
         follower.process.stdout.close()
         machine.script("client", "disable", "app")
-        assert (follower.process.wait(30), follower.said()) == (0, "")
+        assert (follower.process.wait(30), follower.read_error_line()) == (0, "")
 
 
 def test_what_nobody_has_taken_is_not_noted_as_written(machine: Machine, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_what_was_erased_is_said_and_a_bad_cursor_is_refused(machine: Machine, t
     machine.script("client", "disable", "app")
     with following(machine, cursor) as follower:
         assert follower.ids(1) == [last.number + 1]
-        assert f"between 1 and {last.number + 1} were erased" in follower.said()
+        assert f"between 1 and {last.number + 1} were erased" in follower.read_error_line()
     for content, words in {
         json.dumps({"number": last.number + 2}): "put back",
         json.dumps({"number": -1}): "cannot be read",
@@ -151,7 +151,7 @@ def test_a_late_entry_is_waited_for_and_so_is_a_database_that_is_away(
     ):
         begun = follower.ids(there)
         holder.execute("SELECT pg_advisory_lock(1)")
-        late = machine.started("client", "disable", "app")
+        late = machine.start("client", "disable", "app")
         wait_until(holder, "count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
         machine.script("client", "create", "other", "--grant", "client_credentials")
         holder.execute("CREATE TEMP TABLE seen AS SELECT clock_timestamp() AS at")
@@ -170,7 +170,7 @@ def test_a_late_entry_is_waited_for_and_so_is_a_database_that_is_away(
         assert follower.ids(1) == [ahead + 1]
 
         cluster.stop()
-        assert "could not be used" in follower.said()
+        assert "could not be used" in follower.read_error_line()
         cluster.start()
         machine.script("client", "enable", "app")
         assert follower.ids(1) > [ahead + 1]

@@ -16,7 +16,7 @@ BCRYPT = "$2b$05$srNaFv5MXcNQ/zbdOTksGebnCjFM.6.ZRQA0qptkSoeaT5uqtCeuW"
 Person = dict[str, str]
 
 
-def written(path: Path, *people: Person) -> str:
+def write_people(path: Path, *people: Person) -> str:
     """The path of a file with these people and a line without any among them."""
     table = [list(people[0]), [], *(list(person.values()) for person in people)]
     if path.suffix.lower() == ".xlsx":
@@ -36,16 +36,18 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     anna = {"username": "anna", "name": "Anna, 安娜", "passwordHash": BCRYPT}
     bert = {"username": "bert", "name": "Bert", "passwordHash": "{noop}bert's password"}
     people = tmp_path / f"people.{ending}"
-    refusal = machine.run("user", "import", written(people, anna, bert), "--json").refused("A0401")
+    refusal = machine.run("user", "import", write_people(people, anna, bert), "--json").expect_refusal(
+        "A0401"
+    )
     assert [error["path"] for error in refusal["errors"]] == ["rows.4.passwordHash"]
     assert "bert's password" not in str(refusal)
     assert machine.script("user", "list")["total"] == 1
 
-    file = written(people, anna, {**bert, "passwordHash": ""})
+    file = write_people(people, anna, {**bert, "passwordHash": ""})
     made = {"created": 2, "updated": 0, "unchanged": 0, "hashesLeft": 0}
     assert machine.script("user", "import", file) == made
-    machine.run("user", "import", file, "--json").refused("A0409")
-    file = written(people, {**anna, "name": "Anna Ng"}, {**bert, "passwordHash": ""})
+    machine.run("user", "import", file, "--json").expect_refusal("A0409")
+    file = write_people(people, {**anna, "name": "Anna Ng"}, {**bert, "passwordHash": ""})
     lines = machine.run("user", "import", file, "--mode", "upsert").lines
     assert [line.split()[-1] for line in lines] == ["0", "1", "1", "1"]
     with machine.serving() as address:
@@ -55,7 +57,7 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
         body["username"] = "bert"
         assert httpx.post(f"{address}/api/auth/login", json=body, timeout=60).status_code == 401
     # Who has signed in has a hash of ours by now, and the file comes once more, with somebody new in it.
-    file = written(
+    file = write_people(
         people, anna, {**bert, "passwordHash": ""}, {**bert, "username": "carl", "passwordHash": BCRYPT}
     )
     done = machine.script("user", "import", file, "--mode", "upsert")

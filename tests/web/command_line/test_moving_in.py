@@ -23,7 +23,7 @@ LEFT = {
 }
 
 
-def moved(server: str, folder: Path) -> str:
+def move_in(server: str, folder: Path) -> str:
     """What is said of the parts of an export that do not come along, once its files are in the folder."""
     files = [str(EXPORTS / name) for name in SERVERS[server][0]]
     command = [sys.executable, str(PROGRAM), server, *files, "--to", str(folder)]
@@ -32,7 +32,7 @@ def moved(server: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_an_export_of_another_server_is_taken_over(machine: Machine, tmp_path: Path, server: str) -> None:
-    said = moved(server, tmp_path / "moved").splitlines()
+    said = move_in(server, tmp_path / "moved").splitlines()
     assert ", ".join(sorted(line.partition(":")[0] for line in said)) == LEFT[server]
     clients, people, subjects = (
         tmp_path / "moved" / name for name in ("clients.toml", "people-1.jsonl", "subjects.csv")

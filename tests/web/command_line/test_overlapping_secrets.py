@@ -13,7 +13,7 @@ def secret(machine: Machine) -> str:
     return machine.client()
 
 
-def shown(machine: Machine) -> dict[str, Any]:
+def find_listed(machine: Machine) -> dict[str, Any]:
     """The client as the list has it."""
     [record] = [each for each in machine.script("client", "list")["items"] if each["clientId"] == "app"]
     found: dict[str, Any] = record
@@ -28,7 +28,7 @@ def test_the_old_secret_is_given_the_time_that_was_asked_for(
 ) -> None:
     before = datetime.now(UTC)
     machine.script("client", "reset-secret", "app", "--keep-old-for", duration)
-    until = datetime.fromisoformat(shown(machine)["oldSecretUntil"])
+    until = datetime.fromisoformat(find_listed(machine)["oldSecretUntil"])
     lasts = timedelta(seconds=seconds)
     # The interface shows whole seconds or finer, and never more than there is.
     assert before + lasts - timedelta(seconds=1) <= until <= datetime.now(UTC) + lasts
@@ -38,7 +38,7 @@ def test_the_old_secret_is_ended_before_its_time(machine: Machine, secret: str) 
     new = machine.script("client", "reset-secret", "app", "--keep-old-for", "1d")["secret"]
     assert new != secret
     machine.script("client", "end-old-secret", "app")
-    assert shown(machine)["oldSecretUntil"] is None
+    assert find_listed(machine)["oldSecretUntil"] is None
 
 
 @pytest.mark.parametrize("duration", ["soon", "1w", "-5m", "1.5h", ""])

@@ -53,7 +53,7 @@ def run(
 
 
 @contextmanager
-def served(
+def serve(
     machine: Machine, folder: Path, streams: str = "", stdout: IO[str] | None = None, **settings: str
 ) -> Iterator[httpx.Client]:
     """A server that says its address to nobody, and a caller of it."""
@@ -80,7 +80,7 @@ def served(
 def test_a_log_that_nobody_reads_holds_up_no_request_and_no_stop(machine: Machine, workers: str) -> None:
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
-    server = machine.started(stderr=write_end, settings={"LOG_LEVEL": "info", "WORKERS": workers})
+    server = machine.start(stderr=write_end, settings={"LOG_LEVEL": "info", "WORKERS": workers})
     try:
         assert server.stdout is not None
         address = server.stdout.readline().split()[-1]
@@ -101,7 +101,7 @@ def test_a_log_that_nobody_reads_holds_up_no_request_and_no_stop(machine: Machin
 def test_a_server_without_standard_streams_serves(
     machine: Machine, tmp_path: Path, streams: str, form: str
 ) -> None:
-    with served(machine, tmp_path, streams, LOG_FORMAT=form, LOG_LEVEL="info") as caller:
+    with serve(machine, tmp_path, streams, LOG_FORMAT=form, LOG_LEVEL="info") as caller:
         assert caller.get("/healthz").status_code == 200
         assert caller.get("/api/oauth2/userinfo").status_code == 401
         wrong = {"username": "admin", "password": "wrong password"}
@@ -130,7 +130,7 @@ def test_a_greeting_that_cannot_be_written_ends_nothing_and_each_start_says_how_
     log = tmp_path / "log"
     with (
         output() as stdout,
-        served(bare_machine, tmp_path, f"2>{log}", stdout, ADMIN_PASSWORD="") as caller,
+        serve(bare_machine, tmp_path, f"2>{log}", stdout, ADMIN_PASSWORD="") as caller,
     ):
         assert caller.get("/healthz").status_code == 200
         assert another in log.read_text()
@@ -192,7 +192,7 @@ def test_a_reader_that_has_enough_is_told_nothing(machine: Machine) -> None:
 def test_what_is_drawn_is_shown_also_where_the_terminal_lacks_the_characters_of_a_name(
     machine: Machine, words: tuple[str, ...], said: bytes
 ) -> None:
-    named(machine)
+    make_named(machine)
     made = run(machine, *words, **LATIN)
     assert (made.returncode, made.stderr) == (0, b"")
     assert re.search(said, made.stdout), made.stdout
@@ -202,7 +202,7 @@ def test_what_is_drawn_is_shown_also_where_the_terminal_lacks_the_characters_of_
 def test_what_machines_read_is_utf_8_whatever_the_locale_and_apply_takes_its_own_export(
     machine: Machine, tmp_path: Path
 ) -> None:
-    named(machine)
+    make_named(machine)
     listed = run(machine, "client", "list", "--json", **GBK)
     assert "商店" in [item["name"] for item in json.loads(listed.stdout)["items"]]
     trail = [json.loads(line) for line in run(machine, "audit", "export", **GBK).stdout.splitlines()]
@@ -232,7 +232,7 @@ def test_a_password_in_another_encoding_is_refused_and_not_hashed(machine: Machi
     assert (refused.returncode, b"is no text" in refused.stderr) == (2, True), refused.stderr
 
 
-def named(machine: Machine) -> None:
+def make_named(machine: Machine) -> None:
     """A client and a user whose names no Latin alphabet has."""
     machine.script("client", "create", "known", *CLIENT[3:])
     machine.script("user", "create", "anna", "--name", "王芳", stdin="a long password\n")

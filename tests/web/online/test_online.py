@@ -14,7 +14,7 @@ from ostiary_web.api.resources.online import force_out_everybody
 from tests.net.rooms import origin
 from tests.rows import row
 from tests.web.callers import ADMIN_PASSWORD, SOURCE, Api, Browser, Registered
-from tests.web.envelopes import refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success
 from tests.web.holders import holder_of
 from tests.web.served import Served
 
@@ -22,8 +22,8 @@ PATH = "/api/monitor/online-users"
 T = TypeVar("T")
 
 
-async def listed(api: Api, **query: str) -> list[dict[str, Any]]:
-    data = succeeded(await api.call("GET", PATH, params=query))
+async def list_sessions(api: Api, **query: str) -> list[dict[str, Any]]:
+    data = expect_success(await api.call("GET", PATH, params=query))
     assert data["total"] == len(data["items"])
     items: list[dict[str, Any]] = data["items"]
     return items
@@ -43,7 +43,7 @@ async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_whe
     served.clock.wait(10)
     await served.tokens(app, "anna", "anna's password")
 
-    by_kind = {item["kind"]: item for item in await listed(api, username="anna")}
+    by_kind = {item["kind"]: item for item in await list_sessions(api, username="anna")}
 
     assert set(by_kind) == {"login", "oauth"}
     oauth = by_kind["oauth"]
@@ -69,7 +69,7 @@ async def test_a_session_was_last_seen_when_its_pair_was_last_rotated(served: Se
     issued = await served.tokens(app)
     served.clock.wait(60)
     await served.api().refresh(app, issued["refresh_token"])
-    [oauth] = await listed(api, kind="oauth")
+    [oauth] = await list_sessions(api, kind="oauth")
     signed_in, last_seen = (datetime.fromisoformat(oauth[name]) for name in ("signedInAt", "lastSeenAt"))
     assert last_seen - signed_in == timedelta(seconds=60)
 
@@ -83,13 +83,13 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
     await served.user("anna")
     first = await served.tokens(app, "anna", "anna's password")
     watcher = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
-    [ended] = await listed(watcher, kind="oauth")
+    [ended] = await list_sessions(watcher, kind="oauth")
     served.clock.wait(1)
     second = await served.tokens(app, "anna", "anna's password")
     by_login = served.api()
     await by_login.sign_in("anna", "anna's password")
 
-    succeeded(await watcher.call("DELETE", f"{PATH}/{ended['id']}"))
+    expect_success(await watcher.call("DELETE", f"{PATH}/{ended['id']}"))
 
     assert not await served.api().is_active(app, first["access_token"])
     assert not await served.api().is_active(app, first["refresh_token"])
@@ -97,8 +97,8 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
     assert (refresh.status_code, refresh.json()["error"]) == (400, "invalid_grant")
     assert await served.api().is_active(app, second["access_token"])
     assert (await by_login.call("GET", "/api/auth/me")).status_code == 200
-    assert ended["id"] not in [item["id"] for item in await listed(watcher)]
-    refused(await watcher.call("DELETE", f"{PATH}/{ended['id']}"), 404, "A0404")
+    assert ended["id"] not in [item["id"] for item in await list_sessions(watcher)]
+    expect_refusal(await watcher.call("DELETE", f"{PATH}/{ended['id']}"), 404, "A0404")
 
 
 # --- the end of all of a client, and of all there is
@@ -119,7 +119,7 @@ async def test_all_of_a_client_ends_and_nothing_else_does(served: Served, api: A
             assert "1 running session that you may see ends at once" in asked.text
             await browser.submit(asked, to=place)
         else:
-            succeeded(await api.call("POST", "/api/oauth/clients/app/force-logout"))
+            expect_success(await api.call("POST", "/api/oauth/clients/app/force-logout"))
         assert not await api.is_active(app, ended["access_token"])
         assert (await api.refresh(app, ended["refresh_token"])).json()["error"] == "invalid_grant"
     assert await api.is_active(other, kept["access_token"])
@@ -134,27 +134,27 @@ async def test_everybody_is_signed_out_and_who_did_it_too(served: Served, api: A
     await theirs.sign_in("holder", "the holder's")
     assert "/admin/online/end-all" not in (await theirs.get("/admin/online")).text
     await here.sign_in()
-    [session] = await listed(api, kind="oauth")
+    [session] = await list_sessions(api, kind="oauth")
     if by_page:
         assert "/admin/online/end-all" in (await here.get("/admin/online")).text
         asked = await here.get("/admin/online/end-all")
-        assert f"you too: {len(await listed(api))} running sessions end" in asked.text
+        assert f"you too: {len(await list_sessions(api))} running sessions end" in asked.text
         done = await here.submit(asked, to="/admin/online/end-all")
         assert done.headers["location"] == "/login"
     else:
-        succeeded(await api.call("POST", "/api/monitor/force-logout-all"))
+        expect_success(await api.call("POST", "/api/monitor/force-logout-all"))
 
     assert not await api.is_active(app, pair["access_token"])
     for signed_in in (api, holder):
-        refused(await signed_in.call("GET", "/api/auth/me"), 401, "A1001")
+        expect_refusal(await signed_in.call("GET", "/api/auth/me"), 401, "A1001")
     assert (await here.get("/account")).headers["location"].startswith("/login")
     root = await served.administrator()
-    assert [item["username"] for item in await listed(root)] == ["admin"]
+    assert [item["username"] for item in await list_sessions(root)] == ["admin"]
     told = await root.call("GET", "/api/audit/events", params={"kind": "client-sessions-ended"})
-    entries = [(item["clientId"], item["why"]) for item in succeeded(told)["items"]]
+    entries = [(item["clientId"], item["why"]) for item in expect_success(told)["items"]]
     assert sorted(entries) == [(name, "everybody_forced_out") for name in ("app", "console", "mobile")]
-    explained = succeeded(await root.call("GET", f"/api/audit/sessions/{session['id']}/explain"))
-    assert explained["steps"][-1]["actorId"] == succeeded(await root.call("GET", "/api/auth/me"))["id"]
+    explained = expect_success(await root.call("GET", f"/api/audit/sessions/{session['id']}/explain"))
+    assert explained["steps"][-1]["actorId"] == expect_success(await root.call("GET", "/api/auth/me"))["id"]
 
 
 async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served: Served, api: Api) -> None:
@@ -178,7 +178,7 @@ async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served:
     assert await force_out_everybody(RulesAndLists(), Operator()) == 5
     for client, token in late:
         assert not await served.api().is_active(client, token)
-    refused(await api.call("GET", "/api/auth/me"), 401, "A1001")
+    expect_refusal(await api.call("GET", "/api/auth/me"), 401, "A1001")
 
 
 # --- client credentials
@@ -191,14 +191,14 @@ async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
     app = await served.client()
     token = await machine_token(served, app)
     watcher = await holder_of(served, *(each for each in Permission))
-    [session] = await listed(api, kind="oauth")
+    [session] = await list_sessions(api, kind="oauth")
     assert (session["username"], session["name"], session["clientId"]) == (None, None, "app")
 
-    assert await listed(watcher, kind="oauth") == []
-    refused(await watcher.call("DELETE", f"{PATH}/{session['id']}"), 404, "A0404")
+    assert await list_sessions(watcher, kind="oauth") == []
+    expect_refusal(await watcher.call("DELETE", f"{PATH}/{session['id']}"), 404, "A0404")
     assert await served.api().is_active(app, token)
 
-    succeeded(await api.call("DELETE", f"{PATH}/{session['id']}"))
+    expect_success(await api.call("DELETE", f"{PATH}/{session['id']}"))
     assert not await served.api().is_active(app, token)
 
 
@@ -212,21 +212,21 @@ async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_n
     own = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL, username="other")
     browser = served.browser()
     await browser.sign_in("holder", "the holder's")
-    logins = await listed(api, kind="login")
+    logins = await list_sessions(api, kind="login")
     for login in (one for one in logins if one["username"] == "admin"):
-        refused(await guard.call("DELETE", f"{PATH}/{login['id']}"), 403, "A0403")
+        expect_refusal(await guard.call("DELETE", f"{PATH}/{login['id']}"), 403, "A0403")
         asked = await browser.get(f"/admin/online/end?id={login['id']}")
         assert (await browser.submit(asked, to="/admin/online/end")).status_code == 403
-    succeeded(await api.call("GET", "/api/auth/me"))
+    expect_success(await api.call("GET", "/api/auth/me"))
     [equal] = [one for one in logins if one["username"] == "other"]
-    succeeded(await guard.call("DELETE", f"{PATH}/{equal['id']}"))
-    refused(await own.call("GET", "/api/auth/me"), 401, "A1001")
-    [session] = await listed(api, kind="oauth")
-    succeeded(await guard.call("DELETE", f"{PATH}/{session['id']}"))
+    expect_success(await guard.call("DELETE", f"{PATH}/{equal['id']}"))
+    expect_refusal(await own.call("GET", "/api/auth/me"), 401, "A1001")
+    [session] = await list_sessions(api, kind="oauth")
+    expect_success(await guard.call("DELETE", f"{PATH}/{session['id']}"))
     assert not await api.is_active(app, pair["access_token"])
 
 
-async def seen_on_pages(browser: Browser) -> list[str]:
+async def read_pages(browser: Browser) -> list[str]:
     """How many sessions of the client its page counts, and each question before one of its actions."""
     shown = (await browser.get("/admin/clients/app")).text
     counts = re.findall(r"<dt>Running sessions</dt><dd>(?:<a [^>]*>)?([0-9]+)", shown)
@@ -251,10 +251,10 @@ async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Serve
     ):
         browser = served.browser()
         await browser.sign_in(name, password)
-        assert await seen_on_pages(browser) == [str(seen)] * 4
-        sessions = succeeded(await api.call("GET", "/api/oauth/clients/app/sessions"))
+        assert await read_pages(browser) == [str(seen)] * 4
+        sessions = expect_success(await api.call("GET", "/api/oauth/clients/app/sessions"))
         assert (sessions["total"], len(sessions["items"])) == (seen, seen)
-        assert len(await listed(api, clientId="app")) == seen
+        assert len(await list_sessions(api, clientId="app")) == seen
         assert "/admin/online?clientId=app" in (await browser.get("/admin/clients/app")).text
     await holder_of(served, Permission.CLIENT_LIST, username="short")
     browser = served.browser()

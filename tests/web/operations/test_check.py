@@ -30,7 +30,7 @@ def optimised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": "'--enable-optimizations'"}.get)
 
 
-def prepared(folder: Path) -> Machine:
+def prepare(folder: Path) -> Machine:
     machine = Machine(folder, **SOUND)
     assert machine.run("migrate").exit_code == 0
     return machine
@@ -46,7 +46,7 @@ def levels(machine: Machine, **environment: str) -> dict[str, str]:
 
 
 def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None:
-    machine = prepared(tmp_path)
+    machine = prepare(tmp_path)
     assert levels(machine) == {}
     lines = machine.run("check").lines
     assert all(line.startswith("fine") for line in lines)
@@ -70,11 +70,11 @@ def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None
 def test_a_setting_that_is_allowed_and_unwise_is_named(
     tmp_path: Path, name: str, value: str, about: str, level: str
 ) -> None:
-    assert levels(prepared(tmp_path), **{name: value}) == {about: level}
+    assert levels(prepare(tmp_path), **{name: value}) == {about: level}
 
 
 def test_behind_a_unix_socket_no_address_is_known_unless_the_proxy_is_trusted(tmp_path: Path) -> None:
-    found = levels(prepared(tmp_path), BIND=f"unix:{tmp_path / 'door'}", TRUST_PROXY="")
+    found = levels(prepare(tmp_path), BIND=f"unix:{tmp_path / 'door'}", TRUST_PROXY="")
     assert found["TRUST_PROXY"] == "warning"
 
 
@@ -87,11 +87,11 @@ def test_an_interpreter_built_without_its_optimisations_is_told_of(
 ) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": options}.get)
     monkeypatch.setattr(sys, "base_prefix", prefix)
-    assert levels(prepared(tmp_path)) == ({"Python": "warning"} if is_told else {})
+    assert levels(prepare(tmp_path)) == ({"Python": "warning"} if is_told else {})
 
 
 def test_a_database_that_others_can_read_is_at_fault(tmp_path: Path) -> None:
-    machine = prepared(tmp_path)
+    machine = prepare(tmp_path)
     (tmp_path / "ostiary.db").chmod(0o644)
     assert levels(machine) == {"files": "fault"}
 
@@ -100,7 +100,7 @@ def test_a_log_that_somebody_keeps_by_reading_the_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "_LONG_LOG_BYTES", 200_000)
-    machine = prepared(tmp_path)
+    machine = prepare(tmp_path)
     reading = apsw.Connection(str(tmp_path / "ostiary.db"))
     reading.execute("BEGIN; SELECT 1 FROM users").fetchall()
     assert levels(machine) == {}
@@ -111,7 +111,7 @@ def test_a_log_that_somebody_keeps_by_reading_the_file_is_named(
 
 
 def test_a_secret_that_everybody_can_read_is_named(tmp_path: Path) -> None:
-    machine = prepared(tmp_path)
+    machine = prepare(tmp_path)
     token = tmp_path / "token"
     token.write_text("abc\n")
     for mode, expected in ((0o640, {}), (0o644, {"secrets": "warning"})):
@@ -125,7 +125,7 @@ def test_a_place_that_cannot_be_written_is_at_fault(
     setting: str, name: str, fault: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with of_nobody() as folder:
-        machine = prepared(folder)
+        machine = prepare(folder)
         place = folder / name
         if fault == "unwritable":
             place.mkdir()
@@ -147,7 +147,7 @@ def test_a_place_that_cannot_be_written_is_at_fault(
 
 def test_a_folder_of_temporary_files_that_cannot_be_written_is_named() -> None:
     with of_nobody() as folder:
-        machine = prepared(folder)
+        machine = prepare(folder)
         for chosen, place in ({}, folder / "tmp"), ({"TMPDIR": str(folder / "other")}, folder / "other"):
             place.mkdir(mode=0o555)
             assert levels(machine, **chosen).get("TMPDIR") == "warning"
@@ -156,7 +156,7 @@ def test_a_folder_of_temporary_files_that_cannot_be_written_is_named() -> None:
 
 
 def test_a_clock_that_was_set_back_is_at_fault(tmp_path: Path) -> None:
-    machine = prepared(tmp_path)
+    machine = prepare(tmp_path)
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         client = next(each for each in store.records(Table.CLIENT) if isinstance(each, Client))
         store.write([Update(client, revise(client, updated_at=Instant(client.updated_at + 3_600_000)))])
@@ -164,7 +164,7 @@ def test_a_clock_that_was_set_back_is_at_fault(tmp_path: Path) -> None:
 
 
 def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(tmp_path: Path) -> None:
-    machine = prepared(tmp_path)
+    machine = prepare(tmp_path)
     machine.script("client", "create", "sound", "--redirect-uri", "https://app.example/callback")
     machine.script(
         *("client", "create", "weak", "--redirect-uri", "http://localhost:9000/cb"),
@@ -180,7 +180,7 @@ def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(tmp_p
 
 
 def test_a_client_without_a_scope_is_named_as_nothing_is_granted_to_it(tmp_path: Path) -> None:
-    machine = prepared(tmp_path)
+    machine = prepare(tmp_path)
     words = ("--redirect-uri", "https://app.example/callback", "--scope", "")
     machine.script("client", "create", "scopeless", *words)
     assert levels(machine) == {"client scopeless": "warning"}
@@ -190,7 +190,7 @@ def test_a_client_without_a_scope_is_named_as_nothing_is_granted_to_it(tmp_path:
 
 @pytest.mark.parametrize("language, words", [("en-US", "for ever"), ("zh-CN", "永久")])
 def test_it_is_said_how_long_the_audit_trail_is_kept(tmp_path: Path, language: str, words: str) -> None:
-    machine = prepared(tmp_path)
+    machine = prepare(tmp_path)
     for days, is_for_ever in (("0", True), ("90", False)):
         lines = machine.run("check", "--language", language, env={"RETENTION_AUDIT_DAYS": days}).lines
         [line] = [line for line in lines if "RETENTION_AUDIT_DAYS" in line]

@@ -50,7 +50,7 @@ OF_OTHERS = {
 """Variables in these files that are not for Ostiary."""
 
 
-def known() -> set[str]:
+def find_settings() -> set[str]:
     """Every setting there is, by its being read."""
     names: set[str] = set()
 
@@ -120,13 +120,13 @@ def environments() -> dict[str, dict[str, str]]:
 def test_what_a_file_sets_is_a_setting_with_a_value_that_is_allowed(file: str) -> None:
     ours = {name: value for name, value in environments()[file].items() if name not in OF_OTHERS}
     assert ours
-    assert set(ours) <= known()
+    assert set(ours) <= find_settings()
     Settings.from_environment(ours)
 
 
 def test_every_setting_has_a_default_and_a_meaning_in_its_page() -> None:
     described = described_settings()
-    assert set(described) == known()
+    assert set(described) == find_settings()
     assert [name for name, texts in described.items() if not all(texts)] == []
 
 
@@ -134,7 +134,7 @@ def test_what_the_pages_name_as_a_setting_is_one() -> None:
     page = (ROOT / "docs" / "operating.md").read_text()
     named = set(re.findall(r"`([A-Z]+_[A-Z_]+)(?:=[^`]*)?`", page))
     of_the_sdk = {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_TRACES_SAMPLER", "OTEL_SERVICE_NAME"}
-    assert named <= known() | of_the_sdk | OF_OTHERS | {"SO_REUSEPORT"}
+    assert named <= find_settings() | of_the_sdk | OF_OTHERS | {"SO_REUSEPORT"}
 
 
 def test_a_stop_is_given_longer_than_it_takes() -> None:
@@ -191,7 +191,7 @@ def test_what_is_written_for_a_moment_is_written_in_the_data_directory(tmp_path:
     (tmp_path / "data").mkdir()
     machine = Machine(tmp_path, DATA_DIR=str(tmp_path / "data"), BIND=f"127.0.0.1:{free_port()}")
     folder = str(tmp_path / "data" / "tmp")
-    with machine.started() as process:
+    with machine.start() as process:
         try:
             assert process.stdout is not None
             address = process.stdout.readline().split()[-1]
@@ -260,7 +260,7 @@ def test_containers_run_without_root_and_write_nowhere_but_to_their_volumes() ->
 @pytest.mark.parametrize("kind", ["Deployment", "Job"])
 def test_a_pod_of_kubernetes_is_given_what_the_server_understands(kind: str, tmp_path: Path) -> None:
     spec, container, environment = pod(kind)
-    assert set(environment) - OF_OTHERS <= known()
+    assert set(environment) - OF_OTHERS <= find_settings()
     assert container["args"][0] in main.commands
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert container["image"] == f"ostiary:{version}"
@@ -320,7 +320,7 @@ def test_kubernetes_asks_the_server_for_what_it_answers(tmp_path: Path) -> None:
     probes = {kind: container[f"{kind}Probe"] for kind in ("startup", "readiness", "liveness")}
     kept = {name: environment[name] for name in ("PUBLIC_URL", "TRUST_PROXY", "LOG_FORMAT")}
     door = tmp_path / "door"
-    with Machine(tmp_path, BIND=f"unix:{door}", **kept).started() as process:
+    with Machine(tmp_path, BIND=f"unix:{door}", **kept).start() as process:
         try:
             assert process.stdout is not None
             assert environment["PUBLIC_URL"] in process.stdout.readline()

@@ -198,7 +198,7 @@ async def ready(home: Household, operation: str) -> Ask:
     return lambda: home.admin.call(method, path, body)
 
 
-async def moved_in(served: Served) -> Household:
+async def move_in(served: Served) -> Household:
     client = await served.client()
     await served.client("spare")
     await served.user()
@@ -232,7 +232,7 @@ async def test_a_store_that_fails_at_any_one_statement_is_told_as_a_failure_and_
     operation: str, door: Door, serve: Serve, breaker: Breaker
 ) -> None:
     async with serve(open_store=on_disk, **UNLIMITED) as served:
-        home = await moved_in(served)
+        home = await move_in(served)
         failed: list[str] = []
         for place in range(1, MOST_STATEMENTS):
             ask = await ready(home, operation)
@@ -261,7 +261,7 @@ async def test_a_store_that_fails_at_any_one_statement_is_told_as_a_failure_and_
 async def test_a_file_that_may_only_be_read_answers_questions_and_refuses_changes_as_a_failure(
     served: Served, breaker: Breaker
 ) -> None:
-    home = await moved_in(served)
+    home = await move_in(served)
     for operation in OPERATIONS:
         ask = await ready(home, operation)
         before = served.records()

@@ -16,7 +16,7 @@ from ostiary_web.server.readiness import Readiness
 from tests.localhost import free_port
 from tests.net.sqlite.disk import Disk
 from tests.web.command_line.machine import Machine, token
-from tests.web.envelopes import refused
+from tests.web.envelopes import expect_refusal
 from tests.web.operations.test_storage import made_database, needs_postgresql, wait_until
 from tests.web.served import Served
 
@@ -40,14 +40,14 @@ async def test_a_schema_that_is_not_this_releases_is_not_ready_and_still_healthy
     with apsw.Connection(str(tmp_path / "ostiary.db")) as connection:
         connection.execute("DELETE FROM schema_migrations")
     with capture_logs() as log:
-        refused(await served.api().get("/readyz"), 503, "A0503")
+        expect_refusal(await served.api().get("/readyz"), 503, "A0503")
     assert [(entry["event"], entry["cause"]) for entry in log] == [("not ready", "SchemaError")]
     assert (await served.api().get("/healthz")).status_code == 200
 
 
 async def test_a_store_that_keeps_nothing_is_not_ready(served: Served) -> None:
     served.store.close()
-    refused(await served.api().get("/readyz"), 503, "A0503")
+    expect_refusal(await served.api().get("/readyz"), 503, "A0503")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def disk() -> Iterator[Disk]:
 
 async def test_a_file_that_became_read_only_is_not_ready(disk: Disk, served: Served) -> None:
     disk.fail_after(0)
-    refused(await served.api().get("/readyz"), 503, "A0503")
+    expect_refusal(await served.api().get("/readyz"), 503, "A0503")
     disk.fail_after(None)
     assert (await served.api().get("/healthz")).status_code == 200
 
@@ -68,7 +68,7 @@ async def test_a_file_that_somebody_else_writes_to_is_not_ready(served: Served, 
     served.store._writer._open_connection().set_busy_timeout(1)
     held.execute("BEGIN IMMEDIATE")
     try:
-        refused(await served.api().get("/readyz"), 503, "A0503")
+        expect_refusal(await served.api().get("/readyz"), 503, "A0503")
     finally:
         held.close(force=True)
 
@@ -79,7 +79,7 @@ def test_a_disk_with_room_for_less_than_a_turn_is_not_ready_and_the_metrics_tell
     assert machine.run("migrate").exit_code == 0
     secret, log = machine.client(), tmp_path / "ostiary.db-wal"
     sign_in = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
-    with machine.started() as server:
+    with machine.start() as server:
         try:
             assert server.stdout is not None
             address = server.stdout.readline().split()[-1]

@@ -49,7 +49,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     return made_certificate(tmp_path_factory.mktemp("certificate"))
 
 
-def changed(text: str, changes: dict[str, str]) -> str:
+def change_words(text: str, changes: dict[str, str]) -> str:
     """A file with some of its words changed, each of which it has."""
     for before, after in changes.items():
         assert before in text, before
@@ -89,7 +89,7 @@ def nginx(
     """docs/deploy/nginx.conf, for what begins with `path`; the port of https."""
     assert NGINX is not None
     plain, secure = free_port(), free_port()
-    site = changed(
+    site = change_words(
         (DEPLOY / "nginx.conf").read_text(),
         {
             "server 127.0.0.1:8000 max_fails=0;": " ".join(f"server {each} max_fails=0;" for each in servers),
@@ -121,7 +121,7 @@ def caddy(folder: Path, servers: Sequence[str], certificate: Certificate, path: 
     """docs/deploy/Caddyfile, for what begins with `path`; the port of https."""
     assert CADDY is not None
     port = free_port()
-    site = changed(
+    site = change_words(
         (DEPLOY / "Caddyfile").read_text(),
         {
             "id.example.com {": (

@@ -116,7 +116,7 @@ def test_a_database_of_the_release_before_is_left_to_it_until_it_is_migrated(
         if kind == "postgresql":
             url = stack.enter_context(made_database("TEMPLATE template0 ENCODING 'UTF8'"))
             machine = Machine(tmp_path, DATABASE_URL=url)
-            bring_postgresql_up_to_date(partial(lent, url))
+            bring_postgresql_up_to_date(partial(lend_connection, url))
             version: Callable[[], int] = partial(version_in_postgresql, url)
         else:
             connection = apsw.Connection(str(tmp_path / "ostiary.db"))
@@ -145,7 +145,7 @@ def steps_of_the_release_behind(package: str) -> tuple[Migration, ...]:
 
 
 @contextmanager
-def lent(url: str) -> Iterator[psycopg.Connection[Any]]:
+def lend_connection(url: str) -> Iterator[psycopg.Connection[Any]]:
     with psycopg.connect(url, autocommit=True) as connection:
         yield connection
 
@@ -172,7 +172,7 @@ def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
     how: signal.Signals, workers: str, nobody_there: str, tmp_path: Path
 ) -> None:
     machine = Machine(tmp_path, DATABASE_URL=nobody_there, WORKERS=workers)
-    with machine.started(stderr=subprocess.PIPE) as server:
+    with machine.start(stderr=subprocess.PIPE) as server:
         try:
             assert server.stderr is not None
             said = server.stderr.readline()
@@ -293,7 +293,7 @@ def others_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def served_by_service(machine: Machine) -> subprocess.CompletedProcess[str]:
+def serve_by_service(machine: Machine) -> subprocess.CompletedProcess[str]:
     """A start as that user, which ends at once where it greets."""
     words = [*_AS_SERVICE, sys.executable, "-m", "ostiary_web", "serve"]
     environment = os.environ | machine.environment
@@ -324,7 +324,7 @@ def test_what_root_does_is_no_obstacle_to_the_user_of_the_server(
         machine.run(command)
     owners = {path.name: path.stat().st_uid for path in others_folder.iterdir()}
     assert owners == dict.fromkeys(owners, _SERVICE)
-    started = served_by_service(machine)
+    started = serve_by_service(machine)
     assert (started.returncode, "Ostiary serves" in started.stdout) == (0, True), started.stderr
     assert (tmp_path / "backup.db").stat().st_uid == 0, "a backup is for whoever made it"
 
@@ -334,7 +334,7 @@ def test_whose_a_file_is_that_the_server_cannot_write_is_said(name: str, others_
     machine = Machine(others_folder)
     machine.run("migrate")
     os.chown(others_folder / name, 0, 0)
-    refused = served_by_service(machine)
+    refused = serve_by_service(machine)
     assert refused.returncode == 1
     told = f"{others_folder / name} cannot be written: it belongs to root, and this runs as uid {_SERVICE}"
     assert told in refused.stderr
@@ -384,7 +384,7 @@ def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_pat
     machine = Machine(tmp_path)
     with machine.serving():
         pass  # its stop folds the log into the file, where readers find it mapped
-    with machine.started(stderr=subprocess.PIPE) as server:
+    with machine.start(stderr=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stderr is not None
         try:
@@ -413,7 +413,7 @@ def test_a_file_that_is_not_at_its_place_is_noticed_and_no_worker_makes_another(
     machine = Machine(tmp_path, WORKERS="2", RATE_LIMIT_SCALE="1000", LOG_LEVEL="error")
     assert machine.run("migrate").exit_code == 0
     secret, file, kept = machine.client(), tmp_path / "ostiary.db", tmp_path / "kept.db"
-    with machine.started(stderr=subprocess.PIPE) as server:
+    with machine.start(stderr=subprocess.PIPE) as server:
         try:
             assert server.stdout is not None
             assert server.stderr is not None

@@ -138,17 +138,17 @@ async def desk(server: Server) -> AsyncIterator[Desk]:
     made.hang_up()
 
 
-async def asked(server: Server, method: str, path: str, fields: Fields) -> Response:
+async def ask(server: Server, method: str, path: str, fields: Fields) -> Response:
     with Connection(server.port) as connection:
         return await connection.exchange(http_client.Request(method, path, fields))
 
 
-async def posted(server: Server, path: str, fields: Fields, **form: str) -> Response:
+async def post(server: Server, path: str, fields: Fields, **form: str) -> Response:
     with Connection(server.port) as connection:
         return await connection.post_form(path, fields, **form)
 
 
-def logged(server: Server, trace_id: str) -> list[dict[str, Any]]:
+def read_log(server: Server, trace_id: str) -> list[dict[str, Any]]:
     """What the log has under an id."""
     lines = server.log.read_text().splitlines()
     found = [json.loads(line) for line in lines if line.startswith("{")]
@@ -168,7 +168,7 @@ async def test_a_request_has_a_span_with_its_turn_in_the_callers_trace_and_the_l
     form = {"grant_type": "refresh_token", "refresh_token": (await desk.tokens()).refresh}
     for parent, trace in (("", []), (CALLERS_SPAN, [TRACEPARENT])):
         known = len(collector.spans)
-        answer = await posted(server, TOKEN, [desk.basic, *trace, *door], **form)
+        answer = await post(server, TOKEN, [desk.basic, *trace, *door], **form)
         assert answer.status == 200
         form["refresh_token"] = answer.json()["refresh_token"]
         span = collector.await_span(of_operation("refresh_requested", known, collector))
@@ -183,11 +183,11 @@ async def test_a_request_has_a_span_with_its_turn_in_the_callers_trace_and_the_l
             "ostiary.outcome": "ok",
             "ostiary.trace_id": own_id,
         }
-        assert [entry["event"] for entry in logged(server, own_id)] == ["pair-rotated"]
+        assert [entry["event"] for entry in read_log(server, own_id)] == ["pair-rotated"]
         turn = collector.await_span(lambda each: each.parent_id == span.span_id)  # noqa: B023 (called at once)
         assert (turn.name, turn.trace_id) == ("turn write", span.trace_id)
         assert turn.attributes == {"ostiary.turn.queue": "write", "ostiary.turn.events": 1}
-    assert logged(server, CALLERS_TRACE) == []
+    assert read_log(server, CALLERS_TRACE) == []
 
 
 async def test_a_traceparent_that_is_not_in_order_counts_as_none(
@@ -204,7 +204,7 @@ async def test_a_traceparent_that_is_not_in_order_counts_as_none(
     ):
         known = len(collector.spans)
         fields = [("traceparent", value) for value in values]
-        await posted(server, INTROSPECT, [desk.basic, *fields], token="unknown")
+        await post(server, INTROSPECT, [desk.basic, *fields], token="unknown")
         span = collector.await_span(of_operation("introspection_requested", known, collector))
         assert span.parent_id == "", name
         assert span.trace_id == span.attributes["ostiary.trace_id"] != CALLERS_TRACE, name
@@ -215,12 +215,12 @@ async def test_a_refusal_has_its_reason_and_a_page_its_route(
 ) -> None:
     known = len(collector.spans)
     wrong = {"grant_type": "refresh_token", "refresh_token": "of-nobody"}
-    assert (await posted(server, TOKEN, [desk.basic], **wrong)).status == 400
+    assert (await post(server, TOKEN, [desk.basic], **wrong)).status == 400
     span = collector.await_span(of_operation("refresh_requested", known, collector))
     assert span.attributes["ostiary.outcome"] == "token_unknown"
     assert span.attributes["http.response.status_code"] == 400
     person = await desk.user()
-    await asked(server, "GET", f"/api/iam/users/{person.user_id}", [])
+    await ask(server, "GET", f"/api/iam/users/{person.user_id}", [])
     unauthorized = collector.await_span(lambda each: each.attributes.get("http.route", "").endswith("id>"))
     assert unauthorized.attributes["http.response.status_code"] == 401
     assert person.user_id not in unauthorized.name
@@ -233,12 +233,12 @@ async def test_nothing_that_a_caller_sent_is_in_any_span(
     marked = [("User-Agent", "MarkedAgent"), ("tracestate", "marked=state"), TRACEPARENT]
     marked += [("X-Forwarded-For", "198.51.100.77")]
     refresh = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
-    rotated = (await posted(server, TOKEN, [desk.basic, *marked], **refresh)).json()
-    await posted(server, INTROSPECT, [desk.basic, *marked], token=pair.access)
-    await asked(server, "GET", "/marked-path?marked=query", marked)
-    await asked(server, "MARKED", "/healthz", marked)
-    await asked(server, "GET", "/sso?client_id=marked-client&state=marked-state", marked)
-    await asked(server, "GET", "/api/oauth2/userinfo", [("Authorization", f"Bearer {pair.access}"), *marked])
+    rotated = (await post(server, TOKEN, [desk.basic, *marked], **refresh)).json()
+    await post(server, INTROSPECT, [desk.basic, *marked], token=pair.access)
+    await ask(server, "GET", "/marked-path?marked=query", marked)
+    await ask(server, "MARKED", "/healthz", marked)
+    await ask(server, "GET", "/sso?client_id=marked-client&state=marked-state", marked)
+    await ask(server, "GET", "/api/oauth2/userinfo", [("Authorization", f"Bearer {pair.access}"), *marked])
     collector.await_span(lambda each: each.name == "GET /api/oauth2/userinfo")
     collector.await_span(lambda each: each.name.startswith("_OTHER"))
     collector.await_span(lambda each: each.attributes.get("http.response.status_code") == 404)
@@ -288,7 +288,7 @@ async def test_a_collector_that_is_away_costs_no_request_and_no_graceful_stop(tm
     with Server(tmp_path, settings=settings) as server:
         server.start_and_wait()
         for _ in range(20):
-            assert (await asked(server, "GET", "/healthz", [])).status == 200
+            assert (await ask(server, "GET", "/healthz", [])).status == 200
         assert server.stop() == 0
 
 

@@ -20,11 +20,9 @@ PATIENCE_SECONDS = 30
 
 
 @contextmanager
-def served(
-    machine: Machine, path: Path, **settings: str
-) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def serve(machine: Machine, path: Path, **settings: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """A server on the socket, with what it said when it began to serve."""
-    process = machine.started(settings={"BIND": f"unix:{path}", **settings})
+    process = machine.start(settings={"BIND": f"unix:{path}", **settings})
     assert process.stdout is not None
     try:
         said = [process.stdout.readline()]
@@ -41,7 +39,7 @@ def over(path: Path) -> httpx.Client:
     return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost")
 
 
-def asked(path: Path) -> httpx.Response:
+def ask(path: Path) -> httpx.Response:
     with over(path) as client:
         return client.get("/readyz")
 
@@ -56,9 +54,9 @@ def test_a_server_answers_on_its_socket_and_takes_the_file_with_it(
     machine: Machine, tmp_path: Path, workers: str
 ) -> None:
     path = tmp_path / "door"
-    with served(machine, path, WORKERS=workers) as (_, said):
+    with serve(machine, path, WORKERS=workers) as (_, said):
         assert said[0] == f"Ostiary serves unix:{path}\n"
-        assert asked(path).json() == {"code": 0, "msg": "ok", "data": None}
+        assert ask(path).json() == {"code": 0, "msg": "ok", "data": None}
     assert not path.exists()
 
 
@@ -69,7 +67,7 @@ def test_the_socket_is_for_its_owner_and_group_whatever_the_umask(
     path = tmp_path / "door"
     before = os.umask(umask)
     try:
-        with served(machine, path):
+        with serve(machine, path):
             assert stat.S_IMODE(path.stat().st_mode) == 0o660
     finally:
         os.umask(before)
@@ -77,7 +75,7 @@ def test_the_socket_is_for_its_owner_and_group_whatever_the_umask(
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not on this machine")
 def test_the_line_to_try_works_as_it_is_printed(machine: Machine, tmp_path: Path) -> None:
-    with served(machine, tmp_path / "a door") as (_, said):
+    with serve(machine, tmp_path / "a door") as (_, said):
         line = said[-1].strip().replace("YOUR-PASSWORD", machine.environment["ADMIN_PASSWORD"])
         ran = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=True)
     assert '"accessToken"' in ran.stdout
@@ -86,13 +84,13 @@ def test_the_line_to_try_works_as_it_is_printed(machine: Machine, tmp_path: Path
 def test_a_second_server_does_not_take_the_path_of_one_that_runs(machine: Machine, tmp_path: Path) -> None:
     """Its requests would go to the second, and their proxy would not know."""
     path = tmp_path / "door"
-    with served(machine, path):
+    with serve(machine, path):
         file = path.stat().st_ino
         ran = machine.run("serve", env={"BIND": f"unix:{path}"})
         assert ran.exit_code == 1
         assert "another process listens on it" in ran.err
         assert path.stat().st_ino == file
-        assert asked(path).status_code == 200
+        assert ask(path).status_code == 200
 
 
 def test_the_socket_of_a_server_that_was_killed_is_taken_over(machine: Machine, tmp_path: Path) -> None:
@@ -100,8 +98,8 @@ def test_the_socket_of_a_server_that_was_killed_is_taken_over(machine: Machine, 
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
         dead.listen()
-    with served(machine, path):
-        assert asked(path).status_code == 200
+    with serve(machine, path):
+        assert ask(path).status_code == 200
     assert not path.exists()
 
 
@@ -120,7 +118,7 @@ def test_who_follows_while_the_one_before_finishes_keeps_the_path(tmp_path: Path
 def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path, workers: str) -> None:
     path = tmp_path / "door"
     bind = f"127.0.0.1:0, [::1]:0,unix:{path}"
-    process = machine.started(settings={"BIND": bind, "WORKERS": workers})
+    process = machine.start(settings={"BIND": bind, "WORKERS": workers})
     assert process.stdout is not None
     try:
         four, six, local = process.stdout.readline().removeprefix("Ostiary serves ").strip().split(" and ")
@@ -128,7 +126,7 @@ def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path,
         for address in (four, six):
             assert httpx.get(f"{address}/readyz").status_code == 200
         assert "[::1]" in six
-        assert asked(path).status_code == 200
+        assert ask(path).status_code == 200
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_SECONDS) == 0
@@ -145,9 +143,9 @@ def test_systemd_is_told_when_the_server_serves_and_when_it_stops(
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(name.replace("@", "\0"))
         manager.settimeout(PATIENCE_SECONDS)
-        with served(machine, tmp_path / "door", WORKERS=workers, NOTIFY_SOCKET=name) as _:
+        with serve(machine, tmp_path / "door", WORKERS=workers, NOTIFY_SOCKET=name) as _:
             assert manager.recv(100) == b"READY=1"
-            assert asked(tmp_path / "door").status_code == 200
+            assert ask(tmp_path / "door").status_code == 200
         assert manager.recv(100) == b"STOP_SIGNALS=1"
         manager.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -165,7 +163,7 @@ def test_a_file_that_is_no_socket_is_left_alone(machine: Machine, tmp_path: Path
 
 def test_a_proxy_on_the_socket_is_believed_where_any_is_trusted(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "door"
-    with served(machine, path, TRUST_PROXY="127.0.0.1"), over(path) as client:
+    with serve(machine, path, TRUST_PROXY="127.0.0.1"), over(path) as client:
         content = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
         fields = {"X-Forwarded-For": "198.51.100.7"}
         token = client.post("/api/auth/login", json=content, headers=fields).json()["data"]["accessToken"]

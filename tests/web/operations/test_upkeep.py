@@ -7,7 +7,7 @@ from ostiary_core.model.records import Client, Session, Table
 from ostiary_web.server.wiring import Upkeep
 from tests.web.callers import Registered
 from tests.web.conftest import Serve
-from tests.web.envelopes import succeeded
+from tests.web.envelopes import expect_success
 
 UPKEEP = Upkeep(watches_pauses=False)
 DAY_SECONDS = 24 * 60 * 60
@@ -44,7 +44,7 @@ async def test_each_background_task_of_a_server_acts(serve: Serve, autojump_cloc
         assert salted() == [], "no salt outlives its window"
 
         await pass_time(0, UPKEEP.summary_seconds)
-        totals = succeeded(await user.call("GET", "/api/monitor/overview"))["totals"]
+        totals = expect_success(await user.call("GET", "/api/monitor/overview"))["totals"]
         assert (totals["refused"], totals["refreshes"]) == ({"client_secret_wrong": 1}, 1)
 
         await pass_time(600, UPKEEP.purge_seconds)

@@ -13,7 +13,7 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.upkeep.flushing import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising
 from tests.web.callers import Api, Browser, Registered, sso
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.holders import holder_of
 from tests.web.served import Served
 
@@ -49,7 +49,7 @@ async def a_day(served: Served) -> None:
 
 
 async def overview(api: Api, **query: str) -> dict[str, Any]:
-    data: dict[str, Any] = succeeded(await api.call("GET", PATH, params=query))
+    data: dict[str, Any] = expect_success(await api.call("GET", PATH, params=query))
     return data
 
 
@@ -115,7 +115,7 @@ async def test_a_longer_time_is_told_by_the_day_of_whoever_asks(served: Served) 
 )
 async def test_a_time_that_is_none_is_refused(api: Api, query: dict[str, Any], paths: list[str]) -> None:
     answer = await api.call("GET", PATH, params=query)
-    assert fields_of(refused(answer, 400, "A0401")) == paths
+    assert fields_of(expect_refusal(answer, 400, "A0401")) == paths
 
 
 async def test_the_trail_and_sessions_of_nobody_are_told_to_whoever_may_see_them(served: Served) -> None:
@@ -138,7 +138,7 @@ async def test_the_trail_and_sessions_of_nobody_are_told_to_whoever_may_see_them
     assert 'aria-labelledby="refused"' in page
     assert not re.search('id="sign_ins"|retry of the client|/admin/audit|/admin/clients', page)
     reader = await holder_of(served, Permission.AUDIT_READ, username="reader")
-    refused(await reader.call("GET", PATH), 403, "A0403")
+    expect_refusal(await reader.call("GET", PATH), 403, "A0403")
 
 
 async def test_a_process_remembers_refusals_of_registered_clients_alone(served: Served) -> None:

@@ -13,7 +13,7 @@ from tests.web.account.people import with_phone
 from tests.web.callers import ADMIN_PASSWORD, Browser, forms_in
 from tests.web.conftest import Serve
 from tests.web.doors import DOORS
-from tests.web.envelopes import succeeded
+from tests.web.envelopes import expect_success
 from tests.web.resources.sheets import SHEET, sheet_of
 from tests.web.served import Served
 
@@ -174,7 +174,7 @@ async def test_what_an_empty_lifetime_means(served: Served, browser: Browser) ->
     saved = await browser.submit(page, values, to="/admin/clients/app/edit")
     assert saved.status_code == 303, saved.text
     root = await served.administrator()
-    client = succeeded(await root.call("GET", "/api/oauth/clients/app"))
+    client = expect_success(await root.call("GET", "/api/oauth/clients/app"))
     assert client["accessTokenTtl"] == 600
 
 

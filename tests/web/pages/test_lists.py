@@ -16,7 +16,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
 from tests.web.account.people import with_phone
 from tests.web.callers import SOURCE, Browser
-from tests.web.envelopes import succeeded
+from tests.web.envelopes import expect_success
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import rows_of
 from tests.web.served import Served
@@ -148,7 +148,7 @@ async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_
     assert (await found("/admin/audit", userId="8000"))[1] == ["20240001", "anna"]
     assert (await found("/admin/people", q=ids["dora"][:9]))[1] == ["dora"]
     root = await served.administrator()
-    [of_dora] = succeeded(await root.call("GET", "/api/monitor/online-users?q=dora"))["items"]
+    [of_dora] = expect_success(await root.call("GET", "/api/monitor/online-users?q=dora"))["items"]
     for asked in ({"q": of_dora["id"]}, {"q": ids["dora"]}, {"userId": "dora"}):
         assert (await found("/admin/online", **asked))[1] == ["dora"]
     await holder_of(served, Permission.AUDIT_READ)

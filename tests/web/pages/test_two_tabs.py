@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.web.callers import Browser
-from tests.web.envelopes import succeeded
+from tests.web.envelopes import expect_success
 from tests.web.pages.test_forms import form_of
 from tests.web.served import Served
 
@@ -23,19 +23,19 @@ FILLED: dict[str, Any] = {
 }
 
 
-async def opened(served: Served) -> tuple[Browser, httpx.Response]:
+async def open_page(served: Served) -> tuple[Browser, httpx.Response]:
     browser = served.browser()
     await browser.sign_in()
     return browser, await browser.get(FORM)
 
 
-async def saved(browser: Browser, page: httpx.Response, **changed: Any) -> httpx.Response:
+async def save(browser: Browser, page: httpx.Response, **changed: Any) -> httpx.Response:
     return await browser.submit(page, {**FILLED, **changed}, to=FORM)
 
 
 async def app(served: Served) -> dict[str, Any]:
     root = await served.administrator()
-    client: dict[str, Any] = succeeded(await root.call("GET", "/api/oauth/clients/app"))
+    client: dict[str, Any] = expect_success(await root.call("GET", "/api/oauth/clients/app"))
     return client
 
 
@@ -46,9 +46,9 @@ async def served_app(served: Served) -> Served:
 
 
 async def test_who_touched_the_same_is_asked_first(served_app: Served) -> None:
-    (first, first_page), (second, second_page) = await opened(served_app), await opened(served_app)
-    await saved(first, first_page, redirectUris="https://new.example/cb", name="Renamed")
-    asked = await saved(second, second_page, redirectUris="https://other.example/cb", accessTokenTtl="600")
+    (first, first_page), (second, second_page) = await open_page(served_app), await open_page(served_app)
+    await save(first, first_page, redirectUris="https://new.example/cb", name="Renamed")
+    asked = await save(second, second_page, redirectUris="https://other.example/cb", accessTokenTtl="600")
     assert asked.status_code == 409
     text = unescape(asked.text)
     assert "Another user has changed this in the meantime." in text
@@ -59,7 +59,7 @@ async def test_who_touched_the_same_is_asked_first(served_app: Served) -> None:
     assert (shown["accessTokenTtl"], shown["name"]) == ("600", "Renamed")
     assert (await app(served_app))["accessTokenTtl"] == 1800
 
-    again = await saved(
+    again = await save(
         second, asked, redirectUris="https://other.example/cb", accessTokenTtl="600", name="Renamed"
     )
     assert again.status_code == 303
@@ -69,11 +69,11 @@ async def test_who_touched_the_same_is_asked_first(served_app: Served) -> None:
 
 
 async def test_a_form_with_a_fault_in_it_still_knows_what_it_showed_at_first(served_app: Served) -> None:
-    (first, first_page), (second, second_page) = await opened(served_app), await opened(served_app)
-    await saved(first, first_page, name="Renamed")
-    wrong = await saved(second, second_page, accessTokenTtl="1")
+    (first, first_page), (second, second_page) = await open_page(served_app), await open_page(served_app)
+    await save(first, first_page, name="Renamed")
+    wrong = await save(second, second_page, accessTokenTtl="1")
     assert wrong.status_code == 400
-    assert (await saved(second, wrong, accessTokenTtl="600")).status_code == 303
+    assert (await save(second, wrong, accessTokenTtl="600")).status_code == 303
     client = await app(served_app)
     assert (client["name"], client["accessTokenTtl"]) == ("Renamed", 600)
 
@@ -84,8 +84,8 @@ async def test_a_form_with_a_fault_in_it_still_knows_what_it_showed_at_first(ser
 async def test_what_a_form_was_never_given_by_us_undoes_nothing_worse_than_itself(
     served_app: Served, shown: str
 ) -> None:
-    browser, page = await opened(served_app)
-    answer = await saved(browser, page, shown=shown, accessTokenTtl="600")
+    browser, page = await open_page(served_app)
+    answer = await save(browser, page, shown=shown, accessTokenTtl="600")
     assert answer.status_code == 303
     assert (await app(served_app))["accessTokenTtl"] == 600
 
@@ -95,10 +95,10 @@ async def test_an_untouched_form_changes_nothing_in_whatever_order_things_were_r
 ) -> None:
     await served.client(grantTypes=["refresh_token", "authorization_code"])
     before = await app(served)
-    browser, page = await opened(served)
+    browser, page = await open_page(served)
     fields = {**FILLED, "name": before["name"], "grantTypes": ["authorization_code", "refresh_token"]}
     fields["refreshTokenTtl"] = str(before["refreshTokenTtl"])
     fields["redirectUris"] = "\r\n".join(before["redirectUris"])
     served.clock.wait(60)
-    assert (await saved(browser, page, **fields)).status_code == 303
+    assert (await save(browser, page, **fields)).status_code == 303
     assert await app(served) == before

@@ -94,7 +94,7 @@ def two_generations(here: Trail) -> None:
     here.ask(here.refreshing(pair), Refused)
 
 
-def ended_from_above(here: Trail) -> None:
+def end_from_above(here: Trail) -> None:
     pair = here.session()
     user_id = next(entry.user_id for entry in here.trail()[::-1] if entry.user_id)
     here.ask(UserForcedOut(caller=Operator(), user_id=user_id), object)
@@ -123,7 +123,7 @@ STORIES: dict[str, tuple[Callable[[Trail], object], Rules, list[Told], tuple[int
     "another browser": (login_session, ANY_AGENT, [(SAVED, OTHER_AGENT, None, 10_000)], (3, 1, 0)),
     "a password is changed": (password_change, GRACE_60, [(SAVED, LATE, None, 46_000)], (3, 1, 0)),
     "two generations late": (two_generations, GRACE_60, [], (3, 1, 1)),
-    "ended from above": (ended_from_above, GRACE_60, [], (0, 0, 0)),
+    "ended from above": (end_from_above, GRACE_60, [], (0, 0, 0)),
     "past a shorter maximum": (retries((5,)), SHORT, [(LOST, None, Why.MAXIMUM_REACHED, None)], (2, 0, 0)),
 }
 """What happened, the other rules, who fares differently; refreshes, and ends by a spent token in both."""

@@ -6,14 +6,14 @@ from typing import Any
 from ostiary_core.events import WrongSecretsCounted
 from ostiary_net.upkeep.flushing import flush_uses
 from tests.web.callers import Api, Browser, Registered
-from tests.web.envelopes import succeeded
+from tests.web.envelopes import expect_success
 from tests.web.served import Served
 
 CLIENTS = "/api/oauth/clients"
 
 
 async def reset(api: Api, body: Any = None) -> Registered:
-    data = succeeded(await api.call("POST", f"{CLIENTS}/app/secret", body))
+    data = expect_success(await api.call("POST", f"{CLIENTS}/app/secret", body))
     assert list(data) == ["secret"]
     return Registered("app", data["secret"])
 
@@ -33,7 +33,7 @@ async def test_an_administrator_sees_when_each_secret_was_last_used(served: Serv
     served.clock.wait(120)
     assert await works(served, new)
     await flush_uses(served.service.activity, served.service.turns)
-    shown = succeeded(await api.call("GET", f"{CLIENTS}/app"))
+    shown = expect_success(await api.call("GET", f"{CLIENTS}/app"))
     assert shown["oldSecretLastUsedAt"] == "2027-01-15T08:00:00.123Z"
     assert shown["secretLastUsedAt"] == "2027-01-15T08:02:00.123Z"
 
@@ -56,7 +56,7 @@ async def test_requests_write_nothing_about_their_secrets_themselves(served: Ser
 async def counts_of(served: Served, api: Api) -> tuple[int, str | None]:
     """What an administrator is shown of the client's wrong secrets, once they are written down."""
     await flush_uses(served.service.activity, served.service.turns)
-    shown = succeeded(await api.call("GET", f"{CLIENTS}/app"))
+    shown = expect_success(await api.call("GET", f"{CLIENTS}/app"))
     return shown["wrongSecrets"], shown["wrongSecretLastAt"]
 
 

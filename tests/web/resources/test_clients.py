@@ -6,7 +6,7 @@ import trio
 from ostiary_core.model.records import Client, Table
 from tests.rows import row
 from tests.web.callers import Api, Registered, registration
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.served import Served
 
 CLIENTS = "/api/oauth/clients"
@@ -17,7 +17,7 @@ APP = registration("app")
 @row("Client registration", "HTTP 201 and the envelope")
 @row("General envelope and status codes", "200, 201")
 async def test_a_client_is_registered_and_its_secret_shown_this_once(api: Api) -> None:
-    data = succeeded(await api.call("POST", CLIENTS, APP), status=201)
+    data = expect_success(await api.call("POST", CLIENTS, APP), status=201)
     secret = data.pop("secret")
     assert len(secret) == 43
     assert secret.isalnum()
@@ -50,22 +50,22 @@ async def test_the_built_in_clients_are_protected(served: Served, api: Api, clie
         ("DELETE", one, None),
         ("POST", f"{CLIENTS}/batch-delete", {"ids": [client_id]}),
     ):
-        failure = refused(await api.call(method, path, body), 422, "B4010")
+        failure = expect_refusal(await api.call(method, path, body), 422, "B4010")
         assert failure["msg"] == "A built-in client is protected."
     taken = {"clientId": client_id, "name": "Mine", "grantTypes": ["client_credentials"]}
-    refused(await api.call("POST", CLIENTS, taken), 409, "A0409")
+    expect_refusal(await api.call("POST", CLIENTS, taken), 409, "A0409")
     assert served.records() == before
-    shown = succeeded(await api.call("GET", one))
+    shown = expect_success(await api.call("GET", one))
     assert (shown["builtIn"], shown["enabled"]) == (True, True)
-    built_in = succeeded(await api.call("GET", CLIENTS, params={"builtIn": "true"}))["items"]
+    built_in = expect_success(await api.call("GET", CLIENTS, params={"builtIn": "true"}))["items"]
     assert [item["clientId"] for item in built_in] == ["console", "mobile"]
 
 
 async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Served, api: Api) -> None:
     client = await served.client()
-    drawn = [client.secret, succeeded(await api.call("POST", f"{CLIENTS}/app/secret"))["secret"]]
+    drawn = [client.secret, expect_success(await api.call("POST", f"{CLIENTS}/app/secret"))["secret"]]
     assert all(len(secret) >= 43 and secret.isalnum() for secret in drawn)
-    succeeded(await api.call("PUT", f"{CLIENTS}/app", {"name": "Other"}))
+    expect_success(await api.call("PUT", f"{CLIENTS}/app", {"name": "Other"}))
     for path in ("", "/app", "/options", "/app/sessions"):
         text = (await api.call("GET", CLIENTS + path)).text
         assert not any(secret in text for secret in drawn)
@@ -79,13 +79,13 @@ async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Se
 
 async def test_a_client_was_last_used_when_it_was_last_given_tokens(served: Served, api: Api) -> None:
     client = await served.client()
-    assert succeeded(await api.call("GET", f"{CLIENTS}/app"))["lastUsedAt"] is None
+    assert expect_success(await api.call("GET", f"{CLIENTS}/app"))["lastUsedAt"] is None
     served.clock.wait(60)
     await api.service("token", client, grant_type="client_credentials")
-    shown = succeeded(await api.call("GET", f"{CLIENTS}/app"))
+    shown = expect_success(await api.call("GET", f"{CLIENTS}/app"))
     assert shown["lastUsedAt"] == "2027-01-15T08:01:00.123Z"
     assert shown["updatedAt"] == "2027-01-15T08:00:00.123Z"
-    items = succeeded(await api.call("GET", CLIENTS, params={"clientId": "app"}))["items"]
+    items = expect_success(await api.call("GET", CLIENTS, params={"clientId": "app"}))["items"]
     assert items == [shown]
 
 
@@ -94,19 +94,19 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: 
     await served.user("anna")
     issued = await served.tokens(client, "anna", "anna's password")
     await served.tokens(other, "anna", "anna's password")
-    [session] = succeeded(await api.call("GET", f"{CLIENTS}/app/sessions"))["items"]
+    [session] = expect_success(await api.call("GET", f"{CLIENTS}/app/sessions"))["items"]
     assert (session["clientId"], session["username"], session["kind"]) == ("app", "anna", "oauth")
-    page = succeeded(
+    page = expect_success(
         await api.call("GET", f"{CLIENTS}/app/sessions", params={"username": "nobody", "pageSize": 1})
     )
     assert page == {"items": [], "total": 0}
     # The path says which client's they are, whatever the query says.
     other_query = {"clientId": "other"}
-    assert succeeded(await api.call("GET", f"{CLIENTS}/app/sessions", params=other_query))["total"] == 1
+    assert expect_success(await api.call("GET", f"{CLIENTS}/app/sessions", params=other_query))["total"] == 1
     await api.service("revoke", client, token=issued["access_token"])
-    assert succeeded(await api.call("GET", f"{CLIENTS}/app/sessions"))["total"] == 0
-    refused(await api.call("GET", f"{CLIENTS}/nothing/sessions"), 404, "A0404")
-    failure = refused(await api.call("GET", f"{CLIENTS}/app/sessions?pageSize=500"), 400, "A0401")
+    assert expect_success(await api.call("GET", f"{CLIENTS}/app/sessions"))["total"] == 0
+    expect_refusal(await api.call("GET", f"{CLIENTS}/nothing/sessions"), 404, "A0404")
+    failure = expect_refusal(await api.call("GET", f"{CLIENTS}/app/sessions?pageSize=500"), 400, "A0401")
     assert fields_of(failure) == ["pageSize"]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.rows import row
 from tests.web.callers import Api
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.served import Served
 
 Body = dict[str, Any]
@@ -30,9 +30,9 @@ class Kind:
     change: Body = field(default_factory=lambda: {"name": "Another name"})
     dated: bool = True
 
-    async def made(self, api: Api, name: str) -> Body:
+    async def make(self, api: Api, name: str) -> Body:
         """A new record."""
-        data: Body = succeeded(await api.call("POST", self.path, self.new(name)), 201)
+        data: Body = expect_success(await api.call("POST", self.path, self.new(name)), 201)
         return data
 
 
@@ -77,7 +77,7 @@ dated_resources = pytest.mark.parametrize("kind", [CLIENTS, USERS], ids=["client
 
 async def keys(api: Api, kind: Kind, **query: Any) -> list[str]:
     """The names in a page of the list."""
-    data = succeeded(await api.call("GET", kind.path, params=query))
+    data = expect_success(await api.call("GET", kind.path, params=query))
     return [item[kind.key] for item in data["items"]]
 
 
@@ -87,23 +87,23 @@ async def keys(api: Api, kind: Kind, **query: Any) -> list[str]:
 @every_resource
 @row("General envelope and status codes", "200, 201")
 async def test_a_record_is_made_shown_changed_and_deleted(served: Served, api: Api, kind: Kind) -> None:
-    made = await kind.made(api, "one")
+    made = await kind.make(api, "one")
     assert set(made) - {"secret"} == kind.record
-    shown = succeeded(await api.call("GET", f"{kind.path}/{made['id']}"))
+    shown = expect_success(await api.call("GET", f"{kind.path}/{made['id']}"))
     assert set(shown) == kind.record
     assert shown == {name: value for name, value in made.items() if name != "secret"}
 
     served.clock.wait(5)
-    changed = succeeded(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change))
+    changed = expect_success(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change))
     moved = {"updatedAt": changed["updatedAt"]} if kind.dated else {}
     assert changed == {**shown, **kind.change, **moved}
     assert not kind.dated or changed["updatedAt"] > shown["updatedAt"]
-    assert succeeded(await api.call("GET", f"{kind.path}/{made['id']}")) == changed
+    assert expect_success(await api.call("GET", f"{kind.path}/{made['id']}")) == changed
 
-    assert succeeded(await api.call("DELETE", f"{kind.path}/{made['id']}")) is None
+    assert expect_success(await api.call("DELETE", f"{kind.path}/{made['id']}")) is None
     for method in ("GET", "DELETE"):
-        refused(await api.call(method, f"{kind.path}/{made['id']}"), 404, "A0404")
-    refused(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change), 404, "A0404")
+        expect_refusal(await api.call(method, f"{kind.path}/{made['id']}"), 404, "A0404")
+    expect_refusal(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change), 404, "A0404")
     assert "one" not in await keys(api, kind)
 
 
@@ -111,12 +111,12 @@ async def test_a_record_is_made_shown_changed_and_deleted(served: Served, api: A
 @pytest.mark.parametrize("sent", ["nothing", "all of it"])
 async def test_what_stands_already_is_no_change(served: Served, api: Api, kind: Kind, sent: str) -> None:
     """A record may be sent back as it was shown."""
-    made = await kind.made(api, "one")
-    shown = succeeded(await api.call("GET", f"{kind.path}/{made['id']}"))
+    made = await kind.make(api, "one")
+    shown = expect_success(await api.call("GET", f"{kind.path}/{made['id']}"))
     before, told = served.records(), served.audit()
     served.clock.wait(5)
     body = {} if sent == "nothing" else shown
-    assert succeeded(await api.call("PUT", f"{kind.path}/{made['id']}", body)) == shown
+    assert expect_success(await api.call("PUT", f"{kind.path}/{made['id']}", body)) == shown
     assert (served.records(), served.audit()) == (before, told)
 
 
@@ -125,10 +125,10 @@ async def test_what_stands_already_is_no_change(served: Served, api: Api, kind: 
 async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
     served: Served, api: Api, kind: Kind
 ) -> None:
-    await kind.made(api, "one")
+    await kind.make(api, "one")
     served.clock.wait(2)
     before = served.records()
-    failure = refused(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
+    failure = expect_refusal(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
     assert fields_of(failure) == [kind.key]
     assert served.records() == before
 
@@ -138,17 +138,17 @@ async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
 async def test_a_create_request_sent_twice_makes_one_record(served: Served, api: Api, kind: Kind) -> None:
     """READINGS 31: within a second, the same caller, the same path, the same body; not one that failed."""
     for _ in range(2):
-        refused(await api.call("POST", kind.path, {**kind.new("one"), "name": ""}), 400, "A0401")
-    await kind.made(api, "one")
+        expect_refusal(await api.call("POST", kind.path, {**kind.new("one"), "name": ""}), 400, "A0401")
+    await kind.make(api, "one")
     served.clock.wait(0.999)
     for body in (kind.new("one"), dict(reversed(kind.new("one").items()))):
-        failure = refused(await api.call("POST", kind.path, body), 429, "A0429")
+        failure = expect_refusal(await api.call("POST", kind.path, body), 429, "A0429")
         assert failure["msg"] == "The same request was just made."
-    await kind.made(api, "two")
+    await kind.make(api, "two")
     other = await served.administrator()
-    refused(await other.call("POST", kind.path, kind.new("one")), 409, "A0409")
+    expect_refusal(await other.call("POST", kind.path, kind.new("one")), 409, "A0409")
     served.clock.wait(0.001)
-    refused(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
+    expect_refusal(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
 
 
 @every_resource
@@ -156,7 +156,7 @@ async def test_a_create_request_sent_twice_makes_one_record(served: Served, api:
 async def test_what_is_not_there_is_404(api: Api, kind: Kind) -> None:
     for record_id in ("nobody", "%00", "%F0%9F%9A%AA", "a" * 3000, "..%2f", "%ff"):
         for method, body in (("GET", None), ("DELETE", None), ("PUT", kind.change)):
-            refused(await api.call(method, f"{kind.path}/{record_id}", body), 404, "A0404")
+            expect_refusal(await api.call(method, f"{kind.path}/{record_id}", body), 404, "A0404")
 
 
 # --- several at once
@@ -164,9 +164,9 @@ async def test_what_is_not_there_is_404(api: Api, kind: Kind) -> None:
 
 @every_resource
 async def test_one_that_cannot_be_deleted_keeps_them_all(served: Served, api: Api, kind: Kind) -> None:
-    ids = [(await kind.made(api, name))["id"] for name in ("one", "two")]
+    ids = [(await kind.make(api, name))["id"] for name in ("one", "two")]
     before = served.records()
-    failure = refused(
+    failure = expect_refusal(
         await api.call("POST", f"{kind.path}/batch-delete", {"ids": [ids[0], "nobody", ids[1], "none"]}),
         404,
         "A0404",
@@ -180,10 +180,10 @@ async def test_one_that_cannot_be_deleted_keeps_them_all(served: Served, api: Ap
 async def test_what_a_batch_must_be(api: Api, kind: Kind) -> None:
     many = [str(number) for number in range(1001)]
     for ids in ({}, *({"ids": ids} for ids in ([], "one", [1], None, ["one", "one"], many))):
-        failure = refused(await api.call("POST", f"{kind.path}/batch-delete", ids), 400, "A0401")
+        failure = expect_refusal(await api.call("POST", f"{kind.path}/batch-delete", ids), 400, "A0401")
         assert fields_of(failure) == ["ids"], ids
     more = {"ids": ["one"], "all": True}
-    failure = refused(await api.call("POST", f"{kind.path}/batch-delete", more), 400, "A0401")
+    failure = expect_refusal(await api.call("POST", f"{kind.path}/batch-delete", more), 400, "A0401")
     assert fields_of(failure) == ["all"]
 
 
@@ -193,9 +193,9 @@ async def test_what_a_batch_must_be(api: Api, kind: Kind) -> None:
 @every_resource
 async def test_a_list_is_paged(api: Api, kind: Kind) -> None:
     for number in range(24):
-        await kind.made(api, f"no{number:02}")
+        await kind.make(api, f"no{number:02}")
     total = 24 + kind.built_in
-    first = succeeded(await api.call("GET", kind.path))
+    first = expect_success(await api.call("GET", kind.path))
     assert (len(first["items"]), first["total"]) == (20, total)
     assert all(set(item) == kind.record for item in first["items"])
     pages = [await keys(api, kind, page=page, pageSize=10) for page in (1, 2, 3, 4)]
@@ -204,14 +204,14 @@ async def test_a_list_is_paged(api: Api, kind: Kind) -> None:
     assert len(set(everything)) == total
     assert list(chain.from_iterable(pages)) == everything == sorted(everything)
     assert await keys(api, kind, pageSize=200, sort=f"-{kind.key}") == everything[::-1]
-    past = succeeded(await api.call("GET", kind.path, params={"page": 999_999_999, "pageSize": 200}))
+    past = expect_success(await api.call("GET", kind.path, params={"page": 999_999_999, "pageSize": 200}))
     assert past == {"items": [], "total": total}
 
 
 @every_resource
 async def test_filters_narrow_a_list_and_search_looks_into_names(api: Api, kind: Kind) -> None:
     for name in ("anna", "annika", "ben"):
-        await kind.made(api, name)
+        await kind.make(api, name)
     assert await keys(api, kind, **{kind.key: "ANN"}) == ["anna", "annika"]
     assert await keys(api, kind, name="The be") == ["ben"]
     assert await keys(api, kind, q="nik") == ["annika"]
@@ -244,16 +244,16 @@ BAD_RANGES: dict[str, list[str]] = {
 async def test_every_bad_parameter_is_named(api: Api, kind: Kind) -> None:
     """READINGS 35."""
     for query, bad in (BAD_PARAMETERS | (BAD_RANGES if kind.dated else {})).items():
-        found = fields_of(refused(await api.call("GET", f"{kind.path}?{query}"), 400, "A0401"))
+        found = fields_of(expect_refusal(await api.call("GET", f"{kind.path}?{query}"), 400, "A0401"))
         assert found == bad, query
 
 
 @dated_resources
 async def test_ranges_are_inclusive_and_in_any_offset(served: Served, api: Api, kind: Kind) -> None:
     served.clock.wait(600)
-    made_at = (await kind.made(api, "one"))["createdAt"]
+    made_at = (await kind.make(api, "one"))["createdAt"]
     served.clock.wait(600)
-    await kind.made(api, "two")
+    await kind.make(api, "two")
     assert made_at == "2027-01-15T08:10:00.123Z"
     assert await keys(api, kind, createdAtFrom=made_at) == ["one", "two"]
     assert await keys(api, kind, createdAtFrom=made_at, createdAtTo=made_at) == ["one"]
@@ -270,13 +270,13 @@ async def test_ranges_are_inclusive_and_in_any_offset(served: Served, api: Api, 
 
 @every_resource
 async def test_options_are_values_with_labels(api: Api, kind: Kind) -> None:
-    made = await kind.made(api, "one")
-    await kind.made(api, "two")
+    made = await kind.make(api, "one")
+    await kind.make(api, "two")
     path = f"{kind.path}/options"
-    assert len(succeeded(await api.call("GET", path))) == 2 + kind.built_in
-    found = succeeded(await api.call("GET", path, params={"q": "one"}))
+    assert len(expect_success(await api.call("GET", path))) == 2 + kind.built_in
+    found = expect_success(await api.call("GET", path, params={"q": "one"}))
     assert found == [{"value": made["id"], "label": "The one"}]
-    failure = refused(await api.call("GET", path, params={"page": 1, "sort": "x"}), 400, "A0401")
+    failure = expect_refusal(await api.call("GET", path, params={"page": 1, "sort": "x"}), 400, "A0401")
     assert fields_of(failure) == ["sort", "page"]
 
 
@@ -284,10 +284,10 @@ async def test_options_are_values_with_labels(api: Api, kind: Kind) -> None:
 async def test_addresses_beside_the_records_name_only_what_they_can_do(api: Api, kind: Kind) -> None:
     for word in ("options", "export", "import-template"):
         refusal = await api.call("DELETE", f"{kind.path}/{word}")
-        refused(refusal, 405, "A0405")
+        expect_refusal(refusal, 405, "A0405")
         assert set(refusal.headers["allow"].split(", ")) == {"GET", "HEAD"}
     for word in ("import", "batch-delete"):
         refusal = await api.call("PUT", f"{kind.path}/{word}", {})
-        refused(refusal, 405, "A0405")
+        expect_refusal(refusal, 405, "A0405")
         assert refusal.headers["allow"] == "POST"
-    refused(await api.call("DELETE", f"{kind.path}/options-of-mine"), 404, "A0404")
+    expect_refusal(await api.call("DELETE", f"{kind.path}/options-of-mine"), 404, "A0404")

@@ -26,14 +26,14 @@ from tests.core import asks
 from tests.net.rooms import origin
 from tests.rows import row
 from tests.web.callers import BASE, Api
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import SHEET, book_around, cells, rows_of, sheet_of, zip_of
 from tests.web.resources.test_convention import CLIENTS, ROLES, USERS, Kind, every_resource
 from tests.web.served import Served
 
 
-async def exported(api: Api, kind: Kind, headers: Any = None, **query: str) -> bytes:
+async def export_list(api: Api, kind: Kind, headers: Any = None, **query: str) -> bytes:
     """The sheet of a list."""
     response = await api.call("GET", f"{kind.path}/export", params=query, headers=headers or {})
     assert response.status_code == 200, response.text
@@ -44,7 +44,7 @@ async def exported(api: Api, kind: Kind, headers: Any = None, **query: str) -> b
     return response.content
 
 
-async def imported(
+async def import_sheet(
     api: Api, kind: Kind, sheet: bytes | Sequence[Any], mode: str = "upsert", **headers: str
 ) -> httpx.Response:
     """The answer to a sheet."""
@@ -62,18 +62,18 @@ async def with_three(served: Served, kind: Kind) -> Api:
     """The administrator, who made three records with what is hard for a sheet."""
     api = await served.administrator()
     for name, called in (("one", "=1+1"), ("two", "+86 @home"), ("three", "三，3; -")):
-        succeeded(await api.call("POST", kind.path, {**kind.new(name), "name": called}), 201)
+        expect_success(await api.call("POST", kind.path, {**kind.new(name), "name": called}), 201)
     body: dict[str, Any]
     if kind is CLIENTS:
         body = {"grantTypes": ["authorization_code", "client_credentials"], "scopes": ["user.read"]}
         body |= {"redirectUris": ["https://app.example/a,b;c", "http://localhost:8080/"]}
         body |= {"accessTokenTtl": 300}
-        succeeded(await api.call("PUT", f"{kind.path}/two", body))
+        expect_success(await api.call("PUT", f"{kind.path}/two", body))
     if kind is USERS:
-        [one] = succeeded(await api.call("GET", kind.path, params={"username": "one"}))["items"]
+        [one] = expect_success(await api.call("GET", kind.path, params={"username": "one"}))["items"]
         body = {"phone": "+8613800000000", "locale": "zh-CN", "timezone": "Asia/Tokyo"}
         body |= {"roleIds": ["super_admin"]}
-        succeeded(await api.call("PUT", f"{kind.path}/{one['id']}", body))
+        expect_success(await api.call("PUT", f"{kind.path}/{one['id']}", body))
     return api
 
 
@@ -86,17 +86,17 @@ async def test_an_exported_sheet_imports_again_and_changes_nothing(
     served: Served, kind: Kind, language: str, back: str
 ) -> None:
     api = await with_three(served, kind)
-    content = await exported(api, kind, {"Accept-Language": language})
+    content = await export_list(api, kind, {"Accept-Language": language})
     before = served.records()
     told = len(served.audit())
-    done = succeeded(await imported(api, kind, content, **{"Accept-Language": back}))
+    done = expect_success(await import_sheet(api, kind, content, **{"Accept-Language": back}))
     assert done == {"created": 0, "updated": 0, "unchanged": 3 + kind.built_in, "hashesLeft": 0}
     assert served.records() == before
     assert len(served.audit()) == told
 
 
 async def _item(api: Api, kind: Kind, name: str) -> dict[str, Any]:
-    items = succeeded(await api.call("GET", kind.path, params={kind.key: name}))["items"]
+    items = expect_success(await api.call("GET", kind.path, params={kind.key: name}))["items"]
     [item] = [item for item in items if item[kind.key] == name]
     return dict(item)
 
@@ -104,14 +104,14 @@ async def _item(api: Api, kind: Kind, name: str) -> dict[str, Any]:
 @every_resource
 async def test_an_export_is_what_the_filters_match_in_the_order_asked_for(served: Served, kind: Kind) -> None:
     api = await with_three(served, kind)
-    content = await exported(api, kind, **{kind.key: "t", "sort": f"-{kind.key}"})
+    content = await export_list(api, kind, **{kind.key: "t", "sort": f"-{kind.key}"})
     column = rows_of(content)[0].index(
         {"clientId": "Client ID", "username": "User name", "code": "Code"}[kind.key]
     )
     assert [row[column] for row in rows_of(content)[1:]][:2] == ["two", "three"]
-    assert [row[column] for row in rows_of(await exported(api, kind, q="three"))[1:]] == ["three"]
+    assert [row[column] for row in rows_of(await export_list(api, kind, q="three"))[1:]] == ["three"]
     response = await api.call("GET", f"{kind.path}/export", params={"page": 1, "name": "x", "sort": "x"})
-    assert fields_of(refused(response, 400, "A0401")) == ["sort", "page"]
+    assert fields_of(expect_refusal(response, 400, "A0401")) == ["sort", "page"]
 
 
 async def test_an_export_has_what_was_made_since_its_list_was_counted(
@@ -122,23 +122,23 @@ async def test_an_export_has_what_was_made_since_its_list_was_counted(
     names = [f"no{number:02}" for number in range(20)]
     for some in (names[:12], names[12:]):
         sheet = [["username", "name"], *([name, "Somebody"] for name in some)]
-        assert succeeded(await imported(api, USERS, sheet, mode="insert"))["created"] == len(some)
-        assert succeeded(await api.call("GET", USERS.path))["total"] == 13
-    found = [row[1] for row in rows_of(await exported(api, USERS))[1:]]
+        assert expect_success(await import_sheet(api, USERS, sheet, mode="insert"))["created"] == len(some)
+        assert expect_success(await api.call("GET", USERS.path))["total"] == 13
+    found = [row[1] for row in rows_of(await export_list(api, USERS))[1:]]
     assert found == ["admin", *names]
 
 
 async def test_an_export_keeps_to_a_range_of_times(served: Served) -> None:
     api = await with_three(served, USERS)
     served.clock.wait(60)
-    succeeded(await api.call("POST", USERS.path, USERS.new("later")), 201)
-    [later] = succeeded(await api.call("GET", USERS.path, params={"username": "later"}))["items"]
+    expect_success(await api.call("POST", USERS.path, USERS.new("later")), 201)
+    [later] = expect_success(await api.call("GET", USERS.path, params={"username": "later"}))["items"]
     for path in (USERS.path, "/api/audit/events"):
         name = "createdAt" if path == USERS.path else "at"
         for end in ("From", "To"):
             query = {f"{name}{end}": later["createdAt"]}
-            total = succeeded(await api.call("GET", path, params=query))["total"]
-            everything = succeeded(await api.call("GET", path))["total"]
+            total = expect_success(await api.call("GET", path, params=query))["total"]
+            everything = expect_success(await api.call("GET", path))["total"]
             response = await api.call("GET", f"{path}/export", params=query)
             assert len(rows_of(response.content)) - 1 == total
             assert end == "To" or total < everything
@@ -239,7 +239,7 @@ async def test_an_export_that_cannot_be_read_on_is_cut_off_and_one_that_cannot_b
     assert not sent.is_complete
     assert sent.reads_before[-1] < 8
     response = await holder.call("GET", "/api/audit/events/export")
-    refused(response, 500, "A0500")
+    expect_refusal(response, 500, "A0500")
 
 
 async def test_the_head_of_an_export_reads_one_piece(served: Served, sent: Sent) -> None:
@@ -249,7 +249,7 @@ async def test_the_head_of_an_export_reads_one_piece(served: Served, sent: Sent)
 
 
 async def test_times_are_in_the_zone_of_the_request_the_user_or_china(api: Api) -> None:
-    [admin] = succeeded(await api.call("GET", USERS.path))["items"]
+    [admin] = expect_success(await api.call("GET", USERS.path))["items"]
     for header, own, zone, hour in (
         ("", None, "Asia/Shanghai", 16),
         ("", "America/Lima", "America/Lima", 3),
@@ -257,8 +257,8 @@ async def test_times_are_in_the_zone_of_the_request_the_user_or_china(api: Api) 
         ("Mars/Base", "America/Lima", "America/Lima", 3),
         ("../../etc/passwd", None, "Asia/Shanghai", 16),
     ):
-        succeeded(await api.call("PUT", f"{USERS.path}/{admin['id']}", {"timezone": own}))
-        headings, *rows = rows_of(await exported(api, CLIENTS, {"X-Timezone": header} if header else {}))
+        expect_success(await api.call("PUT", f"{USERS.path}/{admin['id']}", {"timezone": own}))
+        headings, *rows = rows_of(await export_list(api, CLIENTS, {"X-Timezone": header} if header else {}))
         place = headings.index(f"Created at ({zone})")
         assert {str(row[place]) for row in rows} == {f"2027-01-15 {hour:02}:00:00.123000"}, (header, own)
 
@@ -276,7 +276,7 @@ async def test_a_template_has_the_headings_that_an_import_takes_and_explains_the
     assert [field[0] for field in fields] == headings
     assert all(field[2] for field in fields)
     assert ("password" in [field[1] for field in fields]) is (kind is USERS)
-    failure = refused(await imported(api, kind, response.content), 400, "A0401")
+    failure = expect_refusal(await import_sheet(api, kind, response.content), 400, "A0401")
     assert fields_of(failure) == ["file"]
     assert failure["errors"][0]["msg"] == "holds no rows below the headings"
 
@@ -291,7 +291,7 @@ async def test_inserting_what_is_there_is_a_conflict_and_keeps_out_all(served: S
     grants = ["client_credentials"] if kind is CLIENTS else []
     headings = [kind.key, "name", *(["grantTypes"] if kind is CLIENTS else [])]
     sheet = [headings, ["fresh", "New", *grants], ["one", "Changed", *grants], ["fresh", "Again", *grants]]
-    failure = refused(await imported(api, kind, sheet, mode="insert"), 409, "A0409")
+    failure = expect_refusal(await import_sheet(api, kind, sheet, mode="insert"), 409, "A0409")
     assert fields_of(failure) == [f"rows.3.{kind.key}", f"rows.4.{kind.key}"]
     assert served.records() == before
 
@@ -303,7 +303,7 @@ async def test_every_bad_cell_is_named_by_its_row_and_field(served: Served, kind
     before = served.records()
     rows = [["good", "Good"], [None, None], ["bad one", "x" * 101], [None, "No identifier"]]
     sheet = [[kind.key, "name"], *rows]
-    failure = refused(await imported(api, kind, sheet, mode="insert"), 400, "A0401")
+    failure = expect_refusal(await import_sheet(api, kind, sheet, mode="insert"), 400, "A0401")
     more = ["grantTypes"] if kind is CLIENTS else []
     bad = [f"rows.4.{kind.key}", "rows.4.name", f"rows.5.{kind.key}"]
     assert {path for path in fields_of(failure) if path.rpartition(".")[2] not in more} == set(bad)
@@ -322,9 +322,9 @@ async def test_cells_are_read_as_people_and_programs_write_them(api: Api) -> Non
         [4711, 12.5, "+49301234567", 0, True, None, None, None],
         ["carl", "Carl", None, None, None, " super_admin ，", None, None],
     ]
-    assert succeeded(await imported(api, USERS, sheet, mode="insert"))["created"] == 3
+    assert expect_success(await import_sheet(api, USERS, sheet, mode="insert"))["created"] == 3
     shown = ("name", "phone", "enabled", "mustChangePassword", "roleIds")
-    items = succeeded(await api.call("GET", USERS.path))["items"]
+    items = expect_success(await api.call("GET", USERS.path))["items"]
     found = {item["username"]: tuple(item[each] for each in shown) for item in items}
     assert found["anna"] == ("Anna", "+8613800000000", True, False, ["super_admin"])
     assert found["4711"] == ("12.5", "+49301234567", False, True, [])
@@ -335,10 +335,10 @@ async def test_a_column_that_is_not_there_says_nothing_and_an_empty_cell_says_no
     served: Served,
 ) -> None:
     api = await with_three(served, USERS)
-    succeeded(await imported(api, USERS, [["username", "locale"], ["one", "en-US"]]))
+    expect_success(await import_sheet(api, USERS, [["username", "locale"], ["one", "en-US"]]))
     one = await _item(api, USERS, "one")
     assert (one["phone"], one["locale"], one["timezone"]) == ("+8613800000000", "en-US", "Asia/Tokyo")
-    succeeded(await imported(api, USERS, [["username", "timezone", "enabled"], ["one", None, None]]))
+    expect_success(await import_sheet(api, USERS, [["username", "timezone", "enabled"], ["one", None, None]]))
     one = await _item(api, USERS, "one")
     assert (one["locale"], one["timezone"], one["enabled"]) == ("en-US", None, True)
 
@@ -347,16 +347,16 @@ async def test_new_clients_get_their_secrets_this_once(served: Served) -> None:
     api = await with_three(served, CLIENTS)
     fresh = ["fresh", "New", "client_credentials", "user.read"]
     sheet = [["clientId", "name", "grantTypes", "scopes"], fresh, ["one", "x"]]
-    failure = refused(await imported(api, CLIENTS, sheet), 400, "A0401")
+    failure = expect_refusal(await import_sheet(api, CLIENTS, sheet), 400, "A0401")
     assert fields_of(failure) == ["rows.3.grantTypes"]
     sheet[2] += ["client_credentials", "user.read"]
-    done = succeeded(await imported(api, CLIENTS, sheet))
+    done = expect_success(await import_sheet(api, CLIENTS, sheet))
     [issued] = done["secrets"]
     assert issued["clientId"] == "fresh"
     basic = httpx.BasicAuth("fresh", issued["secret"])
     form = {"grant_type": "client_credentials"}
     assert (await api.post("/api/oauth2/token", data=form, auth=basic)).status_code == 200
-    cells = [str(cell) for row in rows_of(await exported(api, CLIENTS)) for cell in row]
+    cells = [str(cell) for row in rows_of(await export_list(api, CLIENTS)) for cell in row]
     assert all(issued["secret"] not in cell for cell in cells)
     assert "Secret" not in cells
 
@@ -364,17 +364,19 @@ async def test_new_clients_get_their_secrets_this_once(served: Served) -> None:
 async def test_passwords_come_in_and_never_go_out(served: Served, api: Api) -> None:
     headings = ["username", "name", "password", "mustChangePassword"]
     sheet = [headings, ["anna", "Anna", "anna's password", False], ["ben", "Ben", None, None]]
-    succeeded(await imported(api, USERS, sheet, mode="insert"))
+    expect_success(await import_sheet(api, USERS, sheet, mode="insert"))
     await served.api().sign_in("anna", "anna's password")
     body = {"username": "ben", "password": ""}
-    refused(await served.api().post("/api/auth/login", json=body), 400, "A0401")
-    assert "Password" not in rows_of(await exported(api, USERS))[0]
-    assert b"anna's password" not in await exported(api, USERS)
+    expect_refusal(await served.api().post("/api/auth/login", json=body), 400, "A0401")
+    assert "Password" not in rows_of(await export_list(api, USERS))[0]
+    assert b"anna's password" not in await export_list(api, USERS)
     # Of somebody who is there, a sheet does not change the password.
-    failure = refused(await imported(api, USERS, sheet), 400, "A0401")
+    failure = expect_refusal(await import_sheet(api, USERS, sheet), 400, "A0401")
     assert fields_of(failure) == ["rows.2.password"]
     short = [headings, ["carl", "Carl", "short", False]]
-    assert fields_of(refused(await imported(api, USERS, short), 400, "A0401")) == ["rows.2.password"]
+    assert fields_of(expect_refusal(await import_sheet(api, USERS, short), 400, "A0401")) == [
+        "rows.2.password"
+    ]
 
 
 @pytest.mark.parametrize("own_first", [True, False])
@@ -386,14 +388,14 @@ async def test_who_may_what_is_judged_by_how_a_batch_begins_whatever_its_order(
     admin = await served.administrator()
     [own] = [
         each["code"]
-        for each in succeeded(await admin.call("GET", ROLES.path))["items"]
+        for each in expect_success(await admin.call("GET", ROLES.path))["items"]
         if not each["builtIn"]
     ]
     rows = [[own, "Own", "iam.role.create"], ["porter", "Porter", "iam.role.update"]]
     sheet = [["code", "name", "permissions"], *(rows if own_first else rows[::-1])]
-    done = succeeded(await imported(api, ROLES, sheet))
+    done = expect_success(await import_sheet(api, ROLES, sheet))
     assert (done["created"], done["updated"]) == (1, 1)
-    refused(await imported(api, ROLES, sheet), 403, "A0403")
+    expect_refusal(await import_sheet(api, ROLES, sheet), 403, "A0403")
 
 
 @pytest.mark.parametrize("taken_first", [True, False])
@@ -402,15 +404,15 @@ async def test_a_batch_may_change_who_has_every_permission_and_leaves_somebody(
 ) -> None:
     api = await served.administrator()
     for name in ("one", "two"):
-        await USERS.made(api, name)
+        await USERS.make(api, name)
     before = served.records()
     sheet = [["username", "name", "roleIds"], ["admin", "Admin", ""], ["one", "One", ""]]
-    failure = refused(await imported(api, USERS, sheet), 422, "B1001")
+    failure = expect_refusal(await import_sheet(api, USERS, sheet), 422, "B1001")
     assert fields_of(failure) == ["rows.2"]
     assert served.records() == before
     rows = [["admin", "Admin", ""], ["two", "Two", "super_admin"]]
     sheet[1:] = rows if taken_first else rows[::-1]
-    assert succeeded(await imported(api, USERS, sheet))["updated"] == 2
+    assert expect_success(await import_sheet(api, USERS, sheet))["updated"] == 2
 
 
 # --- what an import refuses
@@ -443,7 +445,7 @@ async def test_a_cell_with_an_error_takes_nothing_away(
 ) -> None:
     api = await with_three(served, USERS)
     before = served.records()
-    failure = refused(await imported(api, USERS, _sheet_with(heading, cell)), 400, "A0401")
+    failure = expect_refusal(await import_sheet(api, USERS, _sheet_with(heading, cell)), 400, "A0401")
     assert fields_of(failure) == [f"rows.2.{heading}"]
     assert failure["errors"][0]["msg"].startswith(msg)
     assert served.records() == before
@@ -469,11 +471,11 @@ async def test_a_number_is_what_its_cell_shows_or_is_refused(
         '<styleSheet><numFmts><numFmt numFmtId="176" formatCode="000000"/></numFmts>'
         '<cellXfs><xf numFmtId="0"/><xf numFmtId="176"/><xf numFmtId="14"/></cellXfs></styleSheet>'
     )
-    answer = await imported(api, USERS, _sheet_with(heading, cell, styles))
+    answer = await import_sheet(api, USERS, _sheet_with(heading, cell, styles))
     if answer.status_code == 200:
         assert (await _item(api, USERS, "one"))[heading] == shown
     else:
-        failure = refused(answer, 400, "A0401")
+        failure = expect_refusal(answer, 400, "A0401")
         assert fields_of(failure) == [f"rows.2.{heading}"]
         assert shown in failure["errors"][0]["msg"]
 
@@ -488,16 +490,18 @@ async def test_a_change_is_not_dropped_where_what_stands_breaks_the_rules_of_tod
     update = "UPDATE clients SET access_token_seconds = 10 WHERE client_id = 'one'"
     await trio.run_process([sys.executable, "-c", change, str(database.path), update])
     sheet: list[list[Any]] = [["clientId", "name", "accessTokenTtl"], ["one", "=1+1", 10]]
-    assert succeeded(await imported(api, CLIENTS, sheet))["unchanged"] == 1
+    assert expect_success(await import_sheet(api, CLIENTS, sheet))["unchanged"] == 1
     sheet[1] = ["one", "Changed", 10]
-    assert fields_of(refused(await imported(api, CLIENTS, sheet), 400, "A0401")) == ["rows.2.accessTokenTtl"]
+    assert fields_of(expect_refusal(await import_sheet(api, CLIENTS, sheet), 400, "A0401")) == [
+        "rows.2.accessTokenTtl"
+    ]
     sheet[1] = ["one", "Changed", 300]
-    assert succeeded(await imported(api, CLIENTS, sheet))["updated"] == 1
+    assert expect_success(await import_sheet(api, CLIENTS, sheet))["updated"] == 1
 
 
 async def test_the_values_that_are_allowed_are_named(api: Api) -> None:
     sheet = [["username", "name", "locale"], ["anna", "Anna", "tlh"]]
-    failure = refused(await imported(api, USERS, sheet), 400, "A0401")
+    failure = expect_refusal(await import_sheet(api, USERS, sheet), 400, "A0401")
     assert failure["errors"] == [{"path": "rows.2.locale", "msg": "must be en-US or zh-CN"}]
 
 
@@ -509,10 +513,12 @@ async def test_a_first_password_of_many_digits_signs_in_or_is_refused(served: Se
         row = '<c t="inlineStr"><is><t>zoe</t></is></c><c t="inlineStr"><is><t>Zoe</t></is></c>'
         return book_around(cells(f"<row>{texts}</row><row>{row}{cell}</row>"))
 
-    failure = refused(await imported(api, USERS, sheet("<c><v>12345678901234567</v></c>")), 400, "A0401")
+    failure = expect_refusal(
+        await import_sheet(api, USERS, sheet("<c><v>12345678901234567</v></c>")), 400, "A0401"
+    )
     assert fields_of(failure) == ["rows.2.password"]
     assert "12345678901234567" not in str(failure)
-    succeeded(await imported(api, USERS, sheet("<c><v>123456789012345</v></c>")))
+    expect_success(await import_sheet(api, USERS, sheet("<c><v>123456789012345</v></c>")))
     await served.api().sign_in("zoe", "123456789012345")
 
 
@@ -527,7 +533,7 @@ async def test_headings_that_are_none_or_twice_are_named(api: Api) -> None:
     ]
     for headings, bad in wrong:
         sheet = [headings, ["anna", "anna", "anna"]]
-        found = fields_of(refused(await imported(api, USERS, sheet), 400, "A0401"))
+        found = fields_of(expect_refusal(await import_sheet(api, USERS, sheet), 400, "A0401"))
         assert found == [f"columns.{letter}" for letter in bad], headings
 
 
@@ -536,29 +542,32 @@ async def test_what_is_no_sheet_is_a_fault_of_the_file(served: Served, api: Api,
     before = served.records()
     hollow = zip_of({"xl/workbook.xml": b"<workbook/>"})
     for content in (b"", b"not a sheet", hollow, b"PK\x03\x04" * 100, sheet_of([])):
-        assert fields_of(refused(await imported(api, kind, content), 400, "A0401")) == ["file"]
+        assert fields_of(expect_refusal(await import_sheet(api, kind, content), 400, "A0401")) == ["file"]
     assert served.records() == before
 
 
 @every_resource
 async def test_the_form_must_have_a_file_and_a_mode_which_is_one_of_two(api: Api, kind: Kind) -> None:
     for mode in ("", "replace", "INSERT", "insert,upsert"):
-        response = await imported(api, kind, [[kind.key], ["one"]], mode=mode)
-        assert fields_of(refused(response, 400, "A0401")) == ["mode"]
+        response = await import_sheet(api, kind, [[kind.key], ["one"]], mode=mode)
+        assert fields_of(expect_refusal(response, 400, "A0401")) == ["mode"]
     path = f"{kind.path}/import"
     nothing = await api.call("POST", path, files={"other": ("x", b"x")})
-    assert fields_of(refused(nothing, 400, "A0401")) == ["file", "mode"]
+    assert fields_of(expect_refusal(nothing, 400, "A0401")) == ["file", "mode"]
     two = [("file", ("a", sheet_of([["a"]]))), ("file", ("b", sheet_of([["a"]])))]
-    assert fields_of(refused(await api.call("POST", path, files=two), 400, "A0401")) == ["file", "mode"]
+    assert fields_of(expect_refusal(await api.call("POST", path, files=two), 400, "A0401")) == [
+        "file",
+        "mode",
+    ]
     for content_type in ("multipart/form-data", "multipart/form-data; boundary=x"):
         broken = await api.call("POST", path, content=b"--y\r\n", headers={"Content-Type": content_type})
-        assert fields_of(refused(broken, 400, "A0401")) == ["file", "mode"]
-    refused(await api.call("POST", path, {"mode": "insert"}), 415, "A0415")
+        assert fields_of(expect_refusal(broken, 400, "A0401")) == ["file", "mode"]
+    expect_refusal(await api.call("POST", path, {"mode": "insert"}), 415, "A0415")
 
 
 @row("General envelope and status codes", "413")
 async def test_a_file_that_is_too_large_is_413(api: Api) -> None:
-    refused(await imported(api, USERS, bytes(LONGEST_IMPORT)), 413, "C1413")
+    expect_refusal(await import_sheet(api, USERS, bytes(LONGEST_IMPORT)), 413, "C1413")
     elsewhere = await api.call("POST", "/api/oauth2/import", content=bytes(LONGEST_FORM + 1))
     assert elsewhere.status_code == 413, "no path outside of the administration takes a sheet"
 
@@ -567,9 +576,9 @@ async def test_whose_own_row_signs_them_out_has_the_other_rows_imported_too(serv
     """Another telephone number ends every session of its user, the one that imports among them."""
     api = await with_three(served, USERS)
     sheet = [["username", "phone"], ["ADMIN", "+8613700000000"], ["two", "+8613600000000"]]
-    done = succeeded(await imported(api, USERS, sheet))
+    done = expect_success(await import_sheet(api, USERS, sheet))
     assert (done["created"], done["updated"]) == (0, 2)
-    refused(await api.call("GET", USERS.path), 401, "A1001")
+    expect_refusal(await api.call("GET", USERS.path), 401, "A1001")
     again = await served.administrator()
     assert (await _item(again, USERS, "two"))["phone"] == "+8613600000000"
 
@@ -581,10 +590,10 @@ async def test_a_number_that_one_row_frees_another_may_take(
     api, phone = await with_three(served, USERS), "+8613800000000"
     sheet: list[list[Any]] = [["username", "phone"], ["one", freed], [name, phone]]
     for _ in range(2):  # whoever has it may be told to give it up again
-        done = succeeded(await imported(api, USERS, sheet))
+        done = expect_success(await import_sheet(api, USERS, sheet))
         assert (done["created"], done["unchanged"]) == (0, 0)
         assert (await _item(api, USERS, name))["phone"] == phone
-        succeeded(await imported(api, USERS, [sheet[0], [name, None], ["one", phone]]))
+        expect_success(await import_sheet(api, USERS, [sheet[0], [name, None], ["one", phone]]))
         assert (await _item(api, USERS, "one"))["phone"] == phone
 
 
@@ -593,8 +602,8 @@ async def test_who_may_only_create_cannot_change_by_a_sheet(served: Served) -> N
     api = await holder_of(served, Permission.USER_CREATE)
     before = served.records()
     sheet = [["username", "name"], ["one", "Changed"], ["new", "New"]]
-    failure = refused(await imported(api, USERS, sheet), 403, "A0403")
+    failure = expect_refusal(await import_sheet(api, USERS, sheet), 403, "A0403")
     assert fields_of(failure) == ["rows.2"]
     assert served.records() == before
-    assert succeeded(await imported(api, USERS, [sheet[0], sheet[2]]))["created"] == 1
+    assert expect_success(await import_sheet(api, USERS, [sheet[0], sheet[2]]))["created"] == 1
     assert (await _item(admin, USERS, "new"))["name"] == "New"

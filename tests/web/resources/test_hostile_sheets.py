@@ -20,7 +20,7 @@ from ostiary_web.sheets.parsing import LONGEST_TEXT, MOST_CHARACTERS
 from ostiary_web.sheets.reader import SheetReader, read_sheet_in_place
 from tests.web.callers import Api
 from tests.web.conftest import Serve
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.holders import holder_of
 from tests.web.resources.hostile import REFUSED_AT_ONCE, UNFORESEEN, shared_texts
 from tests.web.resources.sheets import SHEET, book_around, cells, sheet_of
@@ -81,13 +81,13 @@ def environment_of(process: int) -> set[str]:
     return {each.partition("=")[0] for each in Path(f"/proc/{process}/environ").read_text().split("\0")}
 
 
-def opened_by(process: int) -> set[str]:
+def find_open_files(process: int) -> set[str]:
     """What kinds of files it has open; of those with a name, the name; of one just closed, a number."""
     opened = (os.path.realpath(each) for each in Path(f"/proc/{process}/fd").iterdir())
     return {re.sub(rf"/proc/{process}/fd/|:.*", "", each) for each in opened}
 
 
-async def imported(api: Api, content: bytes) -> httpx.Response:
+async def import_sheet(api: Api, content: bytes) -> httpx.Response:
     return await api.call(
         "POST", f"{ROLES}/import", files={"file": ("r.xlsx", content, SHEET)}, data={"mode": "insert"}
     )
@@ -102,11 +102,11 @@ async def test_a_hostile_sheet_is_refused_and_costs_the_server_nothing(
     async with serve(read_sheet=SheetReader().read) as served:
         api = await holder_of(served, Permission.ROLE_CREATE)
         peak = Peak()
-        failure = refused(await imported(api, content), 400, "A0401")
+        failure = expect_refusal(await import_sheet(api, content), 400, "A0401")
         assert peak.growth() < MOST_GROWTH_BYTES
         assert fields_of(failure) == ["file"]
         good = [["code", "name"], ["porter", "Porter"]]
-        assert succeeded(await imported(api, sheet_of(good)))["created"] == 1
+        assert expect_success(await import_sheet(api, sheet_of(good)))["created"] == 1
 
 
 # --- the bounds
@@ -181,7 +181,7 @@ async def test_a_process_knows_nothing_of_the_server(
         assert environment_of(reader) <= {"", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH"}
         # What Python opens while it starts comes and goes; what came from the server would stay.
         with trio.fail_after(60):
-            while opened_by(reader) != {"pipe", os.devnull}:  # noqa: ASYNC110 (as above)
+            while find_open_files(reader) != {"pipe", os.devnull}:  # noqa: ASYNC110 (as above)
                 await trio.sleep(0.01)
         nursery.cancel_scope.cancel()
 
@@ -223,7 +223,7 @@ async def test_who_finds_no_place_is_told_when_to_come_again(serve: Serve, slow_
             nursery.start_soon(reader.read, slow_sheet)
         while len(readers()) < 2:  # noqa: ASYNC110 (as above)
             await trio.sleep(0.01)
-        response = await imported(api, sheet_of([["code", "name"], ["porter", "Porter"]]))
-        refused(response, 429, "A0429")
+        response = await import_sheet(api, sheet_of([["code", "name"], ["porter", "Porter"]]))
+        expect_refusal(response, 429, "A0429")
         assert response.headers["Retry-After"] == "6"
         nursery.cancel_scope.cancel()

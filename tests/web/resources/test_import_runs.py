@@ -11,7 +11,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_web.api.resources.imports import MOST_HASHED_IN_A_REQUEST
 from tests.web.callers import Api, forms_in
 from tests.web.conftest import Serve
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import SHEET, sheet_of
 from tests.web.served import Served
@@ -51,12 +51,12 @@ def people(number: int = MANY, **last: Any) -> list[Sequence[Any]]:
     return [headings, *([*row.values(), "a good password"] for row in rows)]
 
 
-async def imported(api: Api, sheet: list[Sequence[Any]], mode: str = "insert") -> httpx.Response:
+async def import_sheet(api: Api, sheet: list[Sequence[Any]], mode: str = "insert") -> httpx.Response:
     file = ("PEOPLE.XLSX", sheet_of(sheet), SHEET)
     return await api.call("POST", f"{USERS}/import", files={"file": file}, data={"mode": mode})
 
 
-async def ended(api: Api, address: str) -> httpx.Response:
+async def await_end(api: Api, address: str) -> httpx.Response:
     """What is answered in the end."""
     while True:
         answer = await api.call("GET", address)
@@ -67,17 +67,17 @@ async def ended(api: Api, address: str) -> httpx.Response:
 
 async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
-    answer = await imported(api, people())
-    begun = succeeded(answer, 202)
+    answer = await import_sheet(api, people())
+    begun = expect_success(answer, 202)
     assert begun == {"id": begun["id"], "state": "running", "prepared": 0, "rows": MANY}
     address = answer.headers["Location"]
     assert address == f"{USERS}/import/{begun['id']}"
     hashing.let(17)
     await trio.sleep(1.5)
-    assert succeeded(await api.call("GET", address))["prepared"] == 17
-    assert succeeded(await api.call("GET", USERS))["total"] == 1, "all of it or nothing"
+    assert expect_success(await api.call("GET", address))["prepared"] == 17
+    assert expect_success(await api.call("GET", USERS))["total"] == 1, "all of it or nothing"
     hashing.let(MANY)
-    done = succeeded(await ended(api, address))
+    done = expect_success(await await_end(api, address))
     assert (done["state"], done["prepared"], done["rows"]) == ("done", MANY, MANY)
     assert done["imported"] == {"created": MANY, "updated": 0, "unchanged": 0, "hashesLeft": 0}
     await hashing.served.api().sign_in("u0", "a good password")
@@ -85,21 +85,21 @@ async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) 
 
 async def test_a_run_that_is_refused_is_answered_as_its_request_would_have_been(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
-    address = (await imported(api, people(phone="no number"))).headers["Location"]
+    address = (await import_sheet(api, people(phone="no number"))).headers["Location"]
     hashing.let(MANY)
-    failure = refused(await ended(api, address), 400, "A0401")
+    failure = expect_refusal(await await_end(api, address), 400, "A0401")
     assert fields_of(failure) == [f"rows.{MANY + 1}.phone"]
-    assert succeeded(await api.call("GET", USERS))["total"] == 1
+    assert expect_success(await api.call("GET", USERS))["total"] == 1
 
 
 async def test_whoever_may_no_longer_import_when_it_comes_to_that_is_refused(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
-    address = (await imported(api, people())).headers["Location"]
-    succeeded(await api.call("POST", "/api/auth/logout"))
+    address = (await import_sheet(api, people())).headers["Location"]
+    expect_success(await api.call("POST", "/api/auth/logout"))
     hashing.let(MANY)
     again = await hashing.served.administrator()
-    refused(await ended(again, address), 401, "A1001")
-    assert succeeded(await again.call("GET", USERS))["total"] == 1
+    expect_refusal(await await_end(again, address), 401, "A1001")
+    assert expect_success(await again.call("GET", USERS))["total"] == 1
 
 
 async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) -> None:
@@ -107,23 +107,23 @@ async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) 
     other = await holder_of(hashing.served, Permission.USER_CREATE)
     nobody = await holder_of(hashing.served, Permission.ROLE_LIST, username="reader")
     api = await hashing.served.administrator()
-    address = (await imported(api, people())).headers["Location"]
+    address = (await import_sheet(api, people())).headers["Location"]
     for asked in (address, f"{USERS}/import/{'0' * 32}", f"{USERS}/import/x"):
-        refused(await other.call("GET", asked), 404, "A0404")
-    refused(await nobody.call("GET", address), 403, "A0403")
+        expect_refusal(await other.call("GET", asked), 404, "A0404")
+    expect_refusal(await nobody.call("GET", address), 403, "A0403")
 
 
 async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
-    addresses = [(await imported(api, people())).headers["Location"] for _ in range(2)]
-    third = await imported(api, people())
-    refused(third, 429, "A0429")
+    addresses = [(await import_sheet(api, people())).headers["Location"] for _ in range(2)]
+    third = await import_sheet(api, people())
+    expect_refusal(third, 429, "A0429")
     assert third.headers["Retry-After"] == "30"
     hashing.let(2 * MANY + MOST_HASHED_IN_A_REQUEST)
     # One of them makes the people, and to the other they are there.
-    assert sorted([(await ended(api, each)).status_code for each in addresses]) == [200, 409]
-    assert (await imported(api, people(MOST_HASHED_IN_A_REQUEST))).status_code == 409
-    assert (await imported(api, people())).status_code == 202
+    assert sorted([(await await_end(api, each)).status_code for each in addresses]) == [200, 409]
+    assert (await import_sheet(api, people(MOST_HASHED_IN_A_REQUEST))).status_code == 409
+    assert (await import_sheet(api, people())).status_code == 202
     hashing.let(MANY)
 
 
@@ -133,16 +133,16 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
     async with serve() as served:
         Hashing(served, monkeypatch)
         api = await served.administrator()
-        address = (await imported(api, people())).headers["Location"]
+        address = (await import_sheet(api, people())).headers["Location"]
     async with serve() as served:
         api = await served.administrator()
-        assert succeeded(await api.call("GET", address))["state"] == "running"
+        assert expect_success(await api.call("GET", address))["state"] == "running"
         served.clock.wait(61)
-        assert succeeded(await api.call("GET", address))["state"] == "lost"
+        assert expect_success(await api.call("GET", address))["state"] == "lost"
         served.clock.wait(60 * 60)
         api = await served.administrator()
-        succeeded(await imported(api, people()), 202)
-        refused(await api.call("GET", address), 404, "A0404")
+        expect_success(await import_sheet(api, people()), 202)
+        expect_refusal(await api.call("GET", address), 404, "A0404")
 
 
 async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(

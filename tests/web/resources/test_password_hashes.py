@@ -7,9 +7,9 @@ import pytest
 from ostiary_core.model.records import Table, User
 from tests.net.rooms import CHEAP
 from tests.web.callers import Api
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.resources.test_convention import USERS
-from tests.web.resources.test_export_import import exported, imported
+from tests.web.resources.test_export_import import export_list, import_sheet
 from tests.web.served import Served
 
 PASSWORD = "correct horse battery"
@@ -85,14 +85,14 @@ def on_file(served: Served, username: str) -> str:
 
 async def test_everybody_signs_in_as_before_and_the_hash_becomes_ours(served: Served, api: Api) -> None:
     sheet = sheet_with(MADE_ELSEWHERE)
-    done = succeeded(await imported(api, USERS, sheet, mode="insert"))
+    done = expect_success(await import_sheet(api, USERS, sheet, mode="insert"))
     assert (done["created"], done["unchanged"]) == (len(MADE_ELSEWHERE), 0)
-    again = succeeded(await imported(api, USERS, sheet))
+    again = expect_success(await import_sheet(api, USERS, sheet))
     assert (again["updated"], again["unchanged"]) == (0, len(MADE_ELSEWHERE))
     for username, made in MADE_ELSEWHERE.items():
         password = PASSWORDS.get(username, PASSWORD)
         wrong = {"username": username, "password": f"x{password}"}
-        refused(await served.api().post("/api/auth/login", json=wrong), 401, "A1002")
+        expect_refusal(await served.api().post("/api/auth/login", json=wrong), 401, "A1002")
         assert made.endswith(on_file(served, username)), "kept as it came until the password is known"
         assert (await served.api().sign_in(username, password))["mustChangePassword"] is False
         ours = on_file(served, username)
@@ -100,7 +100,7 @@ async def test_everybody_signs_in_as_before_and_the_hash_becomes_ours(served: Se
         await served.api().sign_in(username, password)
         assert on_file(served, username) == ours
     shown = (await api.get(USERS.path, params={"pageSize": "200"})).text
-    for text in (shown, str(await exported(api, USERS)), repr(served.audit())):
+    for text in (shown, str(await export_list(api, USERS)), repr(served.audit())):
         assert "passwordHash" not in text
         assert not any(made[-20:] in text for made in MADE_ELSEWHERE.values())
 
@@ -114,7 +114,7 @@ async def test_what_cannot_be_verified_or_costs_too_much_keeps_out_all(
 ) -> None:
     before = served.records()
     sheet = sheet_with({"good": BCRYPT, **{f"bad{place}": made for place, made in enumerate(hashes)}})
-    failure = refused(await imported(api, USERS, sheet, mode="insert"), 400, "A0401")
+    failure = expect_refusal(await import_sheet(api, USERS, sheet, mode="insert"), 400, "A0401")
     assert fields_of(failure) == [f"rows.{number}.passwordHash" for number in range(3, 3 + len(hashes))]
     assert all(error["msg"].startswith(text) for error in failure["errors"])
     assert not any(made in str(failure) for made in hashes)
@@ -123,13 +123,15 @@ async def test_what_cannot_be_verified_or_costs_too_much_keeps_out_all(
 
 async def test_a_hash_is_for_new_users_and_stands_alone(served: Served, api: Api) -> None:
     both = sheet_with({"anna": BCRYPT}, password="anna's password")
-    failure = refused(await imported(api, USERS, both, mode="insert"), 400, "A0401")
+    failure = expect_refusal(await import_sheet(api, USERS, both, mode="insert"), 400, "A0401")
     assert fields_of(failure) == ["rows.2.passwordHash"]
     asked = sheet_with({"anna": BCRYPT}, mustChangePassword="yes")
-    succeeded(await imported(api, USERS, asked, mode="insert"))
+    expect_success(await import_sheet(api, USERS, asked, mode="insert"))
     assert (await served.api().sign_in("anna", PASSWORD))["mustChangePassword"] is True
     for made in (BCRYPT, "{noop}password"):
-        done = succeeded(await imported(api, USERS, sheet_with({"anna": made})))
+        done = expect_success(await import_sheet(api, USERS, sheet_with({"anna": made})))
         assert (done["updated"], done["hashesLeft"]) == (0, 1), "it is left (READINGS 50)"
     new = {**USERS.new("ben"), "passwordHash": BCRYPT}
-    assert fields_of(refused(await api.call("POST", USERS.path, new), 400, "A0401")) == ["passwordHash"]
+    assert fields_of(expect_refusal(await api.call("POST", USERS.path, new), 400, "A0401")) == [
+        "passwordHash"
+    ]

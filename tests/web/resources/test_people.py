@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from ostiary_core.model.permissions import Permission
 from tests.rows import row
 from tests.web.callers import Api
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import expect_refusal, expect_success, fields_of
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import SHEET, sheet_of
 from tests.web.served import Served
@@ -21,7 +21,7 @@ NEW = {"username": "anna", "name": "Anna", "password": "a good password"}
 
 
 async def id_of(api: Api) -> str:
-    return str(succeeded(await api.call("GET", "/api/auth/me"))["id"])
+    return str(expect_success(await api.call("GET", "/api/auth/me"))["id"])
 
 
 # --- users
@@ -45,13 +45,13 @@ async def test_two_administrators_of_one_batch_do_not_both_go_and_who_is_in_thei
 ) -> None:
     """What would leave nobody with every permission is refused at each part that takes it (READINGS 51)."""
     own = await id_of(api)
-    second = succeeded(await api.call("POST", USERS, {**NEW, "roleIds": ["super_admin"]}), 201)["id"]
+    second = expect_success(await api.call("POST", USERS, {**NEW, "roleIds": ["super_admin"]}), 201)["id"]
     both = {"ids": [own, second]}
-    failure = refused(await api.call("POST", f"{USERS}/batch-delete", both), 422, "B1001")
+    failure = expect_refusal(await api.call("POST", f"{USERS}/batch-delete", both), 422, "B1001")
     assert sorted(fields_of(failure)) == ["ids.0", "ids.1"]
     ids = {"ids": [own, await served.user("ben"), await served.user("carl")]}
-    assert succeeded(await api.call("POST", f"{USERS}/batch-delete", ids)) == {"deleted": 3}
-    refused(await api.call("GET", USERS), 401, "A1001")
+    assert expect_success(await api.call("POST", f"{USERS}/batch-delete", ids)) == {"deleted": 3}
+    expect_refusal(await api.call("GET", USERS), 401, "A1001")
 
 
 _OF_ANOTHER: tuple[tuple[str, str, Any], ...] = (
@@ -84,7 +84,7 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
     await served.tokens(await served.client(), "above", "the holder's")
     user_id = await id_of(above)
     more = {"roleIds": ["role-of-above", "role-of-holder"]}
-    succeeded(await admin.call("PUT", f"{USERS}/{user_id}", more))
+    expect_success(await admin.call("PUT", f"{USERS}/{user_id}", more))
 
     async def ask(api: Api) -> httpx.Response:
         if path == "batch-delete":
@@ -95,10 +95,10 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
         return await api.call(method, f"{USERS}/{user_id}{path}", body)
 
     before = served.records()
-    refused(await ask(deputy), 403, "A0403")
+    expect_refusal(await ask(deputy), 403, "A0403")
     assert served.records() == before
     assert (await above.call("GET", "/api/auth/me")).status_code == 200
-    succeeded(await ask(equal))
+    expect_success(await ask(equal))
 
 
 # --- roles
@@ -107,28 +107,28 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
 @row("General envelope and status codes", "422")
 async def test_the_built_in_role_cannot_be_changed(served: Served, api: Api) -> None:
     before = served.records()
-    refused(await api.call("PUT", f"{ROLES}/super_admin", {"name": "x"}), 422, "B1002")
-    refused(await api.call("DELETE", f"{ROLES}/super_admin"), 422, "B1002")
-    refused(await api.call("POST", f"{ROLES}/batch-delete", {"ids": ["super_admin"]}), 422, "B1002")
+    expect_refusal(await api.call("PUT", f"{ROLES}/super_admin", {"name": "x"}), 422, "B1002")
+    expect_refusal(await api.call("DELETE", f"{ROLES}/super_admin"), 422, "B1002")
+    expect_refusal(await api.call("POST", f"{ROLES}/batch-delete", {"ids": ["super_admin"]}), 422, "B1002")
     assert served.records() == before
-    shown = succeeded(await api.call("GET", f"{ROLES}/super_admin"))
+    shown = expect_success(await api.call("GET", f"{ROLES}/super_admin"))
     assert shown["permissions"] == [permission.value for permission in Permission]
 
 
 @row("General envelope and status codes", "409")
 async def test_a_role_that_somebody_holds_cannot_be_deleted(served: Served, api: Api) -> None:
     await holder_of(served, Permission.ROLE_LIST)
-    refused(await api.call("DELETE", f"{ROLES}/role-of-holder"), 409, "A0409")
+    expect_refusal(await api.call("DELETE", f"{ROLES}/role-of-holder"), 409, "A0409")
     batch = {"ids": ["role-of-holder"]}
-    failure = refused(await api.call("POST", f"{ROLES}/batch-delete", batch), 409, "A0409")
+    failure = expect_refusal(await api.call("POST", f"{ROLES}/batch-delete", batch), 409, "A0409")
     assert failure["errors"] == [{"path": "ids.0", "msg": "The record is still referenced."}]
-    [holder] = succeeded(await api.call("GET", USERS, params={"username": "holder"}))["items"]
-    succeeded(await api.call("PUT", f"{USERS}/{holder['id']}", {"roleIds": []}))
-    succeeded(await api.call("DELETE", f"{ROLES}/role-of-holder"))
+    [holder] = expect_success(await api.call("GET", USERS, params={"username": "holder"}))["items"]
+    expect_success(await api.call("PUT", f"{USERS}/{holder['id']}", {"roleIds": []}))
+    expect_success(await api.call("DELETE", f"{ROLES}/role-of-holder"))
 
 
 async def test_permissions_are_listed_with_what_they_mean(api: Api) -> None:
-    listed = succeeded(await api.call("GET", "/api/iam/permissions"))
+    listed = expect_success(await api.call("GET", "/api/iam/permissions"))
     assert [each["code"] for each in listed] == [permission.value for permission in Permission]
     described = listed[0]["description"]
     assert described == {"en-US": "See clients and their sessions", "zh-CN": "查看客户端及其会话"}

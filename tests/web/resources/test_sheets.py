@@ -37,7 +37,7 @@ def field(name: str, kind: Kind, place: int) -> Field[tuple[object, ...]]:
     return Field(name=name, kind=kind, read=lambda item: item[place], sheet=SheetUse.IMPORT_EXPORT)
 
 
-def written(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: int = 1_000) -> bytes:
+def write_sheet(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: int = 1_000) -> bytes:
     names = [f"f{place}" for place in range(len(columns))]
     fields = tuple(field(*each) for each in zip(names, columns, range(len(columns)), strict=True))
     list_view: ListView[Any, Any] = ListView(
@@ -66,14 +66,14 @@ def xml_of(content: bytes, name: str = "xl/worksheets/sheet1.xml") -> str:
 @example(" x ")
 @example("\x01\x1f")
 def test_a_text_comes_back_as_it_was(text: str) -> None:
-    rows = read_sheet(written(Kind.TEXT, items=[(text + "|",)]))
+    rows = read_sheet(write_sheet(Kind.TEXT, items=[(text + "|",)]))
     assert isinstance(rows, tuple)
     assert [row.cells for row in rows] == [["f0"], [text + "|"]]
 
 
 @pytest.mark.parametrize("text", DANGEROUS)
 def test_no_text_becomes_a_formula(text: str) -> None:
-    content = written(Kind.TEXT, items=[(text,), ("harmless",)])
+    content = write_sheet(Kind.TEXT, items=[(text,), ("harmless",)])
     assert rows_of(content)[1:] == [[text], ["harmless"]]
     sheet, styles = xml_of(content), xml_of(content, "xl/styles.xml")
     assert "<f>" not in sheet
@@ -89,7 +89,7 @@ def test_no_text_becomes_a_formula(text: str) -> None:
 
 def test_what_is_typed_into_an_empty_cell_of_a_text_column_is_text() -> None:
     kinds = (Kind.TEXT, Kind.TEXTS, Kind.CODES, Kind.INTEGER, Kind.TIME)
-    content = written(*kinds, items=[(None, (), (), None, None)])
+    content = write_sheet(*kinds, items=[(None, (), (), None, None)])
     styles = xml_of(content, "xl/styles.xml").partition("<cellXfs")[2].partition("</cellXfs>")[0]
     formats = re.findall(r'<xf numFmtId="([0-9]+)"', styles)
     columns = re.findall(r"<col [^>]*>", xml_of(content))
@@ -104,7 +104,7 @@ def test_values_have_their_kinds() -> None:
         (None, (), None, None, Instant(-1)),
     ]
     kinds = (Kind.TEXT, Kind.CODES, Kind.INTEGER, Kind.BOOLEAN, Kind.TIME)
-    rows = rows_of(written(*kinds, items=items))
+    rows = rows_of(write_sheet(*kinds, items=items))
     assert rows[0] == ["f0", "f1", "f2", "f3", "f4 (Asia/Shanghai)"]
     assert [row[:4] for row in rows[1:]] == [
         ["+8613800000000", "a\nb", 1800, True],
@@ -116,12 +116,12 @@ def test_values_have_their_kinds() -> None:
 
 
 def test_what_no_cell_can_hold_is_no_value_at_all() -> None:
-    rows = rows_of(written(Kind.TEXT, items=[("x" * 32_767,), ("x" * 32_768,)]))
+    rows = rows_of(write_sheet(Kind.TEXT, items=[("x" * 32_767,), ("x" * 32_768,)]))
     assert rows[1:] == [["x" * 32_767], [TOO_LONG]]
 
 
 def test_a_full_sheet_is_followed_by_another_with_the_headings() -> None:
-    content = written(Kind.INTEGER, items=[(number,) for number in range(5)], rows_a_sheet=3)
+    content = write_sheet(Kind.INTEGER, items=[(number,) for number in range(5)], rows_a_sheet=3)
     assert [rows_of(content, place) for place in range(3)] == [
         [["f0"], [0], [1]],
         [["f0"], [2], [3]],
@@ -131,8 +131,8 @@ def test_a_full_sheet_is_followed_by_another_with_the_headings() -> None:
 
 def test_two_sheets_of_the_same_are_the_same() -> None:
     """No clock but the one that was handed in."""
-    one = ZipFile(BytesIO(written(Kind.TEXT, items=[("a",)])))
-    two = ZipFile(BytesIO(written(Kind.TEXT, items=[("a",)])))
+    one = ZipFile(BytesIO(write_sheet(Kind.TEXT, items=[("a",)])))
+    two = ZipFile(BytesIO(write_sheet(Kind.TEXT, items=[("a",)])))
     assert {name: one.read(name) for name in one.namelist()} == {
         name: two.read(name) for name in two.namelist()
     }
