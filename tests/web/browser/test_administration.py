@@ -17,6 +17,7 @@ def test_a_client_is_registered_with_its_secret_shown_once(visit: Visit) -> None
     visitor.press("Register")
     assert visitor.page.get_attribute("#clientId", "aria-invalid") == "true"
     assert "1: must begin with https://" in visitor.text
+    assert visitor.page.evaluate("document.activeElement.id") == "clientId", "the first fault has the focus"
 
     visitor.fill(clientId="bookshop", name="Book Shop", redirectUris="https://books.example/cb")
     for grant in ("authorization_code", "refresh_token", "client_credentials"):
@@ -129,6 +130,7 @@ def test_people_are_added_changed_and_signed_out_everywhere(visit: Visit) -> Non
     visitor.fill(username="dora", name="Dora Dean", password="short")
     visitor.press("Save")
     assert "must be 8 to 256 characters" in visitor.text
+    assert visitor.page.evaluate("document.activeElement.id") == "password"
     assert visitor.page.input_value("#password") == ""
     visitor.fill(password="long enough")
     visitor.page.check("input[value=auditor]")

@@ -34,6 +34,10 @@ def test_no_page_has_a_serious_fault(
         visitor.open(request_for(household) if room.path == "/sso" else room.path)
         serious = _serious(visitor)
         wide = visitor.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        low = visitor.page.evaluate(
+            "[...document.querySelectorAll('summary')].some(e => (h => h > 0 && h < 24)(e.offsetHeight))"
+        )
+        serious += ["a summary of less than 24 px"] if low else []
         if serious or wide:
             found[room.path] = [*serious, *(["wider than the window"] if wide else [])]
     assert found == {}
@@ -87,7 +91,8 @@ def _fits(visitor: Visitor) -> bool:
 
 
 def _serious(visitor: Visitor) -> list[str]:
-    report: dict[str, Any] = Axe().run(visitor.page).response
+    rules = {"label-content-name-mismatch": {"enabled": True}}
+    report: dict[str, Any] = Axe().run(visitor.page, options={"rules": rules}).response
     return [
         f"{violation['id']}: {violation['nodes'][0]['html'][:120]}"
         for violation in report["violations"]

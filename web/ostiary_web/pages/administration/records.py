@@ -306,6 +306,9 @@ async def _form(
     address = "" if item is None else f"{place}/{pages.resource.identify(item)}"
     by_field = _faults_by_field(page, () if reply is None else reply.faults, stored)
     extra = await pages.extra_context(page, item)
+    form = describe_form(
+        page, record_type, is_new=item is None, hints=extra.get("hints", {}), options=extra.get("options", {})
+    )
     return await render(
         page,
         "administration/record_form.html",
@@ -313,17 +316,11 @@ async def _form(
         new=page.text(pages.new),
         new_lead=None if pages.new_lead is None else page.text(pages.new_lead),
         submit=page.text(pages.new_submit if item is None else "page.save"),
-        form=describe_form(
-            page,
-            record_type,
-            is_new=item is None,
-            hints=extra.get("hints", {}),
-            options=extra.get("options", {}),
-        ),
+        form=form,
         refused=reply,
         item=item,
         values={name: value for name, value in values.items() if name not in _HIDDEN},
-        wrong=by_field,
+        wrong={each.name: by_field[each.name] for each in form if each.name in by_field},
         original=msgspec.json.encode(original or stored).decode(),
         action=f"{place}/new" if item is None else with_list_query(f"{address}/edit"),
         back=_cancel_address(page, pages, item),
