@@ -178,7 +178,10 @@ CLIENT: Final = RecordType(
             choices=lambda policy: SCOPES,
             rule=FieldRule.SCOPE,
         ),
-        RecordField("autoApproveScopes", Kind.CODES, "auto_approve_scopes", Setting.EDITED),
+        RecordField(
+            *("autoApproveScopes", Kind.CODES, "auto_approve_scopes", Setting.EDITED),
+            rule=FieldRule.AUTO_APPROVE_SCOPE,
+        ),
         RecordField(
             *("accessTokenTtl", Kind.INTEGER, "access_token_seconds", Setting.EDITED),
             bounds=ACCESS_TOKEN_SECONDS,

@@ -72,10 +72,12 @@ def test_the_rules_are_those_of_the_interface(machine: Machine) -> None:
     assert machine.run(*CLIENT, "--json").expect_refusal("A0409")["msg"] == "That is already taken."
     machine.run("client", "disable", "console", "--json").expect_refusal("B4010")
     machine.run("client", "reset-secret", "nobody", "--json").expect_refusal("A0404")
-    wrong = "--redirect-uri http://evil.example --access-token-ttl 1 --scope everything --json"
+    wrong = (
+        "--redirect-uri http://evil.example --access-token-ttl 1 --scope everything --grant password --json"
+    )
     bad = machine.run("client", "create", "a b", *wrong.split()).expect_refusal("A0401")
     paths = {error["path"] for error in bad["errors"]}
-    assert paths == {"clientId", "redirectUris.0", "accessTokenTtl", "scopes.0"}
+    assert paths == {"clientId", "redirectUris.0", "accessTokenTtl", "scopes.0", "grantTypes.0"}
 
 
 # --- people
@@ -220,7 +222,7 @@ def test_the_language_is_that_of_the_environment_or_as_told(machine: Machine) ->
 
 def test_a_command_that_cannot_be_understood_exits_with_2(machine: Machine) -> None:
     for words in (
-        *("client", "client create", "client create app --grant password", "client list --page-size 201"),
+        *("client", "client create", "client list --page-size 201"),
         *("client list --page 0", "user create anna --locale fr", "explain", "no-such-command"),
         "client list --language fr",
     ):

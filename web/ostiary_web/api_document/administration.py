@@ -1,17 +1,14 @@
 """Describe the administration: its records, and operations beside the generic convention."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
-
-from msgspec import Meta, Struct
+from typing import Final
 
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR, OVERLAP_SECONDS
-from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, SCOPES
-from ostiary_core.model.permissions import Permission
-from ostiary_core.model.record_type import Bounds
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.records import GrantType
+from ostiary_core.model.role import ROLE
+from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
-from ostiary_web.api.answer_data import LOCALE_SCHEMA, WRITTEN_PHONE_PATTERN
 from ostiary_web.api.grants import Grant
 from ostiary_web.api.history_record import SessionHistoryRecord
 from ostiary_web.api.overview import OverviewRecord
@@ -21,6 +18,7 @@ from ostiary_web.api.resources.clients import ClientSecret, NewSecret
 from ostiary_web.api.resources.online import RUNNING_SESSIONS
 from ostiary_web.api.resources.roles import DescribedPermission
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
+from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.operations import Body, DescribedOperation
 from ostiary_web.api_document.resources import SHEET, ZONE, convention
 from ostiary_web.api_document.schemas import (
@@ -30,32 +28,10 @@ from ostiary_web.api_document.schemas import (
     optional,
     page_of,
     record_type,
-    set_of,
 )
-
-_NAME: Final = Annotated[str, Meta(min_length=1, max_length=100, description="Printable, and not blank.")]
-_ENABLED: Final = (bool, True)
-
-
-_AS_SHOWN: Final = optional(as_sent({"readOnly": True, "description": "May be sent back as it is shown."}))
-
-
-def _change(members: Mapping[str, Any], record: type[Struct]) -> Body:
-    """Return the type of a change: some members of a record, and whatever else it is shown with."""
-    changed = {name: optional(of[0] if isinstance(of, tuple) else of) for name, of in members.items()}
-    return Body({**dict.fromkeys(record.__struct_fields__, _AS_SHOWN), **changed})
-
 
 # --- clients
 
-_REDIRECT_URI: Final = Annotated[
-    str,
-    Meta(
-        max_length=2_000,
-        description="An https URL without fragment, user name or wildcard; http for localhost alone.",
-        extra_json_schema={"format": "uri"},
-    ),
-]
 _OVERLAP: Final = as_sent(
     {
         "type": "integer",
@@ -65,32 +41,13 @@ _OVERLAP: Final = as_sent(
 )
 
 
-def _seconds(allowed: Bounds) -> tuple[Any, int]:
-    return Annotated[int, Meta(ge=allowed.least, le=allowed.most)], allowed.default
-
-
-_CLIENT_FIELDS: Final[Mapping[str, Any]] = {
-    "name": _NAME,
-    "redirectUris": optional(set_of(_REDIRECT_URI, most=50)),
-    "grantTypes": set_of(GrantType, least=1),
-    "scopes": optional(set_of(Literal[SCOPES])),
-    "autoApproveScopes": optional(set_of(Literal[SCOPES], description="Some of `scopes`.")),
-    "accessTokenTtl": _seconds(ACCESS_TOKEN_SECONDS),
-    "refreshTokenTtl": _seconds(REFRESH_TOKEN_SECONDS),
-}
-
-
 def _some_or(name: str, other: Json) -> Json:
     return {"anyOf": [{"properties": {name: {"minItems": 1}}, "required": [name]}, {"properties": other}]}
 
 
 _GRANTS_WITHOUT_REDIRECT: Final = [grant for grant in GrantType if grant is not GrantType.AUTHORIZATION_CODE]
 _NEW_CLIENT: Final = Body(
-    {
-        "clientId": Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
-        **_CLIENT_FIELDS,
-        "enabled": _ENABLED,
-    },
+    members_of_new(CLIENT),
     rule={
         "description": "With the grant authorization_code there is at least one redirect URI.",
         "allOf": [
@@ -108,7 +65,7 @@ CLIENTS: Final[Mapping[str, DescribedOperation]] = {
         clients.RESOURCE,
         _CLIENT,
         new=_NEW_CLIENT,
-        change=_change(_CLIENT_FIELDS, _CLIENT),
+        change=Body(members_of_change(CLIENT, _CLIENT)),
         made=record_type("ClientWithSecret", clients.RESOURCE.list_view, secret=ClientSecret),
     ),
     f"POST {_CLIENT_PATH}/secret": DescribedOperation(
@@ -139,20 +96,6 @@ CLIENTS: Final[Mapping[str, DescribedOperation]] = {
 
 # --- users and roles
 
-_USER_FIELDS: Final[Mapping[str, Any]] = {
-    "username": Annotated[
-        str,
-        Meta(min_length=1, max_length=64, description="Without white space, quotes, slashes, `:`, `<`, `>`."),
-    ],
-    "name": _NAME,
-    "phone": optional(Annotated[str, Meta(pattern=f"^(?:{WRITTEN_PHONE_PATTERN})?$")] | None),
-    "mustChangePassword": optional(bool),
-    "roleIds": optional(set_of(str, most=100)),
-    "locale": optional(as_sent({"anyOf": [LOCALE_SCHEMA, {"type": "null"}, {"const": ""}]})),
-    "timezone": optional(
-        as_sent({"anyOf": [{"$ref": "#/components/schemas/TimeZone"}, {"type": "null"}, {"const": ""}]})
-    ),
-}
 _USER: Final = record_type("User", users.RESOURCE.list_view)
 _USER_PATH: Final = f"{users.RESOURCE.path}/{{user_id}}"
 
@@ -160,8 +103,8 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
     **convention(
         users.RESOURCE,
         _USER,
-        new=Body({**_USER_FIELDS, "password": NEW_PASSWORD, "enabled": _ENABLED}),
-        change=_change(_USER_FIELDS, _USER),
+        new=Body(members_of_new(USER)),
+        change=Body(members_of_change(USER, _USER)),
     ),
     f"PUT {_USER_PATH}/password": DescribedOperation(
         "resetUserPassword",
@@ -185,16 +128,14 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
     ),
 }
 
-_ROLE_FIELDS: Final = {"name": _NAME, "permissions": optional(set_of(Permission))}
 _ROLE: Final = record_type("Role", roles.RESOURCE.list_view)
-_ROLE_CODE: Final = Annotated[str, Meta(pattern="^[a-z][a-z0-9._-]{0,63}$")]
 
 ROLES: Final[Mapping[str, DescribedOperation]] = {
     **convention(
         roles.RESOURCE,
         _ROLE,
-        new=Body({"code": _ROLE_CODE, **_ROLE_FIELDS}),
-        change=_change(_ROLE_FIELDS, _ROLE),
+        new=Body(members_of_new(ROLE)),
+        change=Body(members_of_change(ROLE, _ROLE)),
     ),
     "GET /api/iam/permissions": DescribedOperation(
         "listPermissions", "What a role can allow", data=list[DescribedPermission]

@@ -1,9 +1,7 @@
 """Run `ostiary client …`: third parties that may ask this server for tokens."""
 
 import shlex
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -21,12 +19,13 @@ from ostiary_core.events import (
     OldSecretEnded,
 )
 from ostiary_core.model.client import CLIENT
-from ostiary_core.model.records import Client, GrantType
+from ostiary_core.model.records import Client
 from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.storage.listing import CLIENTS, Listing
 from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS
 from ostiary_web.cli.arguments import Duration
 from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
+from ostiary_web.cli.field_options import with_field_options
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 
 _LISTED: Final = columns(RESOURCE.list_view, "clientId", "name", "grantTypes", "enabled", "createdAt")
@@ -39,16 +38,6 @@ _LABELS: Final[Labels] = {
     "secret": "command.secret",
 }
 _DELETED: Final[Labels] = {"clientId": "column.clients.clientId", "deleted": "command.client.deleted"}
-_OPTIONS: Final = {
-    "name": "name",
-    "grant": "grantTypes",
-    "redirect_uri": "redirectUris",
-    "scope": "scopes",
-    "auto_approve": "autoApproveScopes",
-    "access_token_ttl": "accessTokenTtl",
-    "refresh_token_ttl": "refreshTokenTtl",
-}
-"""Options of a client, each with its field."""
 
 
 @click.group()
@@ -56,34 +45,15 @@ def client() -> None:
     """Register and administer clients."""
 
 
-def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of a client, and pass those given as `fields`."""
-
-    @wraps(command)
-    def with_fields(*args: Any, **options: Any) -> None:
-        fields: dict[str, object] = {}
-        for option, name in _OPTIONS.items():
-            value = options.pop(option)
-            if value is not None and value != ():
-                fields[name] = [each for each in value if each] if isinstance(value, tuple) else value
-        command(*args, fields=fields, **options)
-
-    for option in (
-        click.option("--refresh-token-ttl", type=int, help="Refresh token lifetime, in seconds."),
-        click.option("--access-token-ttl", type=int, help="Access token lifetime, in seconds."),
-        click.option("--auto-approve", multiple=True, help="A scope that needs no consent; repeat for more."),
-        click.option("--scope", multiple=True, help="A scope; repeat for more."),
-        click.option("--redirect-uri", multiple=True, help="A redirect URI; repeat for more."),
-        click.option(
-            "--grant",
-            multiple=True,
-            type=click.Choice([grant.value for grant in GrantType]),
-            help="A grant it may use; repeat for more.",
-        ),
-        click.option("--name", help="The display name."),
-    ):
-        with_fields = option(with_fields)
-    return with_fields
+_with_fields = with_field_options(
+    CLIENT,
+    {
+        "grantTypes": "grant",
+        "redirectUris": "redirect-uri",
+        "scopes": "scope",
+        "autoApproveScopes": "auto-approve",
+    },
+)
 
 
 @client.command()

@@ -15,9 +15,9 @@ from ostiary_core.events import (
     UserRegistered,
     UserRequested,
 )
-from ostiary_core.model.records import User
 from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.secret import draw_token
+from ostiary_core.model.user import USER, User
 from ostiary_core.storage.listing import USERS, Listing
 from ostiary_core.texts import Language
 from ostiary_core.users.new_password import new_password_faults
@@ -31,9 +31,10 @@ from ostiary_web.api.resources.imports import (
     import_rows,
 )
 from ostiary_web.api.resources.sheet_rows import SheetRows, describe_place
-from ostiary_web.api.resources.users import RESOURCE, normalize_phone_number
+from ostiary_web.api.resources.users import RESOURCE, check_zone, normalize_phone_number
 from ostiary_web.cli.arguments import LanguageTag
 from ostiary_web.cli.context import OPERATOR, CommandContext, make_refusal, run
+from ostiary_web.cli.field_options import with_field_options
 from ostiary_web.cli.import_files import read_import_file
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 from ostiary_web.http.context import RequestRefused
@@ -70,9 +71,7 @@ def user() -> None:
 
 @user.command()
 @click.argument("username")
-@click.option("--name", help="The display name; the user name by default.")
-@click.option("--phone", help="The telephone number that a password can be recovered by.")
-@click.option("--role", "role_ids", multiple=True, help="The code of a role; repeat for more.")
+@with_field_options(USER, {"roleIds": "role"}, left_out=("username", "mustChangePassword", "locale"))
 @click.option("--locale", type=LanguageTag(), help="The language to address the user in.")
 @click.option(
     "--must-change/--keep", default=True, help="Whether the first sign-in asks for another password."
@@ -82,20 +81,17 @@ def user() -> None:
 def create(
     printer: Printer,
     username: str,
-    name: str | None,
-    phone: str | None,
-    role_ids: tuple[str, ...],
+    fields: dict[str, object],
     locale: Language | None,
     must_change: bool,
     draw_password: bool,
 ) -> None:
     """Register USERNAME. The password is asked for, or read from standard input."""
     password = _read_password(printer, drawn=draw_password)
-    fields: dict[str, object] = {
+    asked: dict[str, object] = {
+        "name": username,
+        **fields,
         "username": username,
-        "name": name or username,
-        "phone": phone,
-        "roleIds": list(role_ids),
         "locale": locale and locale.tag,
         "mustChangePassword": must_change,
     }
@@ -105,9 +101,9 @@ def create(
         return await context.decide(
             UserRegistered(
                 caller=OPERATOR,
-                fields=normalize_phone_number(context, fields),
+                fields=normalize_phone_number(context, asked),
                 password_hash=None if faults else await context.passwords.hash(password),
-                faults=faults,
+                faults=(*faults, *check_zone(asked)),
                 entropy=context.entropy(),
             )
         )

@@ -51,7 +51,7 @@ async def _make_registration(context: RequestContext, fields: Fields) -> UserReg
         caller=context.caller,
         fields={name: value for name, value in fields.items() if name != _PASSWORD},
         password_hash=password_hash,
-        faults=(*_require_password(password_hash, faults), *_check_zone(fields)),
+        faults=(*_require_password(password_hash, faults), *check_zone(fields)),
         entropy=context.entropy(),
     )
 
@@ -61,7 +61,7 @@ def _make_change(context: RequestContext, user_id: str, fields: Fields, shown: F
         caller=context.caller,
         user_id=user_id,
         fields=normalize_phone_number(context, fields),
-        faults=_check_zone(fields),
+        faults=check_zone(fields),
         shown=shown,
     )
 
@@ -75,7 +75,7 @@ async def _make_import(context: ImportContext, fields: Fields, replace: bool) ->
         replace=replace,
         password_hash=password_hash,
         foreign_hash=foreign_hash,
-        faults=(*faults, *hash_faults, *_check_zone(fields)),
+        faults=(*faults, *hash_faults, *check_zone(fields)),
         entropy=context.entropy(),
     )
 
@@ -123,7 +123,7 @@ def _require_password(password_hash: str | None, faults: tuple[FieldFault, ...])
     return faults
 
 
-def _check_zone(fields: Fields) -> tuple[FieldFault, ...]:
+def check_zone(fields: Fields) -> tuple[FieldFault, ...]:
     """Return the fault of an unknown time zone."""
     # The core has no list of zones; it refuses what is no text itself.
     zone = fields.get("timezone")

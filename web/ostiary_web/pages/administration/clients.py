@@ -126,6 +126,7 @@ client_pages = make_record_pages(
         ),
         extra_context=_extra_context,
         count_running=_count_running,
+        in_title=frozenset({"id", "clientId", "name", "enabled", "builtIn", "updatedAt"}),
         is_fixed=lambda client: client.built_in,
     )
 )

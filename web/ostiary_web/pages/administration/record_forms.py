@@ -1,6 +1,6 @@
 """Forms of records, made from the declaration of their fields: what they show, and how they are read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,12 +10,14 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
 from ostiary_core.users.new_password import LONGEST_PASSWORD
+from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.context import PageContext
 
 Form = MultiDict[str, str]
 Values = dict[str, Any]
 Options = Sequence[tuple[str, str]]
 
+_ALWAYS_SHOWN: Final = ("lastUsedAt", "secretLastUsedAt")
 _LONGEST_TEXT: Final = 100
 _LONGEST_NUMBER: Final = 9
 """Digits."""
@@ -33,6 +35,45 @@ class FormField:
     is_required: bool
     most: int
     options: Options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFact:
+    """A field of a record on its page."""
+
+    label: str
+    kind: str
+    value: object
+
+
+def list_facts(
+    page: PageContext,
+    record_type: RecordType[Any],
+    list_view: ListView[Any, Any],
+    shown: Any,
+    in_title: Collection[str],
+    options: Mapping[str, Options],
+) -> list[RecordFact]:
+    """Return the fields of a record's page; `options` name codes, and `in_title` is shown above.
+
+    A field that only sometimes says something is left out while it does not.
+    """
+    facts = []
+    lifetimes = {field.name for field in record_type.fields if field.bounds is not None}
+    for field in list_view.fields:
+        value = field.read(shown)
+        if field.sheet is SheetUse.IMPORT_ONLY or field.name in in_title:
+            continue
+        if field.sheet is SheetUse.EXPORT_ONLY and not value and field.name not in _ALWAYS_SHOWN:
+            continue
+        if isinstance(value, tuple) and field.kind is Kind.CODES:
+            words = dict(options.get(field.name, ()))
+            value = tuple(words.get(each, each) for each in value)
+        label = list_view.heading(field, page.language)
+        if field.name in lifetimes and isinstance(value, int):
+            value = f"{value} ({page.duration(value)})"
+        facts.append(RecordFact(label=label, kind=field.kind.value, value=value))
+    return facts
 
 
 def form_fields(record_type: RecordType[Any], *, is_new: bool) -> list[RecordField[Any]]:

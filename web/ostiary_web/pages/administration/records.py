@@ -34,6 +34,7 @@ from ostiary_web.pages.administration.record_forms import (
     Values,
     describe_form,
     fill_form,
+    list_facts,
     read_form,
 )
 from ostiary_web.pages.context import PageContext, render
@@ -64,6 +65,8 @@ class RecordPages(Generic[T, V]):
     """Makes what else the templates show, `hints` and `options` of the form; no item for a new record."""
     count_running: Callable[[RequestContext, str], Awaitable[int]]
     """Counts the running sessions that an action would end."""
+    in_title: frozenset[str]
+    """Names of the fields that the page of a record does not list with the others."""
     is_fixed: Callable[[T], bool]
     """Whether no visitor can change the record."""
 
@@ -257,6 +260,7 @@ async def _item(
     item_id = resource.identify(item)
     [shown] = await page.request.query(lambda store, now: resource.list_view.add_details(store, [item]))
     fixed = pages.is_fixed(item)
+    extra = await pages.extra_context(page, item)
     return await render(
         page,
         pages.item_template,
@@ -278,7 +282,15 @@ async def _item(
             for action in pages.actions
             if not fixed and page.may(action.permission) and action.is_available(item)
         ],
-        extra=await pages.extra_context(page, item),
+        extra=extra,
+        facts=list_facts(
+            page,
+            resource.record_type,
+            resource.list_view,
+            shown,
+            pages.in_title,
+            extra.get("options", {}),
+        ),
     )
 
 

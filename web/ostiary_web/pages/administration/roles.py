@@ -42,6 +42,7 @@ role_pages = make_record_pages(
         actions=(deletion_action(RESOURCE, "page.role_delete_will"),),
         extra_context=_extra_context,
         count_running=_no_sessions,
+        in_title=frozenset({"id", "code", "name", "permissions", "builtIn"}),
         is_fixed=lambda role: role.built_in,
     )
 )

@@ -52,7 +52,6 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
             ],
             "timezone": [("", "Asia/Shanghai"), *((zone, zone) for zone in zone_names())],
         },
-        "names": {role.role_id: role.name for role in roles},
     }
 
 
@@ -112,6 +111,7 @@ _PAGES: Final = RecordPages(
     ),
     extra_context=_extra_context,
     count_running=_count_running,
+    in_title=frozenset({"username", "name", "enabled", "mustChangePassword", "avatarUrl", "updatedAt"}),
     is_fixed=lambda user: False,
 )
 
