@@ -31,7 +31,7 @@ FAULTS: Final = (
         ("page-overlaps", "a page begins with the last item of the one before", "(self.page - 1) * ", ""),
     ),
     *mistakes_in(
-        "ostiary_core.storage.memory_summaries.MemorySummaries.count",
+        "fuzz.shared.memory_store.ServerMemoryStore.count_entries",
         (
             "entries-counted-twice",
             "summaries count an entry again",

@@ -22,6 +22,7 @@ from fuzz.shared.core_events import (
     runtime_event,
     token_service_event,
 )
+from fuzz.shared.memory_store import ServerMemoryStore
 from fuzz.shared.seeds import entropy
 from ostiary_core import events as e, keys, load, take_turn
 from ostiary_core.loading.snapshot import Snapshot
@@ -34,7 +35,6 @@ from ostiary_core.model.records import RECORD_TABLES, Key, Table, TextCodePurpos
 from ostiary_core.model.reply import Done, PasswordOnFile, TextCodeDrawn
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.retention import Expirable
-from ostiary_core.storage import store
 
 NO_ENTROPY = Entropy(bytes(32))
 """For questions, which mint nothing."""
@@ -44,7 +44,7 @@ class Crash(Exception):
     """The process died before the commit."""
 
 
-class _Store(store.MemoryStore):
+class _Store(ServerMemoryStore):
     """The reference store, with a commit that can be made to fail."""
 
     crashing = False

@@ -12,6 +12,7 @@ from fuzz.model.realm import Realm
 from fuzz.model.records import BUILT_IN, SUPER_ADMINISTRATOR
 from fuzz.shared.history import History
 from fuzz.shared.invariants import NO_SECRETS, RETOLD, Violation
+from fuzz.shared.memory_store import ServerMemoryStore
 from ostiary_core.history.backtest import Verdict, backtest
 from ostiary_core.history.backtest_run import Rules
 from ostiary_core.history.explain import Explanation, explain
@@ -24,9 +25,8 @@ from ostiary_core.oauth.session import SessionState
 from ostiary_core.storage import listing as lists
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
 from ostiary_core.storage.listing import Listable, Listing, Sort, TimeRange
-from ostiary_core.storage.store import MemoryStore
-from ostiary_core.storage.summaries import Metric
 from ostiary_core.texts import CHINESE, ENGLISH
+from ostiary_net.observability.summaries import Metric
 
 T = TypeVar("T")
 
@@ -52,7 +52,9 @@ _COUNTED: Final = {
 }
 
 
-def faults_in_hindsight(store: MemoryStore, realm: Realm, history: History, now: int) -> Iterator[Violation]:
+def faults_in_hindsight(
+    store: ServerMemoryStore, realm: Realm, history: History, now: int
+) -> Iterator[Violation]:
     """Everything that is told otherwise than it was."""
     at = Instant(now)
     yield from _faults_of_explanations(store, realm, history, at)
@@ -69,7 +71,7 @@ def faults_in_hindsight(store: MemoryStore, realm: Realm, history: History, now:
 
 
 def _faults_of_explanations(
-    store: MemoryStore, realm: Realm, history: History, now: Instant
+    store: ServerMemoryStore, realm: Realm, history: History, now: Instant
 ) -> Iterator[Violation]:
     told = []
     names = {each.user_id: each.name for each in realm.users.values()}
@@ -113,7 +115,7 @@ def _sentences(explanation: Explanation, names: Mapping[str, str]) -> Iterator[s
 # --- lists
 
 
-def _faults_of_lists(store: MemoryStore, realm: Realm, now: Instant) -> Iterator[Violation]:
+def _faults_of_lists(store: ServerMemoryStore, realm: Realm, now: Instant) -> Iterator[Violation]:
     clients = {each.client_id for each in realm.clients.values() if not each.deleted}
     users = {each.user_id for each in realm.users.values() if not each.deleted}
     yield from _faults_of_list(store, lists.CLIENTS, clients | {*BUILT_IN}, now)
@@ -132,7 +134,7 @@ def _faults_of_lists(store: MemoryStore, realm: Realm, now: Instant) -> Iterator
 
 
 def _faults_of_list(
-    store: MemoryStore, resource: Listable[T], expected: Iterable[object], now: Instant, **filters: str
+    store: ServerMemoryStore, resource: Listable[T], expected: Iterable[object], now: Instant, **filters: str
 ) -> Iterator[Violation]:
     """A list has what there is, in one order however it is read, and each of its items is found by name."""
     expected = {*expected} - {None}
@@ -163,7 +165,7 @@ def _faults_of_list(
 # --- the trail once more
 
 
-def _faults_of_backtest(store: MemoryStore) -> Iterator[Violation]:
+def _faults_of_backtest(store: ServerMemoryStore) -> Iterator[Violation]:
     trail = store.audit()
     recorded = Rules(policy=store.policy)
     same = backtest(trail, recorded, recorded)
@@ -185,7 +187,7 @@ def _faults_of_backtest(store: MemoryStore) -> Iterator[Violation]:
         yield Violation(RETOLD, "a session goes otherwise by other rules about what never happened to it")
 
 
-def _faults_of_summaries(store: MemoryStore, now: Instant) -> Iterator[Violation]:
+def _faults_of_summaries(store: ServerMemoryStore, now: Instant) -> Iterator[Violation]:
     while store.count_entries(now, _PAGE):
         pass
     kinds = Counter(entry.kind for entry in store.audit())
@@ -208,7 +210,7 @@ def _faults_of_summaries(store: MemoryStore, now: Instant) -> Iterator[Violation
 # --- records as text
 
 
-def _faults_of_texts(store: MemoryStore) -> Iterator[Violation]:
+def _faults_of_texts(store: ServerMemoryStore) -> Iterator[Violation]:
     for table in RECORD_TABLES:
         for record in store.records(table):
             if record_from_text(table, to_text(record)) != record:

@@ -15,35 +15,20 @@ from typing import Any, Protocol, TypeVar
 
 import trio
 
+from fuzz.shared.memory_store import ServerMemoryStore
 from fuzz.simulation.plan import Fate
 from fuzz.simulation.witness import Witness
 from ostiary_core.events import Event
 from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision
-from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import RECORD_TABLES, Record, Session, Table
-from ostiary_core.storage.store import MemoryStore
+from ostiary_core.model.records import RECORD_TABLES, Record, Table
 from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import CommitUnconfirmed
 
 T = TypeVar("T")
-
-
-class ForgettingStore(MemoryStore):
-    """The reference store, which also knows whose retries are past their time."""
-
-    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
-        due = [
-            (session.rotated_at, session.session_id)
-            for session in self.records(Table.SESSION)
-            if isinstance(session, Session)
-            and session.salt is not None
-            and session.rotated_at is not None
-            and session.rotated_at < now - grace_seconds * SECOND_MS
-        ]
-        return [session_id for _, session_id in sorted(due)[:limit]]
 
 
 class StoreFault(OSError):
@@ -102,7 +87,7 @@ class OnFile:
 Tables = dict[Table, dict[Any, Record]]
 
 
-class SharedMemory(ForgettingStore):
+class SharedMemory(ServerMemoryStore):
     """The reference store, one for all instances, whose turns can begin before other turns end."""
 
     def __init__(self, policy: Policy) -> None:

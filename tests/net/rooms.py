@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import trio
 from argon2 import PasswordHasher, Type
 
-from fuzz.simulation.storage import ForgettingStore
+from fuzz.shared.memory_store import ServerMemoryStore
 from ostiary_core import Decision, Entropy, Instant
 from ostiary_core.decide import READ_ONLY
 from ostiary_core.events import Event, Operator, UserRegistered
@@ -62,7 +62,7 @@ class SeededEntropy:
         return Entropy(sha256(f"{self._seed} {self._drawn}".encode()).digest())
 
 
-class PlainStore(ForgettingStore):
+class PlainStore(ServerMemoryStore):
     """The reference store with what a server asks of one, telling what its turns were made of."""
 
     def __init__(self) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
+from fuzz.shared.memory_store import ServerMemoryStore
 from ostiary_core import Instant, MemoryStore, Secret, events as e
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.policy import Policy
@@ -163,7 +164,7 @@ async def test_a_session_stays_for_the_retention_after_its_maximum_and_goes_righ
 
 
 def test_a_used_code_stays_where_its_second_use_must_end_its_session() -> None:
-    store, clock = MemoryStore(Policy(revoke_on_code_replay=True)), HandClock()
+    store, clock = ServerMemoryStore(Policy(revoke_on_code_replay=True)), HandClock()
     house = House(store, clock)
     house.code("used", "some session")
     clock.wait(30 * DAY)
@@ -199,7 +200,7 @@ steps = st.lists(
 @given(steps)
 def test_a_store_that_is_cleared_at_every_step_answers_as_one_that_never_is(steps: list[Step]) -> None:
     clock = HandClock()
-    kept, swept = House(MemoryStore(), clock), House(MemoryStore(), clock)
+    kept, swept = House(ServerMemoryStore(), clock), House(MemoryStore(), clock)
     seen: list[tuple[Secret | None, Secret]] = []
     for what, number in steps:
         if what == "wait":

@@ -20,9 +20,7 @@ from ostiary_core.model.records import Identifier, Key, Record, Session, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, find_expired
 from ostiary_core.storage.listing import USES, Listing, Page
 from ostiary_core.storage.memory_listing import items_after_in_memory, page_in_memory
-from ostiary_core.storage.memory_summaries import MemorySummaries
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
-from ostiary_core.storage.summaries import Milestone, Refusal, StoreState, SummaryKey, Tallies, Tally
 
 T = TypeVar("T")
 
@@ -122,7 +120,6 @@ class MemoryStore:
         self._tables: dict[Table, dict[Any, Record]] = {table: {} for table in Table}
         self._audit: list[AuditEntry] = []
         self._entries_kept = 0
-        self._summaries = MemorySummaries()
 
     def turn(
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
@@ -218,36 +215,6 @@ class MemoryStore:
         gone = {entry.number for entry in due[:limit]}
         self._audit = [entry for entry in self._audit if entry.number not in gone]
         return len(gone)
-
-    # --- summaries
-
-    def count_entries(self, now: Instant, limit: int) -> int:
-        """Count up to `limit` entries that are not counted yet; return how many."""
-        return self._summaries.count(self._audit, limit)
-
-    def add_tallies(self, tallies: Tallies, refusals: Sequence[Refusal], now: Instant) -> None:
-        """Add to the summaries, and keep the last refusals of each client."""
-        self._summaries.add(tallies, refusals)
-
-    def summaries(self, start: Instant, end: Instant, *, of_clients: bool) -> dict[SummaryKey, Tally]:
-        """Return these hours' summaries: of all clients by hour, or of each client for all of them."""
-        return self._summaries.between(start, end, of_clients=of_clients)
-
-    def last_refusals(self, client_id: str) -> list[Refusal]:
-        """Return the last refusals of a client, the latest first."""
-        return self._summaries.last_refusals(client_id)
-
-    def forget_summaries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase summaries and refusals that are older; return how many were erased."""
-        return self._summaries.forget(now, older_than_seconds, limit)
-
-    def record_milestone(self, milestone: Milestone, now: Instant) -> None:
-        """Record that something was done now."""
-        self._summaries.record_milestone(milestone, now)
-
-    def state(self) -> StoreState:
-        """Return the state of the store."""
-        return self._summaries.state(self._entries_kept)
 
     def _ending(self, sought: EndingQuery) -> AuditEntry | None:
         endings = [

@@ -32,7 +32,14 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.client_authentication import is_authenticated
-from ostiary_core.storage.summaries import REFUSALS_KEPT, Refusal, SummaryKey, Tallies, Tally, count_refusal
+from ostiary_net.observability.summaries import (
+    REFUSALS_KEPT,
+    Refusal,
+    SummaryKey,
+    Tallies,
+    Tally,
+    count_refusal,
+)
 
 _OPERATIONS: Final[Mapping[type[Event], str]] = {
     CodeRedeemed: "authorization_code",

@@ -21,7 +21,7 @@ from ostiary_core.retention import Expirable, ExpiredBatch, kept_seconds
 from ostiary_core.storage.listing import USES, Listing, Page
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
 from ostiary_core.storage.store import LostRace, net_changes, retry_lost_races
-from ostiary_core.storage.summaries import (
+from ostiary_net.observability.summaries import (
     Milestone,
     Refusal,
     StoreState,

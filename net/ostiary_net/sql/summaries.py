@@ -1,4 +1,4 @@
-"""Read and write summaries, last refusals and milestones (`ostiary_core.storage.summaries`)."""
+"""Read and write summaries, last refusals and milestones (`ostiary_net.observability.summaries`)."""
 
 # ruff: noqa: S608 (what goes into a statement's text are names of columns and places for what is bound)
 
@@ -9,7 +9,7 @@ from typing import Final
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
-from ostiary_core.storage.summaries import (
+from ostiary_net.observability.summaries import (
     ALL_CLIENTS,
     REFUSALS_KEPT,
     Metric,

@@ -10,7 +10,7 @@ from typing import Final
 import apsw
 
 from ostiary_core.model.instant import Instant
-from ostiary_core.storage.summaries import Milestone
+from ostiary_net.observability.summaries import Milestone
 from ostiary_net.runtime.files import flush_to_disk
 from ostiary_net.sql.migrations import Opening
 from ostiary_net.sql.paging import Execute

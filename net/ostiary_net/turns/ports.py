@@ -9,7 +9,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store
-from ostiary_core.storage.summaries import SummaryStore
+from ostiary_net.observability.summaries import SummaryStore
 
 ChooseEvents = Callable[[], tuple[Sequence[Event], Sequence[Origin | None]]]
 """Returns the events of a turn and their origins; called again, only those whose callers still wait.

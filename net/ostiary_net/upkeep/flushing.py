@@ -5,8 +5,8 @@ from typing import Final
 import structlog
 import trio
 
-from ostiary_core.storage.summaries import SummaryStore
 from ostiary_net.observability.client_activity import ClientActivity
+from ostiary_net.observability.summaries import SummaryStore
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns

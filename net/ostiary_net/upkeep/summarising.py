@@ -16,7 +16,7 @@ import trio
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import SessionKind
 from ostiary_core.storage.listing import ONLINE_SESSIONS, Listing, ListingStore
-from ostiary_core.storage.summaries import (
+from ostiary_net.observability.summaries import (
     ALL_CLIENTS,
     HOUR_MS,
     Metric,

@@ -18,8 +18,8 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Key
 from ostiary_core.retention import Expirable, ExpiredBatch
-from ostiary_core.storage.summaries import Milestone
 from ostiary_net.observability.metrics import Metrics
+from ostiary_net.observability.summaries import Milestone
 from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
 from ostiary_net.turns.turns import Turns
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from ostiary_core import MemoryStore
+from fuzz.shared.memory_store import ServerMemoryStore
 from ostiary_core.conformance import check_store
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role, Table
@@ -169,7 +169,7 @@ def test_no_settings_of_a_role_change_what_becomes_of_anybody_behind_a_pooler(po
 
 
 def require_same_life(address: str) -> None:
-    expected = [decision for _, decision in live(MemoryStore())]
+    expected = [decision for _, decision in live(ServerMemoryStore())]
     with PostgreSQLStore(address, keeps_time=False) as store:
         assert [decision for _, decision in live(store)] == expected
         named = Role(role_id="named", name="名字")

@@ -17,7 +17,7 @@ from ostiary_core.model.records import Session, Table
 from ostiary_core.model.why import Why
 from ostiary_core.retention import Expirable
 from ostiary_core.storage.listing import GRANTS, FilterValue, Listable, Listing, Match, Sort, TimeRange
-from ostiary_core.storage.summaries import Metric, Milestone, Refusal, SummaryKey, Tally
+from ostiary_net.observability.summaries import Metric, Milestone, Refusal, SummaryKey, Tally
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import known_migrations
 from ostiary_net.sql.columns import TABLES

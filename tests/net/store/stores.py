@@ -8,13 +8,14 @@ from typing import Any, Protocol
 
 import pytest
 
-from ostiary_core import Instant, MemoryStore
+from fuzz.shared.memory_store import ServerMemoryStore
+from ostiary_core import Instant
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Change
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store
-from ostiary_core.storage.summaries import SummaryStore
+from ostiary_net.observability.summaries import SummaryStore
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore, record_sql
 from tests.net.postgres.schemas import lent_schema
@@ -65,7 +66,7 @@ def open_kind(kind: str, folder: Path) -> Iterator[OpenStore]:
     """How a store of this kind is opened, for as long as the block runs; empty at first."""
     match kind:
         case "memory":
-            kept = MemoryStore()
+            kept = ServerMemoryStore()
             yield lambda: nullcontext(kept)
         case "sqlite":
             with pytest.MonkeyPatch.context() as patched:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ostiary_core import Instant, MemoryStore
+from fuzz.shared.memory_store import ServerMemoryStore
+from ostiary_core import Instant
 from ostiary_core.events import Operator, UserDeleted
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.fact import FactKind
@@ -41,8 +42,8 @@ EVERYTHING = 100_000
 
 
 @pytest.fixture(scope="module")
-def reference() -> MemoryStore:
-    store = MemoryStore()
+def reference() -> ServerMemoryStore:
+    store = ServerMemoryStore()
     populate(store)
     return store
 
@@ -118,7 +119,7 @@ def listings(draw: st.DrawFn) -> Listing[Any]:
 
 
 def test_every_listing_gives_the_page_of_the_reference_store(
-    peopled: ContractStore, reference: MemoryStore, step: int
+    peopled: ContractStore, reference: ServerMemoryStore, step: int
 ) -> None:
     @settings(max_examples=150)
     @given(listings(), st.integers(-10, 70))
@@ -133,7 +134,7 @@ def test_every_listing_gives_the_page_of_the_reference_store(
 @pytest.mark.usefixtures("step")
 @pytest.mark.parametrize("resource", RESOURCES, ids=repr)
 def test_the_pages_of_a_list_are_all_of_it_once(
-    peopled: ContractStore, reference: MemoryStore, resource: Listable[Any]
+    peopled: ContractStore, reference: ServerMemoryStore, resource: Listable[Any]
 ) -> None:
     filters = {"user_id": "crowd user 3"} if resource is GRANTS else {}
     for sort in resource.sorts:
@@ -154,7 +155,9 @@ def test_the_pages_of_a_list_are_all_of_it_once(
             assert tuple(_all_of(peopled, in_pieces)) == expected.items
 
 
-def test_the_crowd_puts_something_on_every_list_and_keeps_something_off_it(reference: MemoryStore) -> None:
+def test_the_crowd_puts_something_on_every_list_and_keeps_something_off_it(
+    reference: ServerMemoryStore,
+) -> None:
     totals = {
         resource.name: reference.page(Listing(resource=resource), START).total
         for resource in RESOURCES
@@ -169,14 +172,14 @@ def test_the_crowd_puts_something_on_every_list_and_keeps_something_off_it(refer
 # --- what is listed, of which the other stores give what the reference gives
 
 
-def test_deleted_clients_and_users_are_not_listed(reference: MemoryStore) -> None:
+def test_deleted_clients_and_users_are_not_listed(reference: ServerMemoryStore) -> None:
     for resource, table in ((CLIENTS, Table.CLIENT), (USERS, Table.USER)):
         listed = reference.page(Listing(resource=resource, page_size=EVERYTHING), START).items
         standing = [each for each in reference.records(table) if getattr(each, "deleted_at", None) is None]
         assert {getattr(each, resource.key) for each in listed} == {each.key.id for each in standing}
 
 
-def test_sessions_of_client_credentials_are_not_among_online_users(reference: MemoryStore) -> None:
+def test_sessions_of_client_credentials_are_not_among_online_users(reference: ServerMemoryStore) -> None:
     users = reference.page(Listing(resource=ONLINE_USERS, page_size=EVERYTHING), START).items
     sessions = reference.page(Listing(resource=ONLINE_SESSIONS, page_size=EVERYTHING), START).items
     assert all(online.kind is not SessionKind.CLIENT_CREDENTIALS for online in users)

@@ -3,11 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from fuzz.shared.memory_store import merge_hours
 from ostiary_core.conformance.scenario import make_scenario
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.why import Why
-from ostiary_core.storage.memory_summaries import merge_hours
-from ostiary_core.storage.summaries import (
+from ostiary_net.observability.summaries import (
     ALL_CLIENTS,
     HOUR_MS,
     REFUSALS_KEPT,

@@ -19,7 +19,7 @@ import apsw
 import psycopg
 import pytest
 
-from ostiary_core.storage.summaries import Milestone
+from ostiary_net.observability.summaries import Milestone
 from ostiary_net.sqlite import SQLiteStore
 from tests.core import asks
 from tests.core.story import START

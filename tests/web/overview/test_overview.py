@@ -8,7 +8,7 @@ import pytest
 
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
-from ostiary_core.storage.summaries import HOUR_MS, REFUSALS_KEPT, Milestone
+from ostiary_net.observability.summaries import HOUR_MS, REFUSALS_KEPT, Milestone
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.upkeep.flushing import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising

@@ -10,7 +10,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
-from ostiary_core.storage.summaries import HOUR_MS, Metric, Milestone
+from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
 from ostiary_web.api.answer_data import AnswerData, Count, Time
 from ostiary_web.api.overview_counts import Counts, Overview, Span, list_visible_metrics, make_overview_query
 from ostiary_web.api.resources.lists import query_arguments

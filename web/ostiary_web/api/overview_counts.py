@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
-from ostiary_core.storage.summaries import (
+from ostiary_net.observability.summaries import (
     HOUR_MS,
     RETRY_SECONDS,
     Metric,

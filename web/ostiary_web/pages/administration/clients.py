@@ -7,7 +7,7 @@ from ostiary_core.events import ClientForcedOut, ClientSecretReset, Event, OldSe
 from ostiary_core.model.client import SCOPES
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
-from ostiary_core.storage.summaries import REFUSALS_KEPT, Refusal
+from ostiary_net.observability.summaries import REFUSALS_KEPT, Refusal
 from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS
 from ostiary_web.http.browser import own_address
 from ostiary_web.http.context import RequestContext

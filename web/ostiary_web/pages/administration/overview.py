@@ -17,7 +17,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
-from ostiary_core.storage.summaries import HOUR_MS, RETRY_SECONDS, Metric, Milestone
+from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, Milestone
 from ostiary_web.api.overview import findings_for
 from ostiary_web.api.overview_counts import (
     LATE_SECONDS,
