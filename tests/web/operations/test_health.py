@@ -56,7 +56,7 @@ def disk() -> Iterator[Disk]:
         yield disk
 
 
-async def test_a_file_that_became_read_only_is_not_ready(disk: Disk, served: Served) -> None:
+async def test_a_disk_that_takes_nothing_more_is_not_ready(disk: Disk, served: Served) -> None:
     disk.fail_after(0)
     expect_refusal(await served.api().get("/readyz"), 503, "A0503")
     disk.fail_after(None)
