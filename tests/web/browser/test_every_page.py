@@ -1,6 +1,7 @@
 """What must hold of every page: nothing serious from axe, no wider than the window, no other host, no
 complaint of the browser, and the headers that keep a page to itself."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -9,13 +10,24 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.web.browser.household import Household, Visitor
-from tests.web.browser.rooms import ROOMS
+from tests.web.browser.rooms import NO_ROOMS, ROOMS
 from tests.web.browser.test_signing_in import request_for
+from tests.web.routes import VARIABLE, rules
 
 Visit = Callable[..., Visitor]
 
 COLORS = {"light": "rgb(179, 18, 79)", "dark": "color(srgb 0.880784 0.628235 0.723922)"}
 """The colour of `conftest`, and with 60 % white, as the browser names them."""
+
+
+def test_every_route_of_a_page_is_looked_at() -> None:
+    looked_at = {urlsplit(room.path).path for room in ROOMS}
+    gets = [path for method, path in rules() if method == "GET"]
+    for path in gets:
+        is_page = not path.startswith(("/api/", "/files/", "/static/", "/healthz", "/readyz"))
+        if is_page and not path.endswith(("/export", "/import-template")) and not path.startswith(NO_ROOMS):
+            here = re.compile(VARIABLE.sub("[^/]+", path))
+            assert any(here.fullmatch(each) for each in looked_at - ({*gets} - {path})), path
 
 
 @pytest.mark.parametrize("width, scheme, locale", [(360, "dark", "zh-CN"), (1280, "light", "en-US")])
