@@ -130,7 +130,7 @@ def _expired_kind(
             # An ending after the maximum ended nothing: the session was dead already.
             kind, since = Expirable.ENDED_SESSIONS, Instant(min(ended_at, record.expires_at))
         case TextCode():
-            kind, since = Expirable.TEXT_CODES, record.counted_from
+            kind, since = Expirable.TEXT_CODES, record.counting_since
         case RefreshToken():
             return None if has_session(record.session_id) else Expirable.TOKENS
         case _:

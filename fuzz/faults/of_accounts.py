@@ -121,7 +121,7 @@ FAULTS: Final = (
         "ostiary_core.users.telephone._is_pausing",
         (
             *("telephones-flooded", "a telephone is sent codes all day"),
-            *("return stored.drawn >= policy.text_codes_a_day and", "return False and"),
+            *("return stored.sent_count >= policy.text_codes_a_day and", "return False and"),
         ),
     ),
     *mistakes_in(

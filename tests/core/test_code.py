@@ -49,7 +49,10 @@ def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
     used = Fact(FactKind.CODE_USED, client_id="app", user_id=session.user_id, scopes=("user.read",))
     assert redeemed.decision.facts[0] == replace(used, session_id=session.session_id)
     assert (session.client_id, session.user_id) == ("app", world.user_ids["alice"])
-    assert (world.the_code().session_id, world.the_code().settled_at) == (session.session_id, world.now)
+    assert (world.the_code().session_id, world.the_code().used_or_voided_at) == (
+        session.session_id,
+        world.now,
+    )
 
 
 @VOIDS
@@ -74,7 +77,7 @@ def test_a_wrong_verifier_voids_the_code(verifier: str | None) -> None:
     assert refused.decision.facts[0].why is why
 
     assert state_now(world) is CodeState.VOID
-    assert (world.the_code().voided_why, world.the_code().settled_at) == (why, world.now)
+    assert (world.the_code().voided_why, world.the_code().used_or_voided_at) == (why, world.now)
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
 
 

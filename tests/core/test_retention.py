@@ -34,7 +34,7 @@ TEXT_CODE = TextCode(
     user_id="nobody",
     epochs=Epochs(0, 0, 0),
     issued_at=later(START, 60),
-    counted_from=START,
+    counting_since=START,
 )
 EARLY, LATE = (revise(SESSION, ended_at=later(START, seconds)) for seconds in (60, 2 * MAXIMUM))
 EXPIRE: tuple[tuple[Expirable, Record, int, Policy], ...] = (

@@ -85,7 +85,7 @@ def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobo
         (Insert(code),),
         (Fact(kind=FactKind.TEXT_CODE_SENT, user_id=world.user_ids["alice"]),),
     )
-    assert (code.issued_at, code.counted_from, code.drawn, code.wrong_tries) == (START, START, 1, 0)
+    assert (code.issued_at, code.counting_since, code.sent_count, code.wrong_tries) == (START, START, 1, 0)
     login, before = world.login(), world.user()
     taken = ask(world, CHANGE, OTHER, login)
     assert taken == Decision(TextCodeDrawn(None), (Update(before, world.user()),))
@@ -102,7 +102,7 @@ def test_a_number_is_sent_a_code_a_minute_and_ten_a_day() -> None:
     for number in range(SPECIFICATION.text_codes_a_day):
         sent = ask(world, RECOVERY, PHONE)
         code = find_code(world, RECOVERY, PHONE)
-        assert (code.drawn, code.issued_at, code.counted_from) == (number + 1, world.now, START)
+        assert (code.sent_count, code.issued_at, code.counting_since) == (number + 1, world.now, START)
         assert isinstance(sent.changes[0], Update) is (number > 0)
         recover(world, "wrong")
         world.wait(59.999)
@@ -114,7 +114,7 @@ def test_a_number_is_sent_a_code_a_minute_and_ten_a_day() -> None:
     world.wait(0.001)
     latest = code_of(ask(world, RECOVERY, PHONE))
     code = find_code(world, RECOVERY, PHONE)
-    assert (code.drawn, code.counted_from, code.wrong_tries) == (1, world.now, 0)
+    assert (code.sent_count, code.counting_since, code.wrong_tries) == (1, world.now, 0)
     assert recover(world, latest).reply == Done()
 
 
@@ -211,7 +211,7 @@ def test_a_code_dies_with_its_account_and_is_not_counted_for_whoever_has_the_num
     world.wait(60)
     code = code_of(ask(world, RECOVERY, PHONE))
     drawn_since = find_code(world, RECOVERY, PHONE)
-    assert (drawn_since.epochs.user, drawn_since.drawn) == (dead.epochs.user + 1, 2)
+    assert (drawn_since.epochs.user, drawn_since.sent_count) == (dead.epochs.user + 1, 2)
     assert recover(world, code) == wrong(alice, Delete(drawn_since)), "disabled still"
     world.given(e.UserEnabled(caller=e.Operator(), user_id=alice))
     code = code_of(ask(world, RECOVERY, PHONE))

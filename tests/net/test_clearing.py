@@ -95,7 +95,7 @@ class House:
             user_id="nobody",
             epochs=Epochs(0, 0, 0),
             issued_at=now,
-            counted_from=now,
+            counting_since=now,
         )
         self.store.write([Insert(code)])
 

@@ -1,11 +1,14 @@
-"""Records as rows: what an update names is what its two rows differ in."""
+"""Records as rows: what an update names, and under which names fields are stored."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ostiary_core.model.records import Table
+from ostiary_core.model.records import Epochs, Table, TextCode, TextCodePurpose
+from ostiary_core.model.secret import digest_of
+from ostiary_core.storage.json_codec import record_from_text, to_text
 from ostiary_net.sql.columns import TABLES, make_row_codec
 from tests.core.hostile import records_of
+from tests.core.story import START
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -23,3 +26,19 @@ def test_a_difference_is_what_two_rows_differ_in(table: Table) -> None:
         assert made.difference(after, after) == ((), [])
 
     differs()
+
+
+def test_a_renamed_field_is_stored_under_its_older_name() -> None:
+    code = TextCode(
+        purpose=TextCodePurpose.RESET_PASSWORD,
+        phone="+8613800000000",
+        digest=digest_of("123456"),
+        user_id="anna",
+        epochs=Epochs(0, 0, 0),
+        issued_at=START,
+        counting_since=START,
+    )
+    text = to_text(code)
+    assert '"drawn":1,"counted_from":' in text
+    assert record_from_text(Table.TEXT_CODE, text) == code
+    assert {"drawn", "counted_from"} <= {*make_row_codec(TextCode).columns}

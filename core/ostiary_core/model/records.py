@@ -103,7 +103,7 @@ class AuthorizationCode:
     epochs: Epochs
     session_id: str | None = None
     """Session that the only redemption started."""
-    settled_at: Instant | None = None
+    used_or_voided_at: Instant | None = None
     """When it was used or voided."""
     voided_why: Why | None = None
     revision: int = 1
@@ -233,9 +233,9 @@ class TextCode:
     """Epochs of that account and of the console client when the code was drawn (READINGS 48)."""
     issued_at: Instant
     wrong_tries: int = 0
-    drawn: int = 1
-    """How many codes this number was sent since `counted_from`."""
-    counted_from: Instant
+    sent_count: int = 1
+    """How many codes this number was sent since `counting_since`."""
+    counting_since: Instant
     revision: int = 1
 
     @property
@@ -253,6 +253,12 @@ R = TypeVar("R", bound=Record)
 
 _VALUES_OF: Final = MappingProxyType({kind: attrgetter(*kind.__slots__) for kind in get_args(Record)})
 """Readers of all fields of a record, in their order."""
+
+
+STORED_NAMES: Final = MappingProxyType(
+    {"used_or_voided_at": "settled_at", "sent_count": "drawn", "counting_since": "counted_from"}
+)
+"""Older names, under which stores keep these fields."""
 
 
 def revise(record: R, **changes: Any) -> R:

@@ -104,7 +104,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot) -> Decision:
         entropy=event.entropy,
         now=snapshot.now,
     )
-    used = revise(code, session_id=made.session_id, settled_at=snapshot.now)
+    used = revise(code, session_id=made.session_id, used_or_voided_at=snapshot.now)
     return Decision(issued, (Update(code, used), *writes), (_fact_of(_REDEMPTION, used), started))
 
 
@@ -144,7 +144,7 @@ def _refuse_exchange(
         return _refuse_used_code(why, code.session_id, client, snapshot)
     if state_of(code, snapshot) is CodeState.VOID:
         return refuse(why)
-    voided = revise(code, voided_why=why, settled_at=snapshot.now)
+    voided = revise(code, voided_why=why, used_or_voided_at=snapshot.now)
     return Decision(Refused(why), (Update(code, voided),), (_fact_of(_FAILURE, voided),))
 
 

@@ -11,11 +11,12 @@ from types import MappingProxyType, UnionType
 from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hints
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.records import Key, Record, Table
+from ostiary_core.model.records import STORED_NAMES, Key, Record, Table
 
 _KINDS: Final[Mapping[Table, tuple[type[Any], Mapping[str, Any]]]] = MappingProxyType(
     {kind.table: (kind, MappingProxyType(get_type_hints(kind))) for kind in get_args(Record)}
 )
+_FIELD_NAMES: Final = MappingProxyType({stored: name for name, stored in STORED_NAMES.items()})
 _ENTRY_HINTS: Final = MappingProxyType(get_type_hints(AuditEntry))
 
 
@@ -26,7 +27,9 @@ def to_text(item: Record | AuditEntry) -> str:
     >>> to_text(Identifier(kind=IdentifierKind.USERNAME, value="anna", user_id="7"))
     '{"kind":"username","value":"anna","user_id":"7","revision":1}'
     """
-    content = {field.name: _plain(getattr(item, field.name)) for field in fields(item)}
+    content = {
+        STORED_NAMES.get(field.name, field.name): _plain(getattr(item, field.name)) for field in fields(item)
+    }
     return json.dumps(content, separators=(",", ":"))
 
 
@@ -56,7 +59,8 @@ def identifier_text(key: Key) -> str:
 
 
 def _construct(kind: type[Any], hints: Mapping[str, Any], text: str) -> Any:
-    return kind(**{name: _value(hints[name], plain) for name, plain in json.loads(text).items()})
+    stored = ((_FIELD_NAMES.get(name, name), plain) for name, plain in json.loads(text).items())
+    return kind(**{name: _value(hints[name], plain) for name, plain in stored})
 
 
 def _plain(value: Any) -> Any:

@@ -98,7 +98,7 @@ def _is_pausing(stored: TextCode, now: Instant, policy: Policy) -> bool:
     """Whether this number was sent a code less than the pause ago, or too many today."""
     if now < later(stored.issued_at, policy.text_code_pause_seconds):
         return True
-    return stored.drawn >= policy.text_codes_a_day and now < later(stored.counted_from, _DAY_SECONDS)
+    return stored.sent_count >= policy.text_codes_a_day and now < later(stored.counting_since, _DAY_SECONDS)
 
 
 def _store_code(
@@ -112,12 +112,12 @@ def _store_code(
         user_id=owner.user_id,
         epochs=login_epochs_now(owner, snapshot),
         issued_at=snapshot.now,
-        counted_from=snapshot.now,
+        counting_since=snapshot.now,
     )
     if stored is None:
         return Insert(made)
-    if snapshot.now < later(stored.counted_from, _DAY_SECONDS):
-        made = replace(made, drawn=stored.drawn + 1, counted_from=stored.counted_from)
+    if snapshot.now < later(stored.counting_since, _DAY_SECONDS):
+        made = replace(made, sent_count=stored.sent_count + 1, counting_since=stored.counting_since)
     return Update(stored, replace(made, revision=stored.revision + 1))
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_o
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.records import (
+    STORED_NAMES,
     AuthorizationCode,
     Client,
     Consent,
@@ -97,7 +98,10 @@ def make_row_codec(kind: type[Any]) -> RowCodec:
     columns: list[_FieldColumn] = []
     groups: list[_Group] = []
     for name in names:
-        own = _columns_of(name, annotations[name])
+        own = [
+            column._replace(name=STORED_NAMES.get(column.name, column.name))
+            for column in _columns_of(name, annotations[name])
+        ]
         if len(own) > 1:
             groups.append(_Group(len(columns), len(columns) + len(own), annotations[name]))
         columns += own

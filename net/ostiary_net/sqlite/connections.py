@@ -20,8 +20,7 @@ _MOST_MAPPED_BYTES: Final = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SI
 """Part of the file that is mapped: half of the memory.
 
 For a mapped page that is not in memory, the system reads its neighbours too, and a file larger than memory
-has no room
-for these."""
+has no room for these."""
 
 # FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
 # secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
