@@ -35,7 +35,7 @@ RANGES = ("day", "week", "month")
 PROBLEMS = ("not_yours", "too_large", "too_long", "too_slow", "too_fast", "not_found", "went_wrong")
 NAMES = {"Ostiary", "Asia/Shanghai"}
 """What no language says otherwise."""
-MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true"'}
+MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true" autofocus'}
 """What stands in a block or macro of its own, and within a tag in the page."""
 
 

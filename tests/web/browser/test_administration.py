@@ -251,3 +251,19 @@ def test_a_sheet_goes_out_and_comes_in_again(visit: Visit, tmp_path: Path) -> No
     visitor.page.check("input[value=upsert]")
     visitor.press("Import")
     assert "0 registered" in visitor.text
+
+
+def test_the_menu_tells_administration_from_ones_own_account_and_hides_nothing(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False, viewport={"width": 360, "height": 800})
+    visitor.sign_in("admin")
+    visitor.open("/admin/nowhere")
+    assert "There is nothing here" in visitor.text
+    menus = visitor.page.get_by_role("navigation")
+    administration = menus.and_(visitor.page.get_by_label("Administration"))
+    own = menus.and_(visitor.page.get_by_label("My account", exact=True))
+    assert administration.get_by_role("link").all_inner_texts() == [
+        *("Overview", "Clients", "Users", "Roles", "Online", "Audit")
+    ]
+    assert own.get_by_role("link").all_inner_texts() == ["My account", "My applications", "My sessions"]
+    for entry in visitor.page.locator("header nav a").all():
+        assert entry.evaluate("e => (b => b.x >= 0 && b.right <= innerWidth)(e.getBoundingClientRect())")

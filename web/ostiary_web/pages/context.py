@@ -145,15 +145,23 @@ class PageContext:
         return make(return_to, *parameters)
 
     @property
-    def places(self) -> tuple[tuple[str, str], ...]:
-        """Return the menu's paths and names for this visitor; a list leads to its own form."""
+    def menus(self) -> tuple[tuple[str, list[tuple[str, str]]], ...]:
+        """Return the paths and names of the user's own account and of the administration, each with a label.
+
+        A list leads to its own form, which has an entry only for a visitor who may not see the list.
+        """
         if self.user is None or self.user.must_change_password:
             return ()
         found: dict[str, str] = {}
         for path, name, permission in _PLACES:
             if path.removesuffix("/new") not in found and (permission is None or self.may(permission)):
                 found[path] = self.text(name)
-        return tuple(found.items())
+        menus = (("page.account", "/account"), ("page.administration", "/admin"))
+        own = [
+            (self.text(label), [each for each in found.items() if each[0].startswith(prefix)])
+            for label, prefix in menus
+        ]
+        return tuple(menu for menu in own if menu[1])
 
     # --- what it says
 
@@ -251,7 +259,7 @@ async def render(
         t=TextFamily(page.language, "page"),
         brand=page.request.services.settings.brand,
         user=page.user,
-        places=page.places,
+        menus=page.menus,
         place=place,
         form_token=form_token(page.request),
         address=page.address,

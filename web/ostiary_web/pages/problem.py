@@ -1,5 +1,6 @@
 """The page shown in place of one that does not exist or could not be made."""
 
+from contextlib import suppress
 from typing import Final
 
 from quart import Response, request
@@ -7,8 +8,9 @@ from quart import Response, request
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
 from ostiary_net.front_door.rules import Scope
+from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.http.context import request_context
-from ostiary_web.pages.context import PageContext, choose_language, find_opened_page, render
+from ostiary_web.pages.context import PageContext, choose_language, find_opened_page, open_page, render
 
 _HEADINGS: Final = {403: "page.not_yours", 413: "page.too_large", 414: "page.too_long", 429: "page.too_fast"}
 _REFUSED_AT_THE_DOOR: Final = {
@@ -45,7 +47,11 @@ async def find_refusal_page() -> Response | None:
 
 
 async def problem_page(why: Why, heading: str | None = None) -> Response:
-    """Return a page that says what is wrong. It reads nothing from the store, which may be what is wrong."""
+    """Return a page that says what is wrong. Only for an address without a page, the store is read: for the
+    visitor's menu."""
+    if why is Why.ROUTE_UNKNOWN and request.method == "GET" and find_opened_page() is None:
+        with suppress(TurnFailed):
+            await open_page()
     page = find_opened_page() or PageContext(request_context(), choose_language(None))
     if why is Why.ADDRESS_TOO_LONG:
         page.address = "/"

@@ -8,7 +8,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
     {
         # --- around every page
         "page.skip": "Skip to the content",
-        "page.menu": "Menu",
+        "page.administration": "Administration",
         "page.language": "Language",
         "page.privacy": "Privacy",
         "page.help": "Help",
@@ -333,6 +333,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.users": "Users",
         "page.users_lead": "Who can sign in to this backend, and with which roles.",
         "page.users_none": "There are no users yet",
+        "page.users_only_you": "You are the only user yet",
         "page.user_new": "Register a user",
         "page.user_initial_password": "First password",
         "page.user_initial_password_hint": (

@@ -8,7 +8,7 @@ LANGUAGE: Final = CHINESE.with_texts(
     {
         # --- around every page
         "page.skip": "跳到正文",
-        "page.menu": "菜单",
+        "page.administration": "管理",
         "page.language": "语言",
         "page.privacy": "隐私",
         "page.help": "帮助",
@@ -241,6 +241,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.users": "用户",
         "page.users_lead": "可登录管理后台的用户及其角色。",
         "page.users_none": "尚无用户",
+        "page.users_only_you": "目前只有您一个用户",
         "page.user_new": "创建用户",
         "page.user_initial_password": "初始密码",
         "page.user_initial_password_hint": "至少 8 个字符；用户首次登录时须修改。",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
@@ -17,6 +17,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import CLIENTS, USERS, Listing
 from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, Milestone
 from ostiary_web.api.overview import findings_for
 from ostiary_web.api.overview_counts import (
@@ -153,7 +154,12 @@ async def show_overview(page: PageContext) -> Response:
         place=_PLACE,
         chosen=chosen,
         ranges=[(name, page.text(f"overview.{name}")) for name in _RANGES],
-        attention=[*_client_findings(view), *_store_findings(view), *_server_findings(view, findings)],
+        attention=[
+            *await _first_steps(page),
+            *_client_findings(view),
+            *_store_findings(view),
+            *_server_findings(view, findings),
+        ],
         tiles=list(_tiles(view)),
         charts=list(_charts(view)),
         clients=_clients(view),
@@ -274,6 +280,24 @@ def _clients(view: _View) -> list[dict[str, object]]:
 
 
 # --- what needs attention
+
+
+async def _first_steps(page: PageContext) -> list[Attention]:
+    """Return what a new server lacks: a client, and a user besides the first."""
+    steps = []
+    own_clients = Listing(resource=CLIENTS, filters={"built_in": False}, page_size=1)
+    users = Listing(resource=USERS, page_size=1)
+    if page.may(Permission.CLIENT_CREATE) and await _count(page, own_clients) == 0:
+        text, href = page.text("page.clients_none"), "/admin/clients/new"
+        steps.append(Attention(text=text, href=href, link="page.client_new"))
+    if page.may(Permission.USER_CREATE) and await _count(page, users) == 1:
+        text, href = page.text("page.users_only_you"), "/admin/people/new"
+        steps.append(Attention(text=text, href=href, link="page.user_new"))
+    return steps
+
+
+async def _count(page: PageContext, listing: Listing[Any]) -> int:
+    return await page.request.query(lambda store, now: store.page(listing, now).total)
 
 
 def _client_findings(view: _View) -> Iterator[Attention]:
