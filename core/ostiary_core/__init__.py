@@ -10,151 +10,96 @@ store.
 What is named here and in these packages is for embedders (docs/embedding.md); every other module may move.
 """
 
-from ostiary_core.decide import decide, keys, take_turn
-from ostiary_core.loading.keys import Keys
-from ostiary_core.loading.snapshot import Fetch, NotLoaded, Snapshot, load
-from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
-from ostiary_core.model.changes import FieldChange
-from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
-from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.instant import Arrival, Instant, Monotonic
-from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.decide import decide as decide, keys as keys, take_turn as take_turn
+from ostiary_core.loading.keys import Keys as Keys
+from ostiary_core.loading.snapshot import (
+    Fetch as Fetch,
+    NotLoaded as NotLoaded,
+    Snapshot as Snapshot,
+    load as load,
+)
+from ostiary_core.model.audit import (
+    AuditEntry as AuditEntry,
+    Origin as Origin,
+    audit_entries as audit_entries,
+)
+from ostiary_core.model.changes import FieldChange as FieldChange
+from ostiary_core.model.decision import (
+    Change as Change,
+    Decision as Decision,
+    Delete as Delete,
+    Insert as Insert,
+    Update as Update,
+)
+from ostiary_core.model.fact import Fact as Fact, FactKind as FactKind
+from ostiary_core.model.fields import FieldFault as FieldFault, FieldRule as FieldRule
+from ostiary_core.model.instant import Arrival as Arrival, Instant as Instant, Monotonic as Monotonic
+from ostiary_core.model.policy import SPECIFICATION as SPECIFICATION, Policy as Policy
 from ostiary_core.model.records import (
-    AuthorizationCode,
-    Client,
-    Consent,
-    Epochs,
-    GrantType,
-    Identifier,
-    IdentifierKind,
-    Key,
-    Record,
-    RefreshToken,
-    Role,
-    Session,
-    SessionKind,
-    Table,
-    TextCode,
-    TextCodePurpose,
-    User,
+    AuthorizationCode as AuthorizationCode,
+    Client as Client,
+    Consent as Consent,
+    Epochs as Epochs,
+    GrantType as GrantType,
+    Identifier as Identifier,
+    IdentifierKind as IdentifierKind,
+    Key as Key,
+    Record as Record,
+    RefreshToken as RefreshToken,
+    Role as Role,
+    Session as Session,
+    SessionKind as SessionKind,
+    Table as Table,
+    TextCode as TextCode,
+    TextCodePurpose as TextCodePurpose,
+    User as User,
 )
 from ostiary_core.model.reply import (
-    AccountKnown,
-    AuthorizationOffered,
-    BatchDone,
-    BatchRefused,
-    ClientKnown,
-    CodeIssued,
-    ConsentRefused,
-    Done,
-    LoginIssued,
-    PasswordOnFile,
-    Profile,
-    Refused,
-    Reply,
-    RoleKnown,
-    ScopeOffered,
-    SecretIssued,
-    TextCodeDrawn,
-    TokenActive,
-    TokenInactive,
-    TokensIssued,
-    UserKnown,
+    AccountKnown as AccountKnown,
+    AuthorizationOffered as AuthorizationOffered,
+    BatchDone as BatchDone,
+    BatchRefused as BatchRefused,
+    ClientKnown as ClientKnown,
+    CodeIssued as CodeIssued,
+    ConsentRefused as ConsentRefused,
+    Done as Done,
+    LoginIssued as LoginIssued,
+    PasswordOnFile as PasswordOnFile,
+    Profile as Profile,
+    Refused as Refused,
+    Reply as Reply,
+    RoleKnown as RoleKnown,
+    ScopeOffered as ScopeOffered,
+    SecretIssued as SecretIssued,
+    TextCodeDrawn as TextCodeDrawn,
+    TokenActive as TokenActive,
+    TokenInactive as TokenInactive,
+    TokensIssued as TokensIssued,
+    UserKnown as UserKnown,
 )
-from ostiary_core.model.secret import Digest, Entropy, Secret
-from ostiary_core.model.why import Why
-from ostiary_core.retention import Expirable, ExpiredBatch, find_expired
-from ostiary_core.storage.json_codec import entry_from_text, identifier_text, record_from_text, to_text
-from ostiary_core.storage.listing import Listing, ListingStore, Page
-from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
-from ostiary_core.storage.store import LostRace, MemoryStore, Store, net_changes, retry_lost_races
-
-__all__ = [
-    "SPECIFICATION",
-    "AccountKnown",
-    "Arrival",
-    "AuditEntry",
-    "AuthorizationCode",
-    "AuthorizationOffered",
-    "BatchDone",
-    "BatchRefused",
-    "Change",
-    "Client",
-    "ClientKnown",
-    "CodeIssued",
-    "Consent",
-    "ConsentRefused",
-    "Decision",
-    "Delete",
-    "Digest",
-    "Done",
-    "EndingQuery",
-    "Entropy",
-    "Epochs",
-    "Expirable",
-    "ExpiredBatch",
-    "Fact",
-    "FactKind",
-    "Fetch",
-    "FieldChange",
-    "FieldFault",
-    "FieldRule",
-    "GrantType",
-    "Identifier",
-    "IdentifierKind",
-    "Insert",
-    "Instant",
-    "Key",
-    "Keys",
-    "Listing",
-    "ListingStore",
-    "LoginIssued",
-    "LostRace",
-    "MemoryStore",
-    "Monotonic",
-    "NotLoaded",
-    "Origin",
-    "Page",
-    "PasswordOnFile",
-    "Policy",
-    "Profile",
-    "Record",
-    "RefreshToken",
-    "Refused",
-    "Reply",
-    "Role",
-    "RoleKnown",
-    "ScopeOffered",
-    "Secret",
-    "SecretIssued",
-    "Session",
-    "SessionHistory",
-    "SessionKind",
-    "Snapshot",
-    "Store",
-    "Table",
-    "TextCode",
-    "TextCodeDrawn",
-    "TextCodePurpose",
-    "TokenActive",
-    "TokenInactive",
-    "TokensIssued",
-    "Update",
-    "User",
-    "UserKnown",
-    "Why",
-    "audit_entries",
-    "decide",
-    "entry_from_text",
-    "find_expired",
-    "find_inherited_ending",
-    "identifier_text",
-    "keys",
-    "load",
-    "net_changes",
-    "record_from_text",
-    "retry_lost_races",
-    "take_turn",
-    "to_text",
-]
+from ostiary_core.model.secret import Digest as Digest, Entropy as Entropy, Secret as Secret
+from ostiary_core.model.why import Why as Why
+from ostiary_core.retention import (
+    Expirable as Expirable,
+    ExpiredBatch as ExpiredBatch,
+    find_expired as find_expired,
+)
+from ostiary_core.storage.json_codec import (
+    entry_from_text as entry_from_text,
+    identifier_text as identifier_text,
+    record_from_text as record_from_text,
+    to_text as to_text,
+)
+from ostiary_core.storage.listing import Listing as Listing, ListingStore as ListingStore, Page as Page
+from ostiary_core.storage.session_history import (
+    EndingQuery as EndingQuery,
+    SessionHistory as SessionHistory,
+    find_inherited_ending as find_inherited_ending,
+)
+from ostiary_core.storage.store import (
+    LostRace as LostRace,
+    MemoryStore as MemoryStore,
+    Store as Store,
+    net_changes as net_changes,
+    retry_lost_races as retry_lost_races,
+)
