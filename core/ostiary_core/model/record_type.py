@@ -140,6 +140,8 @@ class RecordField(Generic[R]):
         )
         if text is None or (text == stored and not is_new):
             return text
+        if not self.is_required and self.most is not None and len(text) > self.most:
+            reader.fault(self.name, FieldRule.TOO_LONG)
         if self.setting is Setting.ONCE and not is_new:
             reader.fault(self.name, FieldRule.IMMUTABLE)
         elif not self._is_allowed(text, policy):

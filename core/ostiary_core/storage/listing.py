@@ -17,18 +17,17 @@ from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.client import CLIENT, Client
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.record_type import Kind, RecordType, Setting
 from ostiary_core.model.records import SessionKind
-from ostiary_core.model.role import ROLE, Role
-from ostiary_core.model.user import USER, User
+from ostiary_core.model.role import ROLE
+from ostiary_core.model.user import USER
 from ostiary_core.storage.session_history import SessionHistory
 
 T = TypeVar("T")
-R = TypeVar("R", Client, User, Role)
 
 
 # --- what is listed beside records
@@ -126,7 +125,7 @@ def _filters(**filters: Match) -> Mapping[str, Match]:
     return MappingProxyType(filters)
 
 
-def _list_records(of: RecordType[R]) -> Listable[R]:
+def make_listable(of: RecordType[T]) -> Listable[T]:
     """Return the list of the records of a type, from the declaration of its fields."""
     sorted_fields = tuple(field for field in of.fields if field.is_sorted)
     return Listable(
@@ -152,9 +151,9 @@ def _list_records(of: RecordType[R]) -> Listable[R]:
     )
 
 
-CLIENTS: Final = _list_records(CLIENT)
-USERS: Final = _list_records(USER)
-ROLES: Final = _list_records(ROLE)
+CLIENTS: Final = make_listable(CLIENT)
+USERS: Final = make_listable(USER)
+ROLES: Final = make_listable(ROLE)
 
 
 def _online(name: str) -> Listable[OnlineSession]:
