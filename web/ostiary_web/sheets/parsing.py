@@ -23,10 +23,7 @@ LONGEST_TEXT: Final = 32_767
 MOST_CHARACTERS: Final = 4 * 1024 * 1024
 """Most characters of all cells together, each with its shared text."""
 
-_MOST_SHARED_CHARACTERS: Final = 16 * 1024 * 1024
 _MOST_SHARED_TEXTS: Final = 1_000_000
-_MOST_STYLES: Final = 65_536
-_MOST_RELATIONS: Final = 10_000
 _LAST_ROW: Final = 1_048_576
 _DEEPEST: Final = 100
 _BUFFER: Final = 64 * 1024
@@ -103,8 +100,6 @@ class Relations(Elements):
     def start(self, name: str, attributes: Attributes) -> None:
         if name != "Relationship" or attributes.get("TargetMode") == "External":
             return
-        if len(self.by_id) == _MOST_RELATIONS:
-            refuse(rule=FieldRule.SHEET_TOO_LARGE)
         target = attributes.get("Target", "")
         self.by_id.setdefault(attributes.get("Id", ""), target)
         self.by_kind.setdefault(attributes.get("Type", "").rpartition("/")[2], target)
@@ -131,11 +126,11 @@ class Styles(Elements):
 
     def start(self, name: str, attributes: Attributes) -> None:
         match name:
-            case "numFmt" if len(self._own) < _MOST_STYLES:
+            case "numFmt":
                 self._own[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
             case "cellXfs":
                 self._is_of_cells = True
-            case "xf" if self._is_of_cells and len(self.codes) < _MOST_STYLES:
+            case "xf" if self._is_of_cells:
                 self.codes.append(format_code(attributes.get("numFmtId", "0"), self._own))
 
     def end(self, name: str) -> None:
@@ -173,7 +168,6 @@ class SharedTexts(_Texts):
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[str] = []
-        self._characters = 0
         self._is_in_item = False
 
     def start(self, name: str, attributes: Attributes) -> None:
@@ -192,8 +186,7 @@ class SharedTexts(_Texts):
         match name:
             case "si":
                 self._is_in_item = False
-                self._characters += self._length
-                if len(self.texts) == _MOST_SHARED_TEXTS or self._characters > _MOST_SHARED_CHARACTERS:
+                if len(self.texts) == _MOST_SHARED_TEXTS:
                     refuse(rule=FieldRule.SHEET_TOO_LARGE)
                 self.texts.append(self._whole())
             case "rPh":
