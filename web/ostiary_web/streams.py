@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 import click
 
@@ -51,6 +51,11 @@ def open_standard_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def exit_with(words: object) -> NoReturn:
+    """End the process with one line on standard error, and 1."""
+    sys.exit(f"ostiary: {words}")
 
 
 def print_text(text: str = "") -> None:

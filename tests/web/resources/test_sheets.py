@@ -16,7 +16,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.record_type import Kind
 from ostiary_core.storage.listing import USERS
 from ostiary_core.texts import ENGLISH
-from ostiary_web.api.resources.fields import Field, ListView, SheetUse, add_no_details
+from ostiary_web.api.resources.fields import Field, ListView, SheetUse
 from ostiary_web.api.resources.sheet_writing import TOO_LONG, SheetWriter
 from ostiary_web.sheets.cells import MOST_ROWS, BadCell, Cell, Number, Row
 from ostiary_web.sheets.reading import read_sheet
@@ -40,9 +40,7 @@ def field(name: str, kind: Kind, place: int) -> Field[tuple[object, ...]]:
 def write_sheet(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: int = 1_000) -> bytes:
     names = [f"f{place}" for place in range(len(columns))]
     fields = tuple(field(*each) for each in zip(names, columns, range(len(columns)), strict=True))
-    list_view: ListView[Any, Any] = ListView(
-        name="s", source=USERS, fields=fields, add_details=add_no_details
-    )
+    list_view: ListView[Any, Any] = ListView(name="s", source=USERS, fields=fields)
     language = ENGLISH.with_texts({"title.s": "S", **{f"column.s.{name}": name for name in names}})
     writer = SheetWriter(list_view, language, SHANGHAI, START, rows_a_sheet=rows_a_sheet)
     writer.write(items)

@@ -55,6 +55,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
     while True:
         on_file = (await context.submit(PasswordHashRequested(of=username))).reply
         password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
+        # An unknown name has no hash, and verifying takes as long.
         verified = await context.passwords.verify_and_renew(password_hash, password)
         attempt = SignInAttempted(
             username=username,
@@ -70,7 +71,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
         except RequestRefused as refusal:
             if refusal.reply.why is not Why.PASSWORD_CHANGED_MEANWHILE:
                 raise
-            continue
+            continue  # with the hash that replaced the one just verified
         assert isinstance(issued, LoginIssued)
         service.sign_in_throttle.forgive(context.source, name, service.clock.monotonic())
         return issued
@@ -112,6 +113,7 @@ async def verify_current_password(context: RequestContext, password: str) -> Pas
 
 async def change_password(context: RequestContext, old: str, new: str) -> None:
     """Change the caller's password; raise `RequestRefused`."""
+    # Before the current one is verified: a bad choice costs no hash.
     faults = new_password_faults("newPassword", new, old)
     if faults:
         raise RequestRefused(Refused(Why.FIELDS_INVALID, faults))

@@ -1,7 +1,6 @@
 """Build the application behind its front door, for `ostiary serve` and every other server."""
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -37,7 +36,7 @@ from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.temporary_files import use_data_dir
 from ostiary_web.server.wiring import Dependencies
-from ostiary_web.streams import OutputFailed, print_text
+from ostiary_web.streams import OutputFailed, exit_with, print_text
 
 _ADMINISTRATION: Final = ("/admin/", "/api/iam/", "/api/oauth/")
 _LONGEST_ADMINISTRATION_BODY: Final = 1024 * 1024
@@ -52,7 +51,7 @@ def load_settings_or_exit(environment: Mapping[str, str]) -> Settings:
     try:
         return Settings.from_environment(environment)
     except SettingError as error:
-        sys.exit(f"ostiary: {error}")
+        exit_with(error)
 
 
 def make_door_rules(settings: Settings) -> DoorRules:
@@ -116,7 +115,7 @@ def _add_metrics(metrics: Metrics, guarded: Guard) -> None:
 
 
 async def _name_route() -> None:
-    """Return the route of the current request, for its span."""
+    """Put the route of the current request into its scope, for its span."""
     scope: Scope = request.scope  # type: ignore[assignment]
     if request.url_rule is not None:
         scope["ostiary.route"] = request.url_rule.rule

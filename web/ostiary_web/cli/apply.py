@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -20,7 +19,7 @@ from ostiary_web.cli.context import CommandContext, make_refusal, run
 from ostiary_web.cli.declaration import Declaration, DeclarationError, read_declaration
 from ostiary_web.cli.plan import SECRET, Action, Plan, PlanStep, Prune, make_plan
 from ostiary_web.cli.printing import Printer, to_json, with_printer
-from ostiary_web.streams import print_data, print_text
+from ostiary_web.streams import exit_with, print_data, print_text
 
 _MARKS: Final = {Action.CREATE: "+", Action.CHANGE: "~", Action.DISABLE: "!", Action.DELETE: "-"}
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -57,12 +56,12 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
     try:
         declared = read_declaration(file, os.environ)
     except DeclarationError as error:
-        sys.exit(f"ostiary: {str(file)!r} {error}")
+        exit_with(f"{str(file)!r} {error}")
     if not isinstance(declared, Declaration):
         raise make_refusal(*declared)
 
     if prune is Prune.DELETE and not (declared.clients or declared.roles):
-        sys.exit(f"ostiary: {str(file)!r} names no client and no role: --prune=delete would delete all")
+        exit_with(f"{str(file)!r} names no client and no role: --prune=delete would delete all")
 
     async def plan_changes(context: CommandContext) -> Plan:
         return make_plan(declared, *_read_stored(context), prune=prune, draw=context.entropy)

@@ -1,7 +1,6 @@
 """Run `ostiary audit export`, which writes the audit trail as lines of JSON, and read such lines again."""
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
@@ -19,7 +18,7 @@ from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import decode_changes
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, format_entry
-from ostiary_web.streams import print_data
+from ostiary_web.streams import exit_with, print_data
 
 _OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500)
 
@@ -49,7 +48,7 @@ def export(follow: bool, cursor: Path | None) -> None:
     try:
         run(partial(follow_trail, Cursor(cursor)) if follow else _export)
     except CannotFollow as reason:
-        sys.exit(f"ostiary: {reason}")
+        exit_with(reason)
 
 
 async def _export(context: CommandContext) -> None:

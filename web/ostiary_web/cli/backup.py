@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import Final, NoReturn
+from typing import Final
 
 import click
 
@@ -20,7 +20,7 @@ from ostiary_web.cli.ending import end_everything
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
-from ostiary_web.streams import OutputFailed
+from ostiary_web.streams import OutputFailed, exit_with
 
 _STANDARD_OUTPUT: Final = "-"
 
@@ -48,7 +48,7 @@ def backup(printer: Printer, file: Path) -> None:
         if is_streamed:
             _stream_backup(database)
     except (BackupError, SchemaError) as error:
-        _exit(str(error))
+        exit_with(error)
     record_backup(database, SystemClock().now())
     if not is_streamed:
         printer.record({"file": str(file), "bytes": size}, _BACKED_UP)
@@ -87,7 +87,7 @@ def compact(printer: Printer) -> None:
     try:
         size, gained = compact_file(database)
     except (CompactError, SchemaError) as error:
-        _exit(str(error))
+        exit_with(error)
     printer.record({"bytes": size, "gained": gained}, _COMPACTED)
 
 
@@ -116,19 +116,15 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     try:
         size = restore_file(file, database, None if keep_sessions else end_in)
     except (BackupError, SchemaError) as error:
-        _exit(str(error))
+        exit_with(error)
     printer.record({"file": str(database), "bytes": size, "ended": ended}, _RESTORED)
 
 
 def _sqlite_file(settings: Settings) -> Path:
     database = settings.database
     if not isinstance(database, SQLiteFile):
-        _exit(
+        exit_with(
             f"{database} is no SQLite file: PostgreSQL has pg_dump and pg_restore, and after a restore "
             "`ostiary end-everything`"
         )
     return database.path
-
-
-def _exit(words: str) -> NoReturn:
-    sys.exit(f"ostiary: {words}")

@@ -27,22 +27,17 @@ from ostiary_net.lane import open_lane
 from ostiary_net.observability.log import LINES
 from ostiary_net.sql.migrations import Opening
 from ostiary_web.app.asgi_app import asgi_app, describe_first_administrator, greet, load_settings_or_exit
-from ostiary_web.cli import (
-    apply,
-    audit,
-    backup,
-    check,
-    client,
-    compact,
-    copy,
-    end_everything_command,
-    explain_session,
-    export,
-    replay_trail,
-    restore,
-    sweep,
-    user,
-)
+from ostiary_web.cli.apply import apply, export
+from ostiary_web.cli.audit import audit
+from ostiary_web.cli.backup import backup, compact, restore
+from ostiary_web.cli.check import check
+from ostiary_web.cli.clients import client
+from ostiary_web.cli.copy import copy
+from ostiary_web.cli.ending import end_everything_command
+from ostiary_web.cli.explain import explain_session
+from ostiary_web.cli.replay import replay_trail
+from ostiary_web.cli.sweep import sweep
+from ostiary_web.cli.users import user
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.first_administrator import NewAdministrator, UnusedAdministrator
 from ostiary_web.server.logs import configure_logs
@@ -51,6 +46,7 @@ from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import find_unwritable, open_store
 from ostiary_web.server.temporary_files import use_data_dir
 from ostiary_web.server.wiring import Dependencies, open_services
+from ostiary_web.streams import exit_with
 
 T = TypeVar("T")
 
@@ -99,7 +95,7 @@ def _serve(settings: Settings, *, plain: bool) -> None:
             examine=partial(_examine_metrics_ports, settings),
         )
     except SettingError as error:
-        sys.exit(f"ostiary: {error}")
+        exit_with(error)
     sys.exit(code)
 
 
@@ -124,12 +120,9 @@ def migrate() -> None:
         greet(describe_first_administrator(administrator), administrator)
 
 
-main.add_command(client)
-main.add_command(user)
-main.add_command(explain_session)
-main.add_command(audit)
-main.add_command(replay_trail)
-for _command in (apply, export, check, sweep, backup, restore, compact, end_everything_command, copy):
+for _command in (client, user, explain_session, audit, replay_trail, apply, export, check, sweep):
+    main.add_command(_command)
+for _command in (backup, restore, compact, end_everything_command, copy):
     main.add_command(_command)
 
 
@@ -168,7 +161,7 @@ def _run_or_exit(work: Callable[[], Awaitable[T]]) -> T:
     try:
         return trio.run(work)
     except SettingError as error:
-        sys.exit(f"ostiary: {error}")
+        exit_with(error)
 
 
 def _serve_here(
@@ -204,7 +197,7 @@ def _serve_here(
     try:
         trio.run(serving)
     except (AddressError, ServerFailed) as error:
-        sys.exit(f"ostiary: {error}")
+        exit_with(error)
 
 
 def _greet(

@@ -1,11 +1,10 @@
 """Give a command its store, its caller who may do everything, and its exit."""
 
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, NoReturn, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 import outcome
@@ -37,6 +36,7 @@ from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import ServerStore, make_policy, open_store
 from ostiary_web.server.telephones import phone_number
+from ostiary_web.streams import exit_with
 
 T = TypeVar("T")
 
@@ -151,13 +151,9 @@ def run(
     try:
         return trio.run(_in_context, settings, opening, work)
     except SettingError as error:
-        _exit(str(error))
+        exit_with(error)
     except TurnFailed as failure:
-        _exit(f"the store could not be used: {format_on_one_line(failure.__cause__ or failure)}")
-
-
-def _exit(words: str) -> NoReturn:
-    sys.exit(f"ostiary: {words}")
+        exit_with(f"the store could not be used: {format_on_one_line(failure.__cause__ or failure)}")
 
 
 async def _in_context(

@@ -1,18 +1,16 @@
 """Run `ostiary copy FROM [TO]`: from a SQLite file to PostgreSQL, when one machine is no longer enough."""
 
 import os
-import sys
-from typing import NoReturn
 
 import click
 
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.cli.printing import Printer, with_printer
-from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
-from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.database import ALLOWED, PostgreSQLDatabase, SQLiteFile, read_database
+from ostiary_web.server.setting_values import SettingError, parse_setting
 from ostiary_web.server.settings import find_secret
-from ostiary_web.streams import print_text
+from ostiary_web.streams import exit_with, print_text
 
 
 @click.command()
@@ -26,18 +24,20 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     process of the machine, and TO may hold a password. Stop the server first: what it writes meanwhile is not
     in the copy. Tokens and sessions live on.
     """
-    source_database = _read("FROM", source)
     try:
+        source_database = parse_setting("FROM", source, read_database, ALLOWED)
         address = target or find_secret(os.environ, "DATABASE_URL").text.strip()
+        if not address:
+            exit_with(
+                "TO: is not given, and DATABASE_URL is not set; allowed: postgresql://USER@HOST/DATABASE"
+            )
+        target_database = parse_setting("TO", address, read_database, ALLOWED)
     except SettingError as error:
-        _exit(str(error))
-    if not address:
-        _exit("TO: is not given, and DATABASE_URL is not set; allowed: postgresql://USER@HOST/DATABASE")
-    target_database = _read("TO", address)
+        exit_with(error)
     if not isinstance(source_database, SQLiteFile) or not source_database.path.exists():
-        _exit("FROM: names no SQLite file that is there; allowed: sqlite:///PATH")
+        exit_with("FROM: names no SQLite file that is there; allowed: sqlite:///PATH")
     if not isinstance(target_database, PostgreSQLDatabase):
-        _exit("TO: names no PostgreSQL database; allowed: postgresql://USER@HOST/DATABASE")
+        exit_with("TO: names no PostgreSQL database; allowed: postgresql://USER@HOST/DATABASE")
     # Here, as whoever keeps a file need not have the driver.
     import psycopg
 
@@ -52,17 +52,6 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
         with PostgreSQLStore(target_database.url.reveal(), start_seconds=5.0) as store:
             counts = copy_records(source_database.path, store, report)
     except (CopyError, SchemaError, OSError, psycopg.Error) as error:
-        _exit(f"{target_database}: {format_on_one_line(error)}")
+        exit_with(f"{target_database}: {format_on_one_line(error)}")
     if printer.for_scripts:
         printer.document(counts)
-
-
-def _read(name: str, value: str) -> Database:
-    try:
-        return read_database(value)
-    except ValueError as fault:
-        _exit(f"{name}: {fault}")
-
-
-def _exit(words: str) -> NoReturn:
-    sys.exit(f"ostiary: {words}")

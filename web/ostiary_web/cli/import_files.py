@@ -7,7 +7,6 @@ in UTF-8, in UTF-16 ("Unicode text"), or in the GB 2312 of Chinese systems.
 import codecs
 import csv
 import re
-import sys
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -21,6 +20,7 @@ from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.api.resources.sheet_rows import SheetRows, read_objects, read_rows
 from ostiary_web.sheets.cells import MOST_COLUMNS, MOST_ROWS, BadCell, Cell, Row, Sheet
 from ostiary_web.sheets.reading import read_sheet
+from ostiary_web.streams import exit_with
 from ostiary_web.texts import LANGUAGES
 
 T = TypeVar("T")
@@ -124,4 +124,4 @@ def _decode_json_lines(path: Path, text: str) -> Iterator[tuple[int, Fields]]:
 
 
 def _exit(path: Path, fault: str) -> NoReturn:
-    sys.exit(f"ostiary: {str(path)!r} {fault}")
+    exit_with(f"{str(path)!r} {fault}")

@@ -112,7 +112,8 @@ def hand_out_form_cookie(response: Response) -> Response:
 
 
 def has_proven_origin(sent_token: str) -> bool:
-    """Whether a change comes from one of our pages: the form token must fit in any case."""
+    """Whether a change comes from one of our pages."""
+    # The token in any case: not every browser says which site makes a request.
     if is_cross_site(own_origin()):
         return False
     cookie = request.cookies.get(_full_name(_FORM))

@@ -138,6 +138,7 @@ class GatedRoutes(Blueprint):
 
         async def view(**parts: str) -> Response:
             context = request_context()
+            # Before the gate, which reads the store: past its limit a request costs nothing more.
             if limit is not None:
                 context.count_against_limit(limit)
             await gate.authorize(context)

@@ -47,22 +47,22 @@ def run_checks(settings: Settings, store: ServerStore, clock: Clock) -> list[Fin
 class SelfCheck:
     """Findings of a running server about itself, made when asked, at most once a minute."""
 
-    def __init__(self, look: Callable[[], list[Finding]], run_sync: RunSync) -> None:
-        self._look = look
+    def __init__(self, check: Callable[[], list[Finding]], run_sync: RunSync) -> None:
+        self._run_check = check
         self._run_sync = run_sync
         self._one_at_a_time = trio.CapacityLimiter(1)
         self._found: list[Finding] = []
-        self._looked_at = -math.inf
+        self._checked_at = -math.inf
 
     async def findings(self) -> Sequence[Finding]:
         """Return faults and doubtful settings; raise what the check raises."""
 
-        def look() -> list[Finding]:
-            return [each for each in self._look() if each.level is not Level.FINE]
+        def check() -> list[Finding]:
+            return [each for each in self._run_check() if each.level is not Level.FINE]
 
-        if trio.current_time() >= self._looked_at + _HOLDS_SECONDS:
-            self._found = await self._run_sync(look, limiter=self._one_at_a_time)
-            self._looked_at = trio.current_time()
+        if trio.current_time() >= self._checked_at + _HOLDS_SECONDS:
+            self._found = await self._run_sync(check, limiter=self._one_at_a_time)
+            self._checked_at = trio.current_time()
         return self._found
 
 

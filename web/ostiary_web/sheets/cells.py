@@ -26,6 +26,14 @@ _ERROR: Final = re.compile(
 """Pattern of errors as Excel, WPS and LibreOffice show them; a CSV file has them as texts."""
 
 
+class UnreadableSheet(Exception):
+    """A file that is no sheet, or one that costs too much."""
+
+    def __init__(self, rule: FieldRule) -> None:
+        super().__init__(rule.value)
+        self.rule = rule
+
+
 class Number(msgspec.Struct, frozen=True, tag="number"):
     """A number, or a date, which is a number shown in another way."""
 

@@ -5,8 +5,7 @@ from decimal import Context, Decimal
 from typing import Final
 
 from ostiary_core.model.fields import FieldRule
-from ostiary_web.sheets.cells import Number
-from ostiary_web.sheets.refusing import UnreadableSheet
+from ostiary_web.sheets.cells import Number, UnreadableSheet
 
 _NUMBER: Final = re.compile(
     r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:E[+-]?[0-9]{1,3})?", re.IGNORECASE

@@ -13,9 +13,8 @@ from typing import Final
 from xml.parsers import expat
 
 from ostiary_core.model.fields import FieldRule
-from ostiary_web.sheets.cells import MOST_COLUMNS, MOST_ROWS, BadCell, Cell, Row, is_empty
+from ostiary_web.sheets.cells import MOST_COLUMNS, MOST_ROWS, BadCell, Cell, Row, UnreadableSheet, is_empty
 from ostiary_web.sheets.numbers import GENERAL, format_code, read_number
-from ostiary_web.sheets.refusing import UnreadableSheet
 
 LONGEST_TEXT: Final = 32_767
 """Most characters of one cell, as in Excel."""

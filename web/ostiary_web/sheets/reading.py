@@ -16,9 +16,8 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from ostiary_core.model.fields import FieldRule
-from ostiary_web.sheets.cells import Row, Sheet
+from ostiary_web.sheets.cells import Row, Sheet, UnreadableSheet
 from ostiary_web.sheets.parsing import Elements, Relations, Rows, SharedTexts, SheetList, Styles, parse
-from ostiary_web.sheets.refusing import UnreadableSheet
 
 _MOST_UNPACKED_BYTES: Final = 128 * 1024 * 1024
 _MOST_MEMBERS: Final = 1_000

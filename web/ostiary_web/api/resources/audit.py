@@ -17,7 +17,7 @@ from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_web.api.history_record import encode_history, find_usernames
 from ostiary_web.api.resources.exports import answer_export
-from ostiary_web.api.resources.fields import Field, ListView, SheetUse, add_no_details
+from ostiary_web.api.resources.fields import Field, ListView, SheetUse
 from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
@@ -54,7 +54,7 @@ _FIELDS: Final[tuple[Field[AuditEntry], ...]] = (
     _field("changes", Kind.CHANGES, lambda entry: (entry.kind, entry.changes)),
 )
 
-AUDIT_EVENTS: Final = ListView(name="audit", source=AUDIT, fields=_FIELDS, add_details=add_no_details)
+AUDIT_EVENTS: Final = ListView(name="audit", source=AUDIT, fields=_FIELDS)
 
 
 @audit.get("/api/audit/events", gate=require_permission(Permission.AUDIT_READ))

@@ -51,6 +51,11 @@ class Field(Generic[V]):
     """Values for the braces in its note."""
 
 
+def add_no_details(store: ListingStore | None, items: Sequence[Any]) -> Sequence[Any]:
+    """Return items whose fields need nothing else."""
+    return items
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListView(Generic[T, V]):
     """A list as the interface shows it: items of the core's listing, and their fields."""
@@ -59,7 +64,7 @@ class ListView(Generic[T, V]):
     """Name of the list in keys of texts."""
     source: Listable[T]
     fields: tuple[Field[V], ...]
-    add_details: Callable[[ListingStore | None, Sequence[T]], Sequence[V]]
+    add_details: Callable[[ListingStore | None, Sequence[T]], Sequence[V]] = add_no_details
     """Add to items what else their fields show; without a store, add nothing."""
 
     def title(self, language: Language) -> str:
@@ -119,11 +124,6 @@ def _note_values(field: RecordField[Any]) -> Mapping[str, object]:
     if field.bounds is not None:
         return asdict(field.bounds)
     return {} if field.choices is None else {"choices": ", ".join(field.choices(SPECIFICATION))}
-
-
-def add_no_details(store: ListingStore | None, items: Sequence[T]) -> Sequence[T]:
-    """Return items whose fields need nothing else."""
-    return items
 
 
 def encode_item(fields: Sequence[Field[V]], item: V) -> dict[str, object]:

@@ -20,7 +20,7 @@ from ostiary_core.storage.listing import (
     OnlineSession,
 )
 from ostiary_net.turns.turns import ListQuery
-from ostiary_web.api.resources.fields import Field, ListView, add_no_details
+from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.records import refuse_body
 from ostiary_web.http.context import RequestContext
@@ -55,9 +55,7 @@ _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
 )
 
 
-RUNNING_SESSIONS: Final = ListView(
-    name="sessions", source=ONLINE_SESSIONS, fields=_FIELDS, add_details=add_no_details
-)
+RUNNING_SESSIONS: Final = ListView(name="sessions", source=ONLINE_SESSIONS, fields=_FIELDS)
 """All active sessions."""
 
 

@@ -12,7 +12,7 @@ from ostiary_core.model.role import ROLE
 from ostiary_core.storage.listing import ROLES
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import LOCALE_SCHEMA, AnswerData, one_of
-from ostiary_web.api.resources.fields import ListView, add_no_details, fields_of
+from ostiary_web.api.resources.fields import ListView, fields_of
 from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
@@ -35,7 +35,7 @@ RESOURCE: Final = Resource(
         update=Permission.ROLE_UPDATE,
         delete=Permission.ROLE_DELETE,
     ),
-    list_view=ListView(name="roles", source=ROLES, fields=fields_of(ROLE), add_details=add_no_details),
+    list_view=ListView(name="roles", source=ROLES, fields=fields_of(ROLE)),
     record_type=ROLE,
     show=RoleRequested,
     register=_make_registration,

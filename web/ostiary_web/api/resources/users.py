@@ -28,7 +28,7 @@ from ostiary_core.storage.listing import USERS
 from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.api.grants import list_grants_of_user
-from ostiary_web.api.resources.fields import ListView, add_no_details, fields_of
+from ostiary_web.api.resources.fields import ListView, fields_of
 from ostiary_web.api.resources.records import refuse_body
 from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
 from ostiary_web.api.resources.routes import make_routes
@@ -140,7 +140,7 @@ RESOURCE: Final = Resource(
         update=Permission.USER_UPDATE,
         delete=Permission.USER_DELETE,
     ),
-    list_view=ListView(name="users", source=USERS, fields=fields_of(USER), add_details=add_no_details),
+    list_view=ListView(name="users", source=USERS, fields=fields_of(USER)),
     record_type=USER,
     show=UserRequested,
     register=_make_registration,
