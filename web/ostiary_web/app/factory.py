@@ -126,7 +126,7 @@ def create_app(settings: Settings) -> QuartTrio:
     described = (docs,) if settings.api_docs_enabled else ()
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
         app.register_blueprint(blueprint)
-    # In this order, before any gate: what form a refusal has; then a path has one spelling, as rules go by it.
+    # Before any gate, in this order: what form a refusal has, then that a path has one spelling.
     app.before_request(find_refusal_page)
     app.before_request(_refuse_noncanonical_path)
     app.before_request(_refuse_prefetch)
