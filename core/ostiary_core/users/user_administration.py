@@ -5,9 +5,9 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 - Disabling, deleting, resetting the password, giving another telephone number and forcing out end every
   session and unredeemed code of the user, login sessions included; enabling brings none back.
 - There is always an enabled super administrator: the role counts its enabled holders.
-- Nobody reaches above themselves (READINGS 40): a role goes only to and from users by someone with its
-  permissions, and whoever has one is changed in nothing by anybody who lacks them. To end one of their login
-  sessions counts as forcing them out; sessions of applications may be ended by whoever may end sessions.
+- No administrator reaches above themselves (READINGS 40): only one with the permissions of a role gives or
+  takes it, and changes a user who has it. To end a login session of such a user counts as forcing them out;
+  sessions of clients may be ended by every administrator who may end sessions.
 - A deleted user's names are free again; the identifier is never used twice. The record stays, by which the
   audit trail is read, and keeps of the person no more than what they were called.
 """
@@ -33,7 +33,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import SessionKind, revise
-from ostiary_core.model.reply import Done, Refused, UserKnown
+from ostiary_core.model.reply import Done, Reply, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.user import USER, User
 from ostiary_core.model.why import Why
@@ -106,11 +106,11 @@ def register(event: e.UserRegistered, who: Actor, snapshot: Snapshot) -> Decisio
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
 def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> Decision:
-    """Change the fields of an account. Another telephone number ends what the user has open; values that are
-    stored already change nothing."""
+    """Change the fields of an account; another telephone number ends all sessions and codes of the user."""
     read = _check_roles(USER.edit(user, event.fields, event.shown, snapshot.policy, event.faults), snapshot)
     if isinstance(read, tuple):
         return refuse_fields(read)
+    # Values that are stored already change nothing.
     if read == user:
         return Decision(UserKnown(user))
     moved = set(user.role_ids) ^ set(read.role_ids)
@@ -118,20 +118,14 @@ def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> 
         return refuse(Why.PERMISSION_MISSING)
     if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
-    endings: tuple[Fact, ...] = ()
     if read.phone == user.phone:
         changed = revise(read, updated_at=snapshot.now)
     else:
         changed = with_next_epoch(read, Why.PHONE_CHANGED, snapshot.now)
-        endings = (_ending_fact(user, who, Why.PHONE_CHANGED),)
     taken = _find_taken_names(user, changed, snapshot)
     if taken:
         return refuse_taken(*taken)
-    return Decision(
-        UserKnown(changed),
-        (Update(user, changed), *_write_names(user, changed), *_recount_holders(user, changed, snapshot)),
-        (USER.fact(FactKind.USER_CHANGED, user, changed, actor_id_of(who)), *endings),
-    )
+    return _decide_update(user, changed, FactKind.USER_CHANGED, who, snapshot)
 
 
 def import_row(event: e.UserImported, snapshot: Snapshot) -> Decision:
@@ -152,7 +146,7 @@ def import_row(event: e.UserImported, snapshot: Snapshot) -> Decision:
         if event.password_hash not in (None, user.password_hash):
             unfit = (FieldFault("password", FieldRule.IMMUTABLE),)
         if unfit:
-            return Decision(Refused(Why.FIELDS_INVALID, unfit))
+            return refuse_fields(unfit)
         edits = USER.find_row_edits(user, event.fields, snapshot.policy, event.faults)
         if not edits:
             # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
@@ -177,11 +171,7 @@ def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> 
     if user.enabled:
         return Decision(UserKnown(user))
     enabled = revise(user, enabled=True, updated_at=snapshot.now)
-    return Decision(
-        UserKnown(enabled),
-        (Update(user, enabled), *_recount_holders(user, enabled, snapshot)),
-        (USER.fact(FactKind.USER_ENABLED, user, enabled, actor_id_of(who)),),
-    )
+    return _decide_update(user, enabled, FactKind.USER_ENABLED, who, snapshot)
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
@@ -192,14 +182,7 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -
     if _is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
     disabled = with_next_epoch(user, Why.USER_DISABLED, snapshot.now, enabled=False)
-    return Decision(
-        UserKnown(disabled),
-        (Update(user, disabled), *_recount_holders(user, disabled, snapshot)),
-        (
-            USER.fact(FactKind.USER_DISABLED, user, disabled, actor_id_of(who)),
-            _ending_fact(user, who, Why.USER_DISABLED),
-        ),
-    )
+    return _decide_update(user, disabled, FactKind.USER_DISABLED, who, snapshot)
 
 
 @require_record(Permission.USER_DELETE, find=_find_account)
@@ -220,18 +203,7 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> 
         timezone=None,
         text_codes_asked_at=(),
     )
-    return Decision(
-        Done(),
-        (
-            Update(user, deleted),
-            *(Delete(name) for name in names_of(user)),
-            *_recount_holders(user, USER.blank, snapshot),
-        ),
-        (
-            USER.fact(FactKind.USER_DELETED, user, None, actor_id_of(who)),
-            _ending_fact(user, who, Why.USER_DELETED),
-        ),
-    )
+    return _decide_update(user, deleted, FactKind.USER_DELETED, who, snapshot, Done())
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
@@ -241,11 +213,7 @@ def reset_password(
     """Set a password that must be changed at the next sign-in; all the user had open ends."""
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
     reset = with_new_password(user, why, snapshot.now, event.new_password_hash, must_change_password=True)
-    return Decision(
-        Done(),
-        (Update(user, reset),),
-        (USER.fact(FactKind.PASSWORD_SET, user, reset, actor_id_of(who), why), _ending_fact(user, who, why)),
-    )
+    return _decide_update(user, reset, FactKind.PASSWORD_SET, who, snapshot, Done(), why)
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
@@ -273,7 +241,7 @@ def force_out_session(event: e.SessionForcedOut, who: Actor, snapshot: Snapshot)
     if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
         return refuse(Why.NOT_FOUND)
     if stored.kind is SessionKind.LOGIN and stored.user_id is not None:
-        # It is what its user administers with; applications may be shut out by anybody who watches over them.
+        # With a login session its user may administer; a session of a client gives no such power.
         user = snapshot.user(stored.user_id)
         if user is not None and has_more_permissions(user, who, snapshot):
             return refuse(Why.PERMISSION_MISSING)
@@ -282,6 +250,31 @@ def force_out_session(event: e.SessionForcedOut, who: Actor, snapshot: Snapshot)
 
 
 # --- shared
+
+
+def _decide_update(
+    before: User,
+    after: User,
+    kind: FactKind,
+    who: Actor,
+    snapshot: Snapshot,
+    reply: Reply | None = None,
+    why: Why | None = None,
+) -> Decision:
+    """Decide what an administrator does with an account, with the names, roles and endings that follow.
+
+    The reply has the account unless another is given.
+    """
+    is_deleted = after.deleted_at is not None
+    facts = [USER.fact(kind, before, None if is_deleted else after, actor_id_of(who), why)]
+    if after.epoch > before.epoch and after.epoch_why is not None:
+        facts.append(_ending_fact(before, who, after.epoch_why))
+    holder = USER.blank if is_deleted else after
+    return Decision(
+        reply or UserKnown(after),
+        (Update(before, after), *_write_names(before, after), *_recount_holders(before, holder, snapshot)),
+        tuple(facts),
+    )
 
 
 def _check_roles(read: User | tuple[FieldFault, ...], snapshot: Snapshot) -> User | tuple[FieldFault, ...]:
@@ -307,8 +300,8 @@ def _find_taken_names(before: User, after: User, snapshot: Snapshot) -> tuple[st
 
 
 def _write_names(before: User, after: User) -> tuple[Change, ...]:
-    """Write the records of names that an account gives up and of those it takes."""
-    old, new = names_of(before), names_of(after)
+    """Write the records of names that an account gives up and of those it takes; a deleted one has none."""
+    old, new = names_of(before), names_of(after) if after.deleted_at is None else ()
     return (
         *(Delete(name) for name in old if name not in new),
         *(Insert(name) for name in new if name not in old),
