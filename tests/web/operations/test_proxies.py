@@ -196,7 +196,7 @@ def test_the_server_learns_who_asks_and_how_through_a_proxy_as_documented(
         (PROXY, "fine", f"was seen to come from {CALLER}, as it did"),
         ("", "fault", f"was taken to come from {PROXY}, which is the proxy's: TRUST_PROXY must hold it"),
         ("10.0.0.5", "fault", f"was taken to come from {PROXY}, which is the proxy's"),
-        ("127.0.0.0/8", "warning", f"asked from {CALLER}, whose word TRUST_PROXY believes"),
+        ("127.0.0.0/8", "warning", f"asked from {CALLER}, which TRUST_PROXY trusts"),
     ],
 )
 def test_a_live_request_finds_whether_trust_proxy_is_right(
