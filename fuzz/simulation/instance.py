@@ -177,7 +177,7 @@ class Instance:
         async with application.open() as services:
             self.service = services.service
             self._guard = Guard(application, make_door_rules(application.settings))
-            self._guard.draw_trace_id = services.service.trace_id
+            self._guard.draw_trace_id = services.service.draw_trace_id
             self._config.keep_alive_timeout = self._guard.rules.idle_seconds
             self._config.keep_alive_max_requests = 1_000_000
             if self.swarm.lanes[self.number]:

@@ -108,9 +108,9 @@ class WitnessedService(Service):
         object.__setattr__(watched, "witness", witness)
         return watched
 
-    def origin(self, headers: Sequence[tuple[bytes, bytes]], source: str, trace_id: str) -> Origin:
+    def make_origin(self, headers: Sequence[tuple[bytes, bytes]], source: str, trace_id: str) -> Origin:
         """Where a request came from; the trace id is remembered for it."""
-        origin = Service.origin(self, headers, source, trace_id)
+        origin = Service.make_origin(self, headers, source, trace_id)
         for name, value in headers:
             if name == OPERATION:
                 self.witness.traces[origin.trace_id] = int(value)
@@ -121,7 +121,7 @@ class WitnessedService(Service):
         user-info in its head."""
         pending = Service.receive(self, request, trace_id)
         if isinstance(pending, PendingRequest):
-            self.origin(request.headers, request.source, trace_id)
+            self.make_origin(request.headers, request.source, trace_id)
             said = _IN_A_FORM.search(request.body)
             if said is not None:
                 self.witness.traces[trace_id] = int(said[1])

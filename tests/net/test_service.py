@@ -35,7 +35,7 @@ async def serving(store: PlainStore, metrics: Metrics | None = None) -> AsyncIte
 
 async def a_client(service: Service) -> Secret:
     fields = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"], "scopes": ["user.read"]}
-    event = ClientRegistered(caller=Operator(), fields=fields, entropy=service.entropy())
+    event = ClientRegistered(caller=Operator(), fields=fields, entropy=service.draw_entropy())
     reply = (await service.decide(event, origin())).reply
     assert isinstance(reply, SecretIssued)
     return reply.secret
@@ -58,7 +58,7 @@ async def token_service(
     service: Service, operation: Operation, secret: str, **form: str
 ) -> tuple[Answer, Mapping[str, Any]]:
     answer = await service.answer(
-        posting(operation, post_headers(secret), urlencode(form).encode()), service.trace_id()
+        posting(operation, post_headers(secret), urlencode(form).encode()), service.draw_trace_id()
     )
     return answer, json.loads(answer.body or b"{}")
 

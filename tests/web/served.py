@@ -204,7 +204,7 @@ async def serving(
     # No time is lost with the rest of a body that is refused.
     guarded = Guard(application, replace(make_door_rules(settings), linger_seconds=0.0))
     async with application.open() as services, opened_door(door, guarded, services.service) as open_transport:
-        guarded.draw_trace_id = services.service.trace_id
+        guarded.draw_trace_id = services.service.draw_trace_id
         yield Served(
             app=guarded,
             application=application,

@@ -65,7 +65,7 @@ async def fill(services: AppServices, callback: str) -> Sample:
                     "mustChangePassword": False,
                 },
                 password_hash=password_hash,
-                entropy=service.entropy(),
+                entropy=service.draw_entropy(),
             )
         )
         if username == "carol" and isinstance(decision.reply, UserKnown):
@@ -95,7 +95,7 @@ async def _register(
         "autoApproveScopes": automatic,
     }
     decision = await services.service.turns.decide(
-        ClientRegistered(caller=Operator(), fields=fields, entropy=services.service.entropy())
+        ClientRegistered(caller=Operator(), fields=fields, entropy=services.service.draw_entropy())
     )
     assert isinstance(decision.reply, SecretIssued), decision.reply
     return decision.reply.secret

@@ -21,7 +21,7 @@ from ostiary_net.front_door.hypercorn_internals import (
     replace_classes,
 )
 from ostiary_net.front_door.idle_watcher import IdleWatcher
-from ostiary_net.front_door.protocol import guard_of, open_protocol
+from ostiary_net.front_door.protocol import find_guard, open_protocol
 from ostiary_net.observability.log import list_frames, unwrap_error
 from ostiary_net.runtime.arrivals import CLIENT_GONE, make_disconnect_check
 
@@ -43,7 +43,7 @@ def open_connection(
     app: AppWrapper, config: Config, context: WorkerContext, state: LifespanState, stream: Any
 ) -> TCPServer:
     """Make the object for a connection that Hypercorn has accepted."""
-    guard = guard_of(app)
+    guard = find_guard(app)
     accepted = (app, config, context, state, stream)
     if guard is None:
         return TCPServer(*accepted)

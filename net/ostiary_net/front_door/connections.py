@@ -53,7 +53,7 @@ class OpenConnections:
     def admit(self, connection: OpenConnection) -> bool:
         """Give a connection a place; return False where there is none."""
         if self._most is None:  # not earlier: the start may raise the limit on open files
-            self._most = _within_file_limit(self._wanted)
+            self._most = _limit_to_files(self._wanted)
         if len(self._open) >= self._most:
             oldest = self._find_oldest()
             if oldest is None:
@@ -123,7 +123,7 @@ CONNECTION: Final[ContextVar[OpenConnection | None]] = ContextVar("CONNECTION", 
 """Connection that the current task answers on."""
 
 
-def _within_file_limit(most: int) -> int:
+def _limit_to_files(most: int) -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - _FILES_FOR_OTHER_THINGS))
 

@@ -22,7 +22,7 @@ from ostiary_net.front_door.hypercorn_internals import (
 from ostiary_net.front_door.rules import Scope
 
 
-def guard_of(app: AppWrapper) -> Guard | None:
+def find_guard(app: AppWrapper) -> Guard | None:
     """Return the guard in Hypercorn's wrapper; None for another application."""
     found = getattr(app, "app", None)
     return found if isinstance(found, Guard) else None
@@ -137,7 +137,7 @@ def open_protocol(
     alpn_protocol: str | None = None,
 ) -> ProtocolWrapper | GuardedProtocol:
     """Make the protocol for a connection of Hypercorn's server."""
-    guard = guard_of(app)
+    guard = find_guard(app)
     arguments = (app, config, context, task_group, state, ssl, client, server, send)
     if guard is None or alpn_protocol == "h2":
         return ProtocolWrapper(*arguments, alpn_protocol)

@@ -218,7 +218,7 @@ class LaneConnection(GuardedConnection):
         self.mark_busy()
         service = self._lane.service
         self._path = request.path
-        self._trace_id = trace_id = service.trace_id()
+        self._trace_id = trace_id = service.draw_trace_id()
         REQUEST_IDS.begin(trace_id, request.headers)
         if service.tracing is not None:
             service.tracing.begin_request(trace_id, request.method, request.headers)

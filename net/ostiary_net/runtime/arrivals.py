@@ -49,7 +49,7 @@ class StallDetector:
         self._ticked_at = present
         self._is_current_until = Monotonic(present + _STALL_MS if present >= self._backlog_read_at else 0)
 
-    def arrival(self, now: Instant, monotonic: Monotonic) -> Arrival:
+    def estimate_arrival(self, now: Instant, monotonic: Monotonic) -> Arrival:
         """Return when a request may have arrived that is read at `now`, `monotonic` on the other clock."""
         if monotonic <= self._is_current_until or self._ticked_at is None:
             return Arrival(now, now)

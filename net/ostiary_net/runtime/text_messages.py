@@ -106,7 +106,7 @@ class Gateway:
                 cause = "no answer in time"
                 continue
             except httpx.TransportError as error:
-                cause = _certificate_fault(error) or type(error).__name__
+                cause = _find_certificate_fault(error) or type(error).__name__
                 continue
             if 200 <= status < 300:
                 return
@@ -124,7 +124,7 @@ class Gateway:
             return response.status_code, min(seconds, _LONGEST_PAUSE_SECONDS)
 
 
-def _certificate_fault(error: BaseException | None) -> str:
+def _find_certificate_fault(error: BaseException | None) -> str:
     """Return OpenSSL's reason for not trusting the gateway's certificate; empty for other errors."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):

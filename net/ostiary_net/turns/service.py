@@ -15,7 +15,7 @@ from ostiary_core.http.sender import HeaderFields, user_agent_of
 from ostiary_core.http.token_service import PATHS, PATHS_USING_ENTROPY
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.instant import Arrival, Instant, arrival_at
+from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
@@ -54,26 +54,26 @@ class Service:
     tracing: "Spans | None" = None
     stall_detector: StallDetector | None = None
 
-    def entropy(self) -> Entropy:
+    def draw_entropy(self) -> Entropy:
         """Draw 32 random bytes for one event."""
         return self.entropy_source.draw()
 
-    def trace_id(self) -> str:
+    def draw_trace_id(self) -> str:
         """Draw a fresh identifier for a request; its door draws one and hands it on."""
         return draw_trace_id(self.entropy_source, self.clock.now())
 
-    def origin(self, headers: HeaderFields, source: str, trace_id: str) -> Origin:
+    def make_origin(self, headers: HeaderFields, source: str, trace_id: str) -> Origin:
         """Return the origin of a request: its trace id, source and User-Agent."""
         return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
 
-    def arrival(self) -> Arrival:
+    def estimate_arrival(self) -> Arrival:
         """Return when a request that is read now may have arrived (READINGS 46)."""
-        now = self.clock.now()
-        return (
-            arrival_at(now)
-            if self.stall_detector is None
-            else self.stall_detector.arrival(now, self.clock.monotonic())
-        )
+        return self._estimate_arrival(self.clock.now(), self.clock.monotonic())
+
+    def _estimate_arrival(self, now: Instant, monotonic: Monotonic) -> Arrival:
+        if self.stall_detector is None:
+            return arrival_at(now)
+        return self.stall_detector.estimate_arrival(now, monotonic)
 
     def admit(self, operation: Operation, source: str) -> int:
         """Count a request against the limit of its source; return the seconds to wait, 0 within the limit."""
@@ -167,7 +167,9 @@ class Service:
             monotonic=monotonic,
             entropy=self.entropy_source.draw() if request.path in PATHS_USING_ENTROPY else _UNUSED,
             trace_id=trace_id,
-            arrival=None if self.stall_detector is None else self.stall_detector.arrival(now, monotonic),
+            arrival=None
+            if self.stall_detector is None
+            else self.stall_detector.estimate_arrival(now, monotonic),
         )
         if isinstance(pending, Answer):
             self._log_refusal(request, pending, trace_id)

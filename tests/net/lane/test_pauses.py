@@ -116,5 +116,5 @@ def test_a_beat_that_is_a_little_late_is_no_pause() -> None:
     for _ in range(10):
         stall_detector.tick()
         clock.wait(0.9)
-        earliest, latest = stall_detector.arrival(clock.now(), clock.monotonic())
+        earliest, latest = stall_detector.estimate_arrival(clock.now(), clock.monotonic())
         assert earliest == latest == clock.now()

@@ -270,7 +270,7 @@ async def test_a_turn_that_fails_is_a_failed_span(collector: Collector) -> None:
     async with open_spans(collector.address) as spans, open_turns(Failing(), clock) as turns:
         service = Service(turns=turns, clock=clock, entropy_source=entropy, tracing=spans)
         fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"authorization", b"Basic YTpi")]
-        trace_id = service.trace_id()
+        trace_id = service.draw_trace_id()
         spans.begin_request(trace_id, "POST", fields)
         path, body = "/api/oauth2/revoke", b"token=unknown"
         request = Request(method="POST", path=path, headers=fields, body=body, source="203.0.113.7")

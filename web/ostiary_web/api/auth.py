@@ -64,7 +64,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
             new_password_hash=verified.new_hash,
             user_agent=user_agent_of(context.headers),
             source=context.source,
-            entropy=context.entropy(),
+            entropy=context.draw_entropy(),
         )
         try:
             issued = await context.decide(attempt)
@@ -83,7 +83,7 @@ async def renew_login(context: RequestContext, refresh_token: Secret, arrival: A
         LoginRefreshed(
             refresh_token=refresh_token,
             user_agent=user_agent_of(context.headers),
-            entropy=context.entropy(),
+            entropy=context.draw_entropy(),
             arrival=arrival,
         )
     )
@@ -172,7 +172,9 @@ async def refresh(context: RequestContext) -> Response:
     else:
         fields = await read_texts(context, refreshToken=longest(1024))
         refresh_token = Secret(fields["refreshToken"])
-    return _encode_login(context, await renew_login(context, refresh_token, context.service.arrival()))
+    return _encode_login(
+        context, await renew_login(context, refresh_token, context.service.estimate_arrival())
+    )
 
 
 @auth.post("/api/auth/logout", gate=LOGIN_TOKEN)

@@ -54,7 +54,7 @@ async def decide_authorization(context: RequestContext) -> Response:
         context.refuse(Why.FIELDS_INVALID, asked)
     return await _authorization(
         context,
-        ConsentGiven(caller=context.caller, parameters=asked.parameters, entropy=context.entropy())
+        ConsentGiven(caller=context.caller, parameters=asked.parameters, entropy=context.draw_entropy())
         if asked.approve
         else ConsentDenied(caller=context.caller, parameters=asked.parameters),
     )

@@ -57,7 +57,7 @@ async def send_code_to_new_number(context: RequestContext, phone: str) -> None:
 async def _send_text_code(
     context: RequestContext, purpose: TextCodePurpose, phone: str, who: SignedIn | None
 ) -> None:
-    event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=context.entropy())
+    event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=context.draw_entropy())
     await context.services.text_messages.send(
         partial(_compose_message, context, event, request.headers.get(ZONE_HEADER)), context.trace_id
     )

@@ -74,7 +74,7 @@ def asgi_app(
     def connect(services: AppServices) -> None:
         _add_metrics(services.service.metrics, guarded)
         guarded.tracing = services.service.tracing
-        guarded.draw_trace_id = services.service.trace_id
+        guarded.draw_trace_id = services.service.draw_trace_id
         guarded.shortcut = make_shortcut(services.service)
         ready(services)
 

@@ -64,7 +64,7 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
         exit_with(f"{str(file)!r} names no client and no role: --prune=delete would delete all")
 
     async def plan_changes(context: CommandContext) -> Plan:
-        return make_plan(declared, *_read_stored(context), prune=prune, draw=context.entropy)
+        return make_plan(declared, *_read_stored(context), prune=prune, draw=context.draw_entropy)
 
     async def work(context: CommandContext) -> Reply | None:
         events = [event for step in plan.steps for event in step.events]

@@ -69,7 +69,7 @@ def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
 
     async def work(context: CommandContext) -> Record:
         with_fields = {"name": client_id, **USUAL_FIELDS, **fields, "clientId": client_id}
-        event = ClientRegistered(caller=OPERATOR, fields=with_fields, entropy=context.entropy())
+        event = ClientRegistered(caller=OPERATOR, fields=with_fields, entropy=context.draw_entropy())
         return await _describe(context, await context.decide(event))
 
     _show_secret(printer, client_id, run(work))
@@ -129,7 +129,7 @@ def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> 
 
     async def work(context: CommandContext) -> Record:
         event = ClientSecretReset(
-            caller=OPERATOR, client_id=client_id, fields=fields, entropy=context.entropy()
+            caller=OPERATOR, client_id=client_id, fields=fields, entropy=context.draw_entropy()
         )
         return await _describe(context, await context.decide(event))
 

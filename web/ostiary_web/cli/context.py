@@ -114,7 +114,7 @@ class CommandContext:
         """Return a telephone number in its canonical form."""
         return phone_number(text, self.settings.phone_region)
 
-    def entropy(self) -> Entropy:
+    def draw_entropy(self) -> Entropy:
         """Return 32 bytes for one event."""
         return SystemEntropy().draw()
 

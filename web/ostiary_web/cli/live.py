@@ -42,7 +42,7 @@ async def ask_live(context: CommandContext) -> Finding:
     """Ask once, and judge what the server saw."""
     if context.settings.public_url is None:
         return Finding(Level.FAULT, _ABOUT, "live.no_public_url")
-    client_id = f"ostiary-check-{context.entropy()[:8].hex()}"
+    client_id = f"ostiary-check-{context.draw_entropy()[:8].hex()}"
     fields = {
         "clientId": client_id,
         "name": "ostiary check --live",
@@ -51,7 +51,7 @@ async def ask_live(context: CommandContext) -> Finding:
         "scopes": list(SCOPES),
         "autoApproveScopes": [],
     }
-    event = ClientRegistered(caller=OPERATOR, fields=fields, entropy=context.entropy())
+    event = ClientRegistered(caller=OPERATOR, fields=fields, entropy=context.draw_entropy())
     registered = await context.decide(event)
     assert isinstance(registered, SecretIssued)
     try:

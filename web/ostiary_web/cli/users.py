@@ -104,7 +104,7 @@ def create(
                 fields=normalize_phone_number(context, asked),
                 password_hash=None if faults else await context.passwords.hash(password),
                 faults=(*faults, *check_zone(asked)),
-                entropy=context.entropy(),
+                entropy=context.draw_entropy(),
             )
         )
 

@@ -101,7 +101,7 @@ def form_token(context: RequestContext) -> str:
 
 def renew_form_cookie(context: RequestContext) -> None:
     """Have this answer set another form cookie, so that forms shown before are refused."""
-    g.form_cookie = draw_token(context.entropy(), "form cookie").reveal()
+    g.form_cookie = draw_token(context.draw_entropy(), "form cookie").reveal()
 
 
 def hand_out_form_cookie(response: Response) -> Response:

@@ -118,9 +118,9 @@ class RequestContext:
 
     # --- what is asked of the rules
 
-    def entropy(self) -> Entropy:
+    def draw_entropy(self) -> Entropy:
         """Return 32 bytes for one event."""
-        return self.service.entropy()
+        return self.service.draw_entropy()
 
     async def submit(self, event: Event) -> Decision:
         """Return the decision on `event`; raise `TurnFailed`, which the app answers as a 500.
@@ -216,12 +216,12 @@ def request_context() -> RequestContext:
         headers = tuple(request.scope["headers"])
         client = request.scope.get("client")
         source = str(request.scope.get("ostiary.source") or (client[0] if client else ""))
-        trace_id = str(request.scope.get("ostiary.trace_id") or behind.service.trace_id())
+        trace_id = str(request.scope.get("ostiary.trace_id") or behind.service.draw_trace_id())
         g.request_context = RequestContext(
             services=behind,
             headers=headers,
             language=language_of(headers, behind.service.endpoint.languages),
-            origin=behind.service.origin(headers, source, trace_id),
+            origin=behind.service.make_origin(headers, source, trace_id),
         )
     found: RequestContext = g.request_context
     return found

@@ -38,7 +38,7 @@ async def show_consent(page: PageContext) -> Response:
         event = AuthorizationChecked(caller=context.caller, parameters=parameters)
     else:
         event = AutomaticConsentRequested(
-            caller=context.caller, parameters=parameters, entropy=context.entropy()
+            caller=context.caller, parameters=parameters, entropy=context.draw_entropy()
         )
     return await _answer(page, event, parameters.redirect_uri)
 
@@ -50,7 +50,7 @@ async def decide_consent(page: PageContext) -> Response:
     event: ConsentGiven | ConsentDenied
     match page.form.get("decision"):
         case "approve":
-            event = ConsentGiven(caller=context.caller, parameters=parameters, entropy=context.entropy())
+            event = ConsentGiven(caller=context.caller, parameters=parameters, entropy=context.draw_entropy())
         case "deny":
             event = ConsentDenied(caller=context.caller, parameters=parameters)
         case _:

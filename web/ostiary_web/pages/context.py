@@ -200,7 +200,7 @@ async def open_page() -> PageContext:
     g.page = page
     context = page.request
     context.signed_in = read_caller_cookie()
-    arrival = context.service.arrival()
+    arrival = context.service.estimate_arrival()
     await _load_account(context)
     refresh_token = read_refresh_cookie()
     if page.user is None and refresh_token is not None:

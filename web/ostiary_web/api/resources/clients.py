@@ -55,11 +55,13 @@ def _add_last_use(store: ListingStore | None, found: Sequence[Client]) -> list[C
 
 
 async def _make_registration(context: RequestContext, fields: Fields) -> ClientRegistered:
-    return ClientRegistered(caller=context.caller, fields=fields, entropy=context.entropy())
+    return ClientRegistered(caller=context.caller, fields=fields, entropy=context.draw_entropy())
 
 
 async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> ClientImported:
-    return ClientImported(caller=context.caller, fields=fields, replace=replace, entropy=context.entropy())
+    return ClientImported(
+        caller=context.caller, fields=fields, replace=replace, entropy=context.draw_entropy()
+    )
 
 
 USUAL_FIELDS: Final[Mapping[str, Any]] = {
@@ -111,7 +113,7 @@ async def reset_secret(context: RequestContext, client_id: str) -> Response:
     fields = await read_object_or_nothing(context)
     reply = await context.decide(
         ClientSecretReset(
-            caller=context.caller, client_id=client_id, fields=fields, entropy=context.entropy()
+            caller=context.caller, client_id=client_id, fields=fields, entropy=context.draw_entropy()
         )
     )
     assert isinstance(reply, SecretIssued)

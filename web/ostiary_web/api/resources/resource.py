@@ -41,7 +41,7 @@ class ImportContext(Protocol):
         """The hasher of passwords."""
         ...
 
-    def entropy(self) -> Entropy:
+    def draw_entropy(self) -> Entropy:
         """Return 32 bytes for one event."""
         ...
 

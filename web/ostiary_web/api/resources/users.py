@@ -52,7 +52,7 @@ async def _make_registration(context: RequestContext, fields: Fields) -> UserReg
         fields={name: value for name, value in fields.items() if name != _PASSWORD},
         password_hash=password_hash,
         faults=(*_require_password(password_hash, faults), *check_zone(fields)),
-        entropy=context.entropy(),
+        entropy=context.draw_entropy(),
     )
 
 
@@ -76,7 +76,7 @@ async def _make_import(context: ImportContext, fields: Fields, replace: bool) ->
         password_hash=password_hash,
         foreign_hash=foreign_hash,
         faults=(*faults, *hash_faults, *check_zone(fields)),
-        entropy=context.entropy(),
+        entropy=context.draw_entropy(),
     )
 
 

@@ -71,7 +71,7 @@ async def _reset(page: PageContext, client_id: str) -> Event:
         caller=page.request.caller,
         client_id=client_id,
         fields={KEEP_OLD_FOR: seconds},
-        entropy=page.request.entropy(),
+        entropy=page.request.draw_entropy(),
     )
 
 
