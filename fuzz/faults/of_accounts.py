@@ -23,7 +23,7 @@ _ABOVE: Final = (
 
 def _above(name: str, sentence: str, event: str, field: str) -> Fault:
     is_alone = f"set(event.fields) == {{{field!r}}}" if field else "True"
-    spared = f"not (isinstance(event, e.{event}) and {is_alone})"
+    spared = f"not (isinstance(event, events.{event}) and {is_alone})"
     where = "ostiary_core.users.user_administration._find_account"
     return Fault(name, sentence, instead(where, "is_beyond = ", f"is_beyond = {spared} and "))
 

@@ -90,7 +90,7 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
-        "ostiary_core.oauth.consent._Request.is_pre_approved",
+        "ostiary_core.oauth.consent._ValidRequest.is_pre_approved",
         ("nobody-is-asked", "no user is asked for consent", "return set(", "return True or set("),
     ),
     *mistakes_in(

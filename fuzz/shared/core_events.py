@@ -9,7 +9,7 @@ from unittest.mock import patch
 from fuzz.shared.calls import Call, Verb
 from fuzz.shared.initial_states import CHOICES, SCOPES, WRONG_AT_ONCE
 from fuzz.shared.odd_fields import odd_fields_of, with_odd_fields
-from ostiary_core import events as e
+from ostiary_core import events
 from ostiary_core.model import client as client_record
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Arrival, Instant
@@ -31,8 +31,8 @@ def hash_of(password: str | None) -> str:
     return sha256(f"salted {password}".encode()).hexdigest()
 
 
-def person(call: Call) -> e.SignedIn:
-    return e.SignedIn(access_token=Secret(call.login or ""))
+def person(call: Call) -> events.SignedIn:
+    return events.SignedIn(access_token=Secret(call.login or ""))
 
 
 def arrival_of(call: Call, now: Instant) -> Arrival:
@@ -41,16 +41,16 @@ def arrival_of(call: Call, now: Instant) -> Arrival:
     return Arrival(Instant(latest - call.unseen_ms), Instant(latest))
 
 
-def token_service_event(call: Call, drawn: Entropy, now: Instant) -> e.Event:
-    credentials = e.ClientCredentials(
+def token_service_event(call: Call, drawn: Entropy, now: Instant) -> events.Event:
+    credentials = events.ClientCredentials(
         client_id=call.client_id or "",
         secret=Secret(call.secret or ""),
-        method=e.AuthenticationMethod.BASIC,
+        method=events.AuthenticationMethod.BASIC,
     )
     token = None if call.token is None else Secret(call.token)
     match call.verb:
         case Verb.REDEEM:
-            return e.CodeRedeemed(
+            return events.CodeRedeemed(
                 credentials=credentials,
                 code=token,
                 redirect_uri=call.redirect_uri,
@@ -60,7 +60,7 @@ def token_service_event(call: Call, drawn: Entropy, now: Instant) -> e.Event:
                 entropy=drawn,
             )
         case Verb.REFRESH:
-            return e.RefreshRequested(
+            return events.RefreshRequested(
                 credentials=credentials,
                 refresh_token=token,
                 scopes=call.scope or None,
@@ -69,7 +69,7 @@ def token_service_event(call: Call, drawn: Entropy, now: Instant) -> e.Event:
                 arrival=arrival_of(call, now),
             )
         case Verb.CLIENT_CREDENTIALS:
-            return e.ClientCredentialsRequested(
+            return events.ClientCredentialsRequested(
                 credentials=credentials,
                 scopes=call.scope or None,
                 user_agent=call.user_agent,
@@ -77,13 +77,13 @@ def token_service_event(call: Call, drawn: Entropy, now: Instant) -> e.Event:
                 entropy=drawn,
             )
         case Verb.INTROSPECT:
-            return e.IntrospectionRequested(credentials=credentials, token=token)
+            return events.IntrospectionRequested(credentials=credentials, token=token)
         case _:
-            return e.RevocationRequested(credentials=credentials, token=token)
+            return events.RevocationRequested(credentials=credentials, token=token)
 
 
-def parameters(call: Call) -> e.AuthorizationParameters:
-    return e.AuthorizationParameters(
+def parameters(call: Call) -> events.AuthorizationParameters:
+    return events.AuthorizationParameters(
         response_type=call.response_type,
         client_id=call.client_id,
         redirect_uri=call.redirect_uri,
@@ -96,25 +96,25 @@ def parameters(call: Call) -> e.AuthorizationParameters:
     )
 
 
-_OF_AN_ACCOUNT: Final[Mapping[Verb, Callable[..., e.Event]]] = {
-    Verb.ENABLE_USER: e.UserEnabled,
-    Verb.DISABLE_USER: e.UserDisabled,
-    Verb.DELETE_USER: e.UserDeleted,
-    Verb.FORCE_OUT_USER: e.UserForcedOut,
+_OF_AN_ACCOUNT: Final[Mapping[Verb, Callable[..., events.Event]]] = {
+    Verb.ENABLE_USER: events.UserEnabled,
+    Verb.DISABLE_USER: events.UserDisabled,
+    Verb.DELETE_USER: events.UserDeleted,
+    Verb.FORCE_OUT_USER: events.UserForcedOut,
 }
-_OF_A_CLIENT: Final[Mapping[Verb, Callable[..., e.Event]]] = {
-    Verb.ENABLE_CLIENT: e.ClientEnabled,
-    Verb.DISABLE_CLIENT: e.ClientDisabled,
-    Verb.DELETE_CLIENT: e.ClientDeleted,
-    Verb.FORCE_OUT_CLIENT: e.ClientForcedOut,
-    Verb.END_OLD_SECRET: e.OldSecretEnded,
-    Verb.SHOW_CLIENT: e.ClientRequested,
+_OF_A_CLIENT: Final[Mapping[Verb, Callable[..., events.Event]]] = {
+    Verb.ENABLE_CLIENT: events.ClientEnabled,
+    Verb.DISABLE_CLIENT: events.ClientDisabled,
+    Verb.DELETE_CLIENT: events.ClientDeleted,
+    Verb.FORCE_OUT_CLIENT: events.ClientForcedOut,
+    Verb.END_OLD_SECRET: events.OldSecretEnded,
+    Verb.SHOW_CLIENT: events.ClientRequested,
 }
 """Events that say no more than whom they are about."""
 
 
-def administration_event(call: Call, drawn: Entropy) -> e.Event:
-    caller: e.Caller = e.Operator() if call.login is None else person(call)
+def administration_event(call: Call, drawn: Entropy) -> events.Event:
+    caller: events.Caller = events.Operator() if call.login is None else person(call)
     user_id, client_id, role_id = call.user_id or "", call.client_id or "", call.role_id or ""
     match call.verb:
         case verb if verb in _OF_AN_ACCOUNT:
@@ -122,7 +122,7 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
         case verb if verb in _OF_A_CLIENT:
             return _OF_A_CLIENT[verb](caller=caller, client_id=client_id)
         case Verb.REGISTER_USER:
-            return e.UserRegistered(
+            return events.UserRegistered(
                 caller=caller,
                 fields=with_odd_fields(call, fields_of_new_user(call)),
                 password_hash=hash_of(call.password),
@@ -130,11 +130,11 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
                 entropy=drawn,
             )
         case Verb.WITHDRAW_FOR:
-            return e.ConsentWithdrawnByAdministrator(caller=caller, user_id=user_id, client_id=client_id)
+            return events.ConsentWithdrawnByAdministrator(caller=caller, user_id=user_id, client_id=client_id)
         case Verb.IMPORT_USER:
             roles = {} if call.roles is None else {"roleIds": list(call.roles)}
             named = {"username": call.username, "name": call.username}
-            return e.UserImported(
+            return events.UserImported(
                 caller=caller,
                 fields=with_odd_fields(call, {**named, **roles}),
                 replace=call.replaces,
@@ -145,7 +145,7 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
             )
         case Verb.CHANGE_USER:
             fields = with_odd_fields(call, user_fields(call))
-            return e.UserChanged(
+            return events.UserChanged(
                 caller=caller,
                 user_id=user_id,
                 fields=fields,
@@ -154,71 +154,77 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
             )
         case Verb.RESET_PASSWORD:
             new_hash = hash_of(call.new_password)
-            return e.PasswordResetByAdministrator(caller=caller, user_id=user_id, new_password_hash=new_hash)
+            return events.PasswordResetByAdministrator(
+                caller=caller, user_id=user_id, new_password_hash=new_hash
+            )
         case Verb.REGISTER_ROLE:
-            return e.RoleRegistered(caller=caller, fields=with_odd_fields(call, fields_of_new_role(call)))
+            return events.RoleRegistered(
+                caller=caller, fields=with_odd_fields(call, fields_of_new_role(call))
+            )
         case Verb.CHANGE_ROLE:
             fields = with_odd_fields(call, role_fields(call))
-            return e.RoleChanged(
+            return events.RoleChanged(
                 caller=caller, role_id=role_id, fields=fields, shown=_fields_seen(call, fields)
             )
         case Verb.IMPORT_ROLE:
             fields = with_odd_fields(call, fields_of_new_role(call))
-            return e.RoleImported(caller=caller, fields=fields, replace=call.replaces)
+            return events.RoleImported(caller=caller, fields=fields, replace=call.replaces)
         case Verb.DELETE_ROLE:
-            return e.RoleDeleted(caller=caller, role_id=role_id)
+            return events.RoleDeleted(caller=caller, role_id=role_id)
         case Verb.BATCH:
-            return e.BatchRequested(events=tuple(_parts(call, drawn)))
+            return events.BatchRequested(events=tuple(_parts(call, drawn)))
         case Verb.END_SESSION:
-            return e.SessionForcedOut(caller=caller, session_id=call.session_id or "")
+            return events.SessionForcedOut(caller=caller, session_id=call.session_id or "")
         case Verb.REGISTER_CLIENT:
             fields = with_odd_fields(call, fields_of_new_client(call))
-            return e.ClientRegistered(caller=caller, fields=fields, entropy=drawn)
+            return events.ClientRegistered(caller=caller, fields=fields, entropy=drawn)
         case Verb.CHANGE_CLIENT:
             fields = with_odd_fields(call, settings_of(call))
-            return e.ClientChanged(
+            return events.ClientChanged(
                 caller=caller, client_id=client_id, fields=fields, shown=_fields_seen(call, fields)
             )
         case Verb.IMPORT_CLIENT:
             fields = with_odd_fields(call, fields_of_new_client(call))
-            return e.ClientImported(caller=caller, fields=fields, replace=call.replaces, entropy=drawn)
+            return events.ClientImported(caller=caller, fields=fields, replace=call.replaces, entropy=drawn)
         case Verb.RESET_SECRET:
             fields = with_odd_fields(call, overlap_fields(call))
-            return e.ClientSecretReset(caller=caller, client_id=client_id, fields=fields, entropy=drawn)
+            return events.ClientSecretReset(caller=caller, client_id=client_id, fields=fields, entropy=drawn)
         case Verb.GIVE_SECRET:
             digest = Secret(call.secret or "").digest
-            return e.ClientSecretReplaced(caller=caller, client_id=client_id, digest=digest)
+            return events.ClientSecretReplaced(caller=caller, client_id=client_id, digest=digest)
         case _:
             raise ValueError(f"{call.verb} is no call of the administration")
 
 
-def choice_event(call: Call) -> e.Event:
+def choice_event(call: Call) -> events.Event:
     """What somebody chooses for themselves."""
     field, value, _ = CHOICES[call.choice or ""]
     match field:
         case "locale":
-            return e.LocaleChosen(caller=person(call), locale=value)
+            return events.LocaleChosen(caller=person(call), locale=value)
         case "timezone":
             is_nowhere = call.choice == "nowhere"
             faults = (FieldFault(field, FieldRule.TIMEZONE),) if is_nowhere else ()
-            return e.TimezoneChosen(caller=person(call), timezone=value, faults=faults)
+            return events.TimezoneChosen(caller=person(call), timezone=value, faults=faults)
         case _:
-            return e.AvatarChosen(caller=person(call), avatar_url=value or None)
+            return events.AvatarChosen(caller=person(call), avatar_url=value or None)
 
 
-def runtime_event(call: Call, now: Instant) -> e.Event:
+def runtime_event(call: Call, now: Instant) -> events.Event:
     """What a runtime reports of a client's secrets."""
     client_id, at = call.client_id or "", Instant(now - call.waited_ms)
     if call.verb is Verb.NOTE_SECRET_USE:
-        return e.ClientSecretUsed(client_id=client_id, digest=Secret(call.secret or "").digest, used_at=at)
-    return e.WrongSecretsCounted(client_id=client_id, times=WRONG_AT_ONCE, last_at=at)
+        return events.ClientSecretUsed(
+            client_id=client_id, digest=Secret(call.secret or "").digest, used_at=at
+        )
+    return events.WrongSecretsCounted(client_id=client_id, times=WRONG_AT_ONCE, last_at=at)
 
 
-def _parts(call: Call, drawn: Entropy) -> Iterator[e.AdministrationEvent]:
+def _parts(call: Call, drawn: Entropy) -> Iterator[events.AdministrationEvent]:
     """The events of a batch, each with entropy of its own."""
     for place, part in enumerate(call.parts):
         event = administration_event(part, Entropy(sha256(drawn + bytes([place])).digest()))
-        assert isinstance(event, e.AdministrationEvent), f"{part.verb} is no part of a batch"
+        assert isinstance(event, events.AdministrationEvent), f"{part.verb} is no part of a batch"
         yield event
 
 

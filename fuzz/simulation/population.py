@@ -16,7 +16,7 @@ from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.exchanges import DESKS
 from fuzz.simulation.instance import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD
-from ostiary_core import events as e
+from ostiary_core import events
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.turns.turns import Turns
@@ -47,7 +47,7 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
         return history.users[user_id]
 
     made = await turns.decide(
-        e.FirstAdministratorCreated(
+        events.FirstAdministratorCreated(
             username=ADMINISTRATOR,
             password_hash=password_hash[ROOT_PASSWORD],
             must_change_password=False,
@@ -57,8 +57,8 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
     history.names[ADMINISTRATOR] = know(made.reply, ROOT_PASSWORD)
     for desk in DESKS:
         made = await turns.decide(
-            e.UserRegistered(
-                caller=e.Operator(),
+            events.UserRegistered(
+                caller=events.Operator(),
                 fields={
                     "username": desk,
                     "name": desk,
@@ -73,8 +73,8 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
     for step in registrations_of(history.initial_state):
         call = call_of(history, step)
         event: Any = (
-            e.UserRegistered(
-                caller=e.Operator(),
+            events.UserRegistered(
+                caller=events.Operator(),
                 fields={"username": call.username, "name": call.username, "mustChangePassword": False},
                 password_hash=password_hash[FIRST_PASSWORD],
                 entropy=drawn.draw(),

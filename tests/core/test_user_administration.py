@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ostiary_core import SPECIFICATION, Instant, Why, events as e
-from ostiary_core.clients.client import built_in_client
+from ostiary_core.clients.client import make_built_in_client
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
@@ -88,7 +88,7 @@ def test_the_first_administrator_comes_once_and_with_what_is_built_in() -> None:
     values = {"role_id": "super_admin", "name": "Super administrator", "permissions": ALL_PERMISSIONS}
     role = Role(built_in=True, holders=1, enabled_holders=1, **values)
     records: list[Record] = [root, *names_of(root), role]
-    records += [built_in_client(client_id, START) for client_id in ("console", "mobile")]
+    records += [make_built_in_client(client_id, START) for client_id in ("console", "mobile")]
     values = {"username": "root", "name": "root", "enabled": True, "mustChangePassword": False}
     told = {name: (None, value) for name, value in {**values, "roleIds": ("super_admin",)}.items()}
     facts = (fact_of(FactKind.USER_REGISTERED, root, None, told),)

@@ -32,7 +32,7 @@ WITH_IPV6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6"
 
 
 @contextmanager
-def started(
+def start_demo(
     *options: str, bind: str, inherited: socket.socket | None = None
 ) -> Iterator[subprocess.Popen[str]]:
     """The demonstration as it starts."""
@@ -74,7 +74,7 @@ def address_served(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("bind", ["0.0.0.0:0", "0:0", pytest.param("[::]:0", marks=WITH_IPV6)])
 def test_what_others_reach_is_refused(bind: str) -> None:
-    with started(bind=bind) as process:
+    with start_demo(bind=bind) as process:
         said = refusal(process)
     assert said.startswith(f"ostiary: cannot listen on {bind}: ")
     assert "passwords are known to everybody" in said
@@ -82,14 +82,14 @@ def test_what_others_reach_is_refused(bind: str) -> None:
 
 
 def test_the_shop_is_for_this_machine_as_well() -> None:
-    with started("--shop", "0.0.0.0:0", bind="127.0.0.1:0") as process:
+    with start_demo("--shop", "0.0.0.0:0", bind="127.0.0.1:0") as process:
         assert "passwords are known to everybody" in refusal(process)
 
 
 def test_a_unix_socket_is_refused_as_no_browser_opens_one_and_left_to_whoever_has_it(tmp_path: Path) -> None:
     path = tmp_path / "door"
     with open_listeners(f"unix:{path}"):
-        with started(bind=f"unix:{path}") as process:
+        with start_demo(bind=f"unix:{path}") as process:
             assert "no browser opens a Unix socket" in refusal(process)
         assert path.exists()
 
@@ -99,19 +99,19 @@ def test_a_unix_socket_is_refused_as_no_browser_opens_one_and_left_to_whoever_ha
     ["127.0.0.1:0", "127.8.9.10:0", "127.1:0", "localhost:0", pytest.param("[::1]:0", marks=WITH_IPV6)],
 )
 def test_every_address_of_the_loopback_is_served(bind: str) -> None:
-    with started(bind=bind) as process:
+    with start_demo(bind=bind) as process:
         assert httpx.get(address_served(process) + "/readyz").status_code == 200
 
 
 def test_a_socket_that_is_handed_over_is_judged_by_its_own_address() -> None:
     with (
         open_listeners("127.0.0.1:0") as [local],
-        started(bind=f"fd://{local.fileno()}", inherited=local) as process,
+        start_demo(bind=f"fd://{local.fileno()}", inherited=local) as process,
     ):
         assert httpx.get(address_served(process) + "/readyz").status_code == 200
     with (
         open_listeners("0.0.0.0:0") as [open_to_all],
-        started(bind=f"fd://{open_to_all.fileno()}", inherited=open_to_all) as process,
+        start_demo(bind=f"fd://{open_to_all.fileno()}", inherited=open_to_all) as process,
     ):
         assert "passwords are known to everybody" in refusal(process)
 

@@ -1,2 +1,1 @@
-"""The rules of clients: their fields, their secrets, and how administrators handle them. How a client
-authenticates is not here."""
+"""The rules of clients: their fields, their secrets, and how administrators handle them."""

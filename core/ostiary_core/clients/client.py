@@ -14,7 +14,7 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
 from dataclasses import replace
 from typing import Any, Final
 
-from ostiary_core import events as e
+from ostiary_core import events
 from ostiary_core.events.event import ClientEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.client import CLIENT, Client, GrantType
@@ -38,7 +38,7 @@ from ostiary_core.oauth.callers import (
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 
 
-def built_in_client(client_id: str, now: Instant) -> Client:
+def make_built_in_client(client_id: str, now: Instant) -> Client:
     """Make one of the backend's own clients; nobody can authenticate as it."""
     return replace(
         CLIENT.blank,
@@ -67,7 +67,7 @@ def find_changeable(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Clien
 
 
 @require_permission(Permission.CLIENT_CREATE)
-def register(event: e.ClientRegistered, who: Actor, snapshot: Snapshot) -> Decision:
+def register(event: events.ClientRegistered, who: Actor, snapshot: Snapshot) -> Decision:
     """Register a new client; only this answer shows its secret in plain text, where one was drawn."""
     read = CLIENT.read(event.fields)
     if isinstance(read, tuple):
@@ -84,30 +84,30 @@ def register(event: e.ClientRegistered, who: Actor, snapshot: Snapshot) -> Decis
     )
 
 
-def import_row(event: e.ClientImported, snapshot: Snapshot) -> Decision:
+def import_row(event: events.ClientImported, snapshot: Snapshot) -> Decision:
     """Import one row of a sheet: register the client or, with `replace`, change the one there is."""
     client_id = event.fields.get("clientId")
     stored = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and stored is not None and stored.deleted_at is None:
         edits = CLIENT.find_row_edits(stored, event.fields)
         if edits:
-            changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=edits)
+            changed = events.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=edits)
             return change(changed, snapshot)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
         who = check_permission(event.caller, snapshot, Permission.CLIENT_UPDATE)
         return refuse(who) if isinstance(who, Why) else Decision(Done())
-    new = e.ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
+    new = events.ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
     return register(new, snapshot)
 
 
 @require_record(*_SEEING, find=_find_client)
-def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def show(event: events.ClientRequested, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Show one client, which may be one of the backend's own."""
     return Decision(ClientKnown(client))
 
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
-def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def change(event: events.ClientChanged, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34)."""
     edited = CLIENT.edit(client, event.fields, event.shown)
     if isinstance(edited, tuple):
@@ -119,7 +119,7 @@ def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapsho
 
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
-def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def enable(event: events.ClientEnabled, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Enable a client: it may authenticate again."""
     if client.enabled:
         return Decision(ClientKnown(client))
@@ -129,7 +129,7 @@ def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapsho
 
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
-def disable(event: e.ClientDisabled, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def disable(event: events.ClientDisabled, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Disable a client: all its sessions end at once, and it can no longer authenticate."""
     if not client.enabled:
         return Decision(ClientKnown(client))
@@ -138,7 +138,7 @@ def disable(event: e.ClientDisabled, who: Actor, client: Client, snapshot: Snaps
 
 
 @require_record(Permission.CLIENT_DELETE, find=find_changeable)
-def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def delete(event: events.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
     why = Why.CLIENT_DELETED
     deleted = _close(client, why, snapshot.now, deleted_at=snapshot.now)
@@ -146,7 +146,7 @@ def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapsho
 
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
-def force_out(event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def force_out(event: events.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of a client."""
     why = Why.CLIENT_FORCED_OUT
     return decide_update(
@@ -154,7 +154,7 @@ def force_out(event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Sn
     )
 
 
-def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot) -> Decision:
+def force_out_everybody(event: events.EverybodyForcedOut, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of these clients; one that is gone has none."""
     who = check_super_administrator(event.caller, snapshot)
     if isinstance(who, Why):

@@ -64,7 +64,7 @@ class Setting(Enum):
     SWITCHED = "switched"
     """When the record is created; afterwards by an event of its own."""
     IMPORTED = "imported"
-    """By creation and import only, and never shown: a password."""
+    """Only created and imported, never shown: a password."""
 
 
 @dataclass(frozen=True, slots=True)

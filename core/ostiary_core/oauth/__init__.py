@@ -1,2 +1,1 @@
-"""The rules of the protocol: code, session, consent, token service. What administrators do is not
-here."""
+"""The rules of the protocol: code, session, consent, token service."""

@@ -85,8 +85,7 @@ def issue(code: AuthorizationCode) -> tuple[Change, Fact]:
 
 
 def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot) -> Decision:
-    """Exchange a code for a session, for a client that is authenticated and registers the grant
-    (RFC 6749 §4.1.3)."""
+    """Exchange a code for a session, for an authenticated client (RFC 6749 §4.1.3)."""
     if event.code is None:
         return refuse(Why.CODE_MISSING)
     known = snapshot.code(event.code.digest)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from ostiary_core import events as e
+from ostiary_core import events
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
@@ -24,14 +24,14 @@ from ostiary_core.model.reply import (
 )
 from ostiary_core.model.secret import Entropy, Secret, draw_token
 from ostiary_core.model.why import Why
-from ostiary_core.oauth import code as authorization_code
 from ostiary_core.oauth.callers import Person, find_active_person, gate
+from ostiary_core.oauth.code import issue as issue_code
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
 from ostiary_core.oauth.scopes import parse_scope
 
 
-class _Request(NamedTuple):
+class _ValidRequest(NamedTuple):
     """An authorization request that passed every check."""
 
     who: Person
@@ -49,7 +49,7 @@ class _Request(NamedTuple):
         return set(self.scopes) <= {*self.client.auto_approve_scopes, *remembered}
 
 
-def check(event: e.AuthorizationChecked, snapshot: Snapshot) -> Decision:
+def check(event: events.AuthorizationChecked, snapshot: Snapshot) -> Decision:
     """Check an authorization request and say what the consent page shows; nothing is recorded."""
     request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
@@ -57,7 +57,7 @@ def check(event: e.AuthorizationChecked, snapshot: Snapshot) -> Decision:
     return Decision(_offer(request))
 
 
-def approve(event: e.ConsentGiven, snapshot: Snapshot) -> Decision:
+def approve(event: events.ConsentGiven, snapshot: Snapshot) -> Decision:
     """Issue a code after the user approved, and remember the consent where the user was asked."""
     request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
@@ -68,7 +68,7 @@ def approve(event: e.ConsentGiven, snapshot: Snapshot) -> Decision:
     return _issue_code(request, event.entropy, snapshot.now, (remembered,), (fact,))
 
 
-def issue_if_preapproved(event: e.AutomaticConsentRequested, snapshot: Snapshot) -> Decision:
+def issue_if_preapproved(event: events.AutomaticConsentRequested, snapshot: Snapshot) -> Decision:
     """Issue a code without asking the user, if the consent is automatic or remembered; else ask."""
     request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
@@ -78,7 +78,7 @@ def issue_if_preapproved(event: e.AutomaticConsentRequested, snapshot: Snapshot)
     return _issue_code(request, event.entropy, snapshot.now, _record_entry(request, snapshot.now))
 
 
-def deny(event: e.ConsentDenied, snapshot: Snapshot) -> Decision:
+def deny(event: events.ConsentDenied, snapshot: Snapshot) -> Decision:
     """Send `access_denied` to the redirect URI after the user refused (RFC 6749 §4.1.2.1)."""
     request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
@@ -90,7 +90,7 @@ def deny(event: e.ConsentDenied, snapshot: Snapshot) -> Decision:
 
 
 @gate(find_active_person)
-def withdraw(event: e.ConsentWithdrawn, who: Person, snapshot: Snapshot) -> Decision:
+def withdraw(event: events.ConsentWithdrawn, who: Person, snapshot: Snapshot) -> Decision:
     """Withdraw a consent, which ends the client's sessions and codes of this user."""
     return withdraw_from(event.client_id, who.user, None, snapshot)
 
@@ -113,8 +113,8 @@ def withdraw_from(client_id: str, user: User, actor_id: str | None, snapshot: Sn
 
 
 def _check_request(
-    caller: e.SignedIn, asked: e.AuthorizationParameters, snapshot: Snapshot
-) -> _Request | Refused:
+    caller: events.SignedIn, asked: events.AuthorizationParameters, snapshot: Snapshot
+) -> _ValidRequest | Refused:
     """Check the parameters of an authorization request; refuse for the first fault in the order of `Why`."""
     who = find_active_person(caller, snapshot)
     if isinstance(who, Why):
@@ -139,7 +139,7 @@ def _check_request(
     scopes = client.scopes if asked.scope is None else parse_scope(asked.scope)
     if not scopes or not set(scopes) <= set(client.scopes):
         return Refused(Why.SCOPE_NOT_ALLOWED)
-    return _Request(
+    return _ValidRequest(
         who=who,
         client=client,
         consent=snapshot.consent(who.user.user_id, client.client_id),
@@ -150,7 +150,7 @@ def _check_request(
     )
 
 
-def _find_malformed(asked: e.AuthorizationParameters) -> Iterator[FieldFault]:
+def _find_malformed(asked: events.AuthorizationParameters) -> Iterator[FieldFault]:
     """Find the malformed parameters ("Consent endpoint errors", `A0401`)."""
     if not asked.redirect_uri:
         yield FieldFault("redirect_uri", FieldRule.REQUIRED)
@@ -164,7 +164,7 @@ def _find_malformed(asked: e.AuthorizationParameters) -> Iterator[FieldFault]:
         yield FieldFault("code_challenge_method", FieldRule.CODE_CHALLENGE_METHOD)
 
 
-def _offer(request: _Request) -> AuthorizationOffered:
+def _offer(request: _ValidRequest) -> AuthorizationOffered:
     return AuthorizationOffered(
         client_id=request.client.client_id,
         client_name=request.client.name,
@@ -178,14 +178,14 @@ def _offer(request: _Request) -> AuthorizationOffered:
     )
 
 
-def _remember(request: _Request, now: Instant) -> tuple[Change, Fact]:
+def _remember(request: _ValidRequest, now: Instant) -> tuple[Change, Fact]:
     """Add the scopes just approved to the remembered consent (READINGS 26)."""
     before = () if request.consent is None else request.consent.scopes
     scopes = tuple(dict.fromkeys((*before, *request.scopes)))
     return _write_consent(request, scopes, now), _fact_of(FactKind.CONSENT_REMEMBERED, request)
 
 
-def _record_entry(request: _Request, now: Instant) -> tuple[Change, ...]:
+def _record_entry(request: _ValidRequest, now: Instant) -> tuple[Change, ...]:
     """Record that the client was let in without a question, so that the user can withdraw it."""
     consent = request.consent
     if consent is not None and consent.withdrawn_at is None:
@@ -193,7 +193,7 @@ def _record_entry(request: _Request, now: Instant) -> tuple[Change, ...]:
     return (_write_consent(request, (), now),)
 
 
-def _write_consent(request: _Request, scopes: tuple[str, ...], now: Instant) -> Change:
+def _write_consent(request: _ValidRequest, scopes: tuple[str, ...], now: Instant) -> Change:
     """Write the consent with these scopes, given now."""
     if request.consent is None:
         return Insert(
@@ -209,7 +209,7 @@ def _write_consent(request: _Request, scopes: tuple[str, ...], now: Instant) -> 
 
 
 def _issue_code(
-    request: _Request,
+    request: _ValidRequest,
     entropy: Entropy,
     now: Instant,
     changes: tuple[Change, ...] = (),
@@ -217,7 +217,7 @@ def _issue_code(
 ) -> Decision:
     """Issue a code for the request, and say where to send the browser with it."""
     secret = draw_token(entropy, "authorization code")
-    write, fact = authorization_code.issue(
+    write, fact = issue_code(
         AuthorizationCode(
             digest=secret.digest,
             client_id=request.client.client_id,
@@ -234,7 +234,7 @@ def _issue_code(
     )
 
 
-def _redirect(request: _Request, **result: str) -> str:
+def _redirect(request: _ValidRequest, **result: str) -> str:
     """Add the result to the query of the redirect URI ("Browser behaviour", 6).
 
     The registered address goes out as it is, character by character; only what follows is encoded.
@@ -246,7 +246,7 @@ def _redirect(request: _Request, **result: str) -> str:
     return base + joint + urlencode(result, quote_via=quote, errors="surrogatepass")
 
 
-def _fact_of(kind: FactKind, request: _Request) -> Fact:
+def _fact_of(kind: FactKind, request: _ValidRequest) -> Fact:
     return Fact(
         kind=kind,
         user_id=request.who.user.user_id,

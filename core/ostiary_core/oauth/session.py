@@ -47,7 +47,7 @@ class SessionState(StrEnum):
     ACTIVE = "active"
     ENDED = "ended"
     EXPIRED = "expired"
-    """Its maximum duration is reached."""
+    """The maximum duration is reached."""
 
 
 ACTIVE, ENDED, EXPIRED = SessionState.ACTIVE, SessionState.ENDED, SessionState.EXPIRED

@@ -4,7 +4,7 @@ Nothing before a successful client authentication changes any state. User-info c
 for no client: it shows the profile of the user of an access token.
 """
 
-from ostiary_core import events as e
+from ostiary_core import events
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.client import USER_READ
 from ostiary_core.model.decision import Decision, refuse
@@ -17,7 +17,7 @@ from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.scopes import is_beyond
 
 
-def redeem(event: e.CodeRedeemed, snapshot: Snapshot) -> Decision:
+def redeem(event: events.CodeRedeemed, snapshot: Snapshot) -> Decision:
     """Exchange a code at `/token` (RFC 6749 §4.1.3). The grant is checked before the code is read."""
     client = authenticate_for_grant(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot)
     if isinstance(client, Why):
@@ -25,7 +25,7 @@ def redeem(event: e.CodeRedeemed, snapshot: Snapshot) -> Decision:
     return code.redeem(event, client, snapshot)
 
 
-def refresh(event: e.RefreshRequested, snapshot: Snapshot) -> Decision:
+def refresh(event: events.RefreshRequested, snapshot: Snapshot) -> Decision:
     """Exchange a refresh token at `/token` (RFC 6749 §6)."""
     client = authenticate_for_grant(GrantType.REFRESH_TOKEN, event.credentials, snapshot)
     if isinstance(client, Why):
@@ -44,7 +44,7 @@ def refresh(event: e.RefreshRequested, snapshot: Snapshot) -> Decision:
     )
 
 
-def issue_to_client(event: e.ClientCredentialsRequested, snapshot: Snapshot) -> Decision:
+def issue_to_client(event: events.ClientCredentialsRequested, snapshot: Snapshot) -> Decision:
     """Issue client credentials tokens (RFC 6749 §4.4): no user and no refresh token (READINGS 11)."""
     client = authenticate_for_grant(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot)
     if isinstance(client, Why):
@@ -67,13 +67,13 @@ def issue_to_client(event: e.ClientCredentialsRequested, snapshot: Snapshot) -> 
     return Decision(issued, changes, (fact,))
 
 
-def refuse_grant(event: e.GrantUnrecognised, snapshot: Snapshot) -> Decision:
+def refuse_grant(event: events.GrantUnrecognised, snapshot: Snapshot) -> Decision:
     """Refuse a missing or unknown `grant_type`, after the client authenticated."""
     client = authenticate_client(event.credentials, snapshot)
     return refuse(client if isinstance(client, Why) else event.why)
 
 
-def introspect(event: e.IntrospectionRequested, snapshot: Snapshot) -> Decision:
+def introspect(event: events.IntrospectionRequested, snapshot: Snapshot) -> Decision:
     """Tell an authenticated client about a token (RFC 7662 §2)."""
     client = authenticate_client(event.credentials, snapshot)
     if isinstance(client, Why):
@@ -83,7 +83,7 @@ def introspect(event: e.IntrospectionRequested, snapshot: Snapshot) -> Decision:
     return Decision(session.introspect(event.token, client, snapshot))
 
 
-def revoke(event: e.RevocationRequested, snapshot: Snapshot) -> Decision:
+def revoke(event: events.RevocationRequested, snapshot: Snapshot) -> Decision:
     """Revoke a token of an authenticated client (RFC 7009 §2)."""
     client = authenticate_client(event.credentials, snapshot)
     if isinstance(client, Why):
@@ -93,7 +93,7 @@ def revoke(event: e.RevocationRequested, snapshot: Snapshot) -> Decision:
     return session.revoke(event.token, client, snapshot)
 
 
-def show_profile(event: e.ProfileRequested, snapshot: Snapshot) -> Decision:
+def show_profile(event: events.ProfileRequested, snapshot: Snapshot) -> Decision:
     """Show the profile of the token's user; a login session needs no scope for its own."""
     held = snapshot.session_by_access_token(event.access_token.digest)
     if (

@@ -1,2 +1,4 @@
-"""The rules of accounts, roles and running sessions, as their owners and as administrators handle them. No
-password is hashed here, and no message sent."""
+"""The rules of accounts, roles and running sessions, as owners and administrators handle them.
+
+No password is hashed here, and no message sent.
+"""

@@ -1,6 +1,6 @@
 """Creates the first super administrator of a store, with the built-in role and clients."""
 
-from ostiary_core.clients.client import built_in_client
+from ostiary_core.clients.client import make_built_in_client
 from ostiary_core.events import FirstAdministratorCreated
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Insert, refuse
@@ -51,7 +51,7 @@ def create_first_administrator(event: FirstAdministratorCreated, snapshot: Snaps
             Insert(user),
             *(Insert(name) for name in names_of(user)),
             Insert(role),
-            *(Insert(built_in_client(client_id, snapshot.now)) for client_id in BUILT_IN_CLIENTS),
+            *(Insert(make_built_in_client(client_id, snapshot.now)) for client_id in BUILT_IN_CLIENTS),
         ),
         (own_change(FactKind.USER_REGISTERED, None, user),),
     )

@@ -14,7 +14,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 import hmac
 from typing import Any
 
-from ostiary_core import events as e
+from ostiary_core import events
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
@@ -43,18 +43,18 @@ from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
 # --- signing in
 
 
-def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot) -> Decision:
+def password_on_file(event: events.PasswordHashRequested, snapshot: Snapshot) -> Decision:
     """Give the runtime the hash to verify a password against; no client is ever sent it."""
     match event.of:
         case str(username):
             user = find_named_user(username, snapshot)
             return Decision(PasswordOnFile(None if user is None else user.password_hash))
-        case e.SignedIn() as caller:
+        case events.SignedIn() as caller:
             who = find_person(caller, snapshot)
             return refuse(who) if isinstance(who, Why) else Decision(PasswordOnFile(who.user.password_hash))
 
 
-def sign_in(event: e.SignInAttempted, snapshot: Snapshot) -> Decision:
+def sign_in(event: events.SignInAttempted, snapshot: Snapshot) -> Decision:
     """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
     user = find_named_user(event.username, snapshot)
     client = snapshot.client(CONSOLE_CLIENT)
@@ -82,7 +82,7 @@ def sign_in(event: e.SignInAttempted, snapshot: Snapshot) -> Decision:
     return Decision(_login(tokens, user), (*kept, *writes), (fact,))
 
 
-def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot) -> Decision:
+def refresh_login(event: events.LoginRefreshed, snapshot: Snapshot) -> Decision:
     """Rotate the pair of a login session, by the rules of every session (READINGS 25)."""
     token = snapshot.refresh_token(event.refresh_token.digest)
     held = None if token is None else snapshot.session(token.session_id)
@@ -109,14 +109,14 @@ def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot) -> Decision:
 
 
 @gate(find_person)
-def sign_out(event: e.SignedOut, who: Person, snapshot: Snapshot) -> Decision:
+def sign_out(event: events.SignedOut, who: Person, snapshot: Snapshot) -> Decision:
     """End the login session that the token belongs to."""
     changes, fact = session.end(who.session, Why.SIGNED_OUT, snapshot.now)
     return Decision(Done(), changes, (fact,))
 
 
 @gate(find_active_person)
-def end_own_session(event: e.OwnSessionEnded, who: Person, snapshot: Snapshot) -> Decision:
+def end_own_session(event: events.OwnSessionEnded, who: Person, snapshot: Snapshot) -> Decision:
     """End one session of the caller; another user's session is not found."""
     stored = snapshot.session(event.session_id)
     if (
@@ -129,13 +129,13 @@ def end_own_session(event: e.OwnSessionEnded, who: Person, snapshot: Snapshot) -
     return Decision(Done(), changes, (fact,))
 
 
-def show_account(event: e.AccountRequested, snapshot: Snapshot) -> Decision:
+def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision:
     """Tell callers who they are and what they may do; refuse those without the permission asked for."""
     if event.permission is not None:
         may = check_permission(event.caller, snapshot, event.permission)
         if isinstance(may, Why):
             return refuse(may)
-    if isinstance(event.caller, e.Operator):
+    if isinstance(event.caller, events.Operator):
         return Decision(AccountKnown(user=None, roles=(), permissions=ALL_PERMISSIONS, session_id=None))
     who = find_person(event.caller, snapshot)
     if isinstance(who, Why):
@@ -154,7 +154,7 @@ def show_account(event: e.AccountRequested, snapshot: Snapshot) -> Decision:
 
 
 @gate(find_person)
-def change_password(event: e.PasswordChanged, who: Person, snapshot: Snapshot) -> Decision:
+def change_password(event: events.PasswordChanged, who: Person, snapshot: Snapshot) -> Decision:
     """Set a new password for a user who entered the current one."""
     wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
     if wrong is not None:
@@ -174,7 +174,7 @@ def change_password(event: e.PasswordChanged, who: Person, snapshot: Snapshot) -
 
 
 def refuse_wrong_password(
-    event: e.PasswordChanged | e.PhoneChanged, who: Person, now: Instant, policy: Policy
+    event: events.PasswordChanged | events.PhoneChanged, who: Person, now: Instant, policy: Policy
 ) -> Decision | None:
     """Refuse and count a wrong current password; None where it was right.
 
@@ -204,14 +204,14 @@ def refuse_wrong_password(
 # --- preferences, which end no session
 
 
-def choose_locale(event: e.LocaleChosen, snapshot: Snapshot) -> Decision:
+def choose_locale(event: events.LocaleChosen, snapshot: Snapshot) -> Decision:
     """Set the user's language, one of those that the server speaks."""
     is_spoken = event.locale in snapshot.policy.locales
     faults = () if is_spoken else (FieldFault("locale", FieldRule.LOCALE, snapshot.policy.locales),)
     return _set_preference(event.caller, faults, snapshot, locale=event.locale)
 
 
-def choose_timezone(event: e.TimezoneChosen, snapshot: Snapshot) -> Decision:
+def choose_timezone(event: events.TimezoneChosen, snapshot: Snapshot) -> Decision:
     """Set the user's time zone by its IANA name."""
     faults = event.faults
     if not is_timezone_name(event.timezone):
@@ -219,13 +219,13 @@ def choose_timezone(event: e.TimezoneChosen, snapshot: Snapshot) -> Decision:
     return _set_preference(event.caller, faults, snapshot, timezone=event.timezone)
 
 
-def choose_avatar(event: e.AvatarChosen, snapshot: Snapshot) -> Decision:
+def choose_avatar(event: events.AvatarChosen, snapshot: Snapshot) -> Decision:
     """Set the address of the user's picture, or remove the picture."""
     return _set_preference(event.caller, (), snapshot, avatar_url=event.avatar_url)
 
 
 def _set_preference(
-    caller: e.SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, **chosen: Any
+    caller: events.SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, **chosen: Any
 ) -> Decision:
     who = find_active_person(caller, snapshot)
     if isinstance(who, Why):

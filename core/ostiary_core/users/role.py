@@ -12,7 +12,7 @@ Rules, all in this file (API, "People"):
 from dataclasses import replace
 from typing import Final
 
-from ostiary_core import events as e
+from ostiary_core import events
 from ostiary_core.events.event import RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import (
@@ -53,13 +53,13 @@ def _find_changeable(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role |
 
 
 @require_record(*_SEEING, find=_find_role)
-def show(event: e.RoleRequested, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
+def show(event: events.RoleRequested, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Show one role."""
     return Decision(RoleKnown(role))
 
 
 @require_permission(Permission.ROLE_CREATE)
-def register(event: e.RoleRegistered, who: Actor, snapshot: Snapshot) -> Decision:
+def register(event: events.RoleRegistered, who: Actor, snapshot: Snapshot) -> Decision:
     """Register a new role."""
     role = ROLE.read(event.fields)
     if isinstance(role, tuple):
@@ -73,7 +73,7 @@ def register(event: e.RoleRegistered, who: Actor, snapshot: Snapshot) -> Decisio
 
 
 @require_record(Permission.ROLE_UPDATE, find=_find_changeable)
-def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
+def change(event: events.RoleChanged, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Change a role's name or permissions; its holders have them from their next request on."""
     edited = ROLE.edit(role, event.fields, event.shown)
     if isinstance(edited, tuple):
@@ -87,7 +87,7 @@ def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot) -> 
     return Decision(RoleKnown(changed), (Update(role, changed),), (fact,))
 
 
-def import_row(event: e.RoleImported, snapshot: Snapshot) -> Decision:
+def import_row(event: events.RoleImported, snapshot: Snapshot) -> Decision:
     """Import one row of a sheet: register the role or, with `replace`, change the one of that code."""
     code = event.fields.get("code")
     stored = snapshot.role(code) if isinstance(code, str) else None
@@ -95,16 +95,16 @@ def import_row(event: e.RoleImported, snapshot: Snapshot) -> Decision:
         as_shown = replace(stored, permissions=permissions_in(stored))
         edits = ROLE.find_row_edits(as_shown, event.fields)
         if edits:
-            changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=edits)
+            changed = events.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=edits)
             return change(changed, snapshot)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
         who = check_permission(event.caller, snapshot, Permission.ROLE_UPDATE)
         return refuse(who) if isinstance(who, Why) else Decision(Done())
-    return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot)
+    return register(events.RoleRegistered(caller=event.caller, fields=event.fields), snapshot)
 
 
 @require_record(Permission.ROLE_DELETE, find=_find_changeable)
-def delete(event: e.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
+def delete(event: events.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Delete a role that no user holds; its code is free again."""
     if role.holders > 0:
         return refuse(Why.STILL_REFERENCED)

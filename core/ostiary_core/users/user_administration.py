@@ -15,7 +15,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 from dataclasses import replace
 from typing import Final
 
-from ostiary_core import events as e
+from ostiary_core import events
 from ostiary_core.events.event import AccountEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import (
@@ -70,13 +70,13 @@ def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User |
 
 
 @require_record(*_SEEING, find=_find_user)
-def show(event: e.UserRequested, who: Actor, user: User, snapshot: Snapshot) -> Decision:
+def show(event: events.UserRequested, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Show one account."""
     return Decision(UserKnown(user))
 
 
 @require_permission(Permission.USER_CREATE)
-def register(event: e.UserRegistered, who: Actor, snapshot: Snapshot) -> Decision:
+def register(event: events.UserRegistered, who: Actor, snapshot: Snapshot) -> Decision:
     """Register a new account."""
     read = _check_roles(USER.read(event.fields, None, snapshot.policy, event.faults), snapshot)
     if isinstance(read, tuple):
@@ -105,7 +105,7 @@ def register(event: e.UserRegistered, who: Actor, snapshot: Snapshot) -> Decisio
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
-def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> Decision:
+def change(event: events.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Change the fields of an account; another telephone number ends all sessions and codes of the user."""
     read = _check_roles(USER.edit(user, event.fields, event.shown, snapshot.policy, event.faults), snapshot)
     if isinstance(read, tuple):
@@ -128,7 +128,7 @@ def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> 
     return _decide_update(user, changed, FactKind.USER_CHANGED, who, snapshot)
 
 
-def import_row(event: e.UserImported, snapshot: Snapshot) -> Decision:
+def import_row(event: events.UserImported, snapshot: Snapshot) -> Decision:
     """Import one row of a sheet: register the account or, with `replace`, change the one of that name."""
     username = event.fields.get("username")
     user = find_named_user(username, snapshot) if isinstance(username, str) else None
@@ -151,11 +151,13 @@ def import_row(event: e.UserImported, snapshot: Snapshot) -> Decision:
         if not edits:
             # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
             return Decision(Done())
-        changed = e.UserChanged(caller=event.caller, user_id=user.user_id, fields=edits, faults=event.faults)
+        changed = events.UserChanged(
+            caller=event.caller, user_id=user.user_id, fields=edits, faults=event.faults
+        )
         return change(changed, snapshot)
     # A user who keeps their password from another system need not choose another one.
     brought = {} if event.foreign_hash is None else {"mustChangePassword": False}
-    new = e.UserRegistered(
+    new = events.UserRegistered(
         caller=event.caller,
         fields={**brought, **event.fields},
         password_hash=event.password_hash or event.foreign_hash,
@@ -166,7 +168,7 @@ def import_row(event: e.UserImported, snapshot: Snapshot) -> Decision:
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
-def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
+def enable(event: events.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Enable an account: it may sign in again."""
     if user.enabled:
         return Decision(UserKnown(user))
@@ -175,7 +177,7 @@ def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> 
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
-def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
+def disable(event: events.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Disable an account: it may no longer sign in, and all it had open ends."""
     if not user.enabled:
         return Decision(UserKnown(user))
@@ -186,7 +188,7 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -
 
 
 @require_record(Permission.USER_DELETE, find=_find_account)
-def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> Decision:
+def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Delete an account: all it had open ends, and its record forgets the person but for their names."""
     if _is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
@@ -208,7 +210,7 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
 def reset_password(
-    event: e.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot
+    event: events.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
     """Set a password that must be changed at the next sign-in; all the user had open ends."""
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
@@ -217,7 +219,7 @@ def reset_password(
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
-def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot) -> Decision:
+def force_out(event: events.UserForcedOut, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of a user."""
     ended = with_next_epoch(user, Why.USER_FORCED_OUT, snapshot.now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
@@ -225,16 +227,15 @@ def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
 def withdraw_consent(
-    event: e.ConsentWithdrawnByAdministrator, who: Actor, user: User, snapshot: Snapshot
+    event: events.ConsentWithdrawnByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
     """Withdraw what a user lets a client do, as the user could."""
     return consent.withdraw_from(event.client_id, user, actor_id_of(who), snapshot)
 
 
 @require_permission(Permission.ONLINE_KILL)
-def force_out_session(event: e.SessionForcedOut, who: Actor, snapshot: Snapshot) -> Decision:
-    """End one session; one of client credentials only by a super administrator ("Session (grant)"), a login
-    session only by someone who may force its user out."""
+def force_out_session(event: events.SessionForcedOut, who: Actor, snapshot: Snapshot) -> Decision:
+    """End one session ("Session (grant)"), if the caller may end one of its kind."""
     stored = snapshot.session(event.session_id)
     if stored is None or session.state_of(stored, snapshot) is not session.SessionState.ACTIVE:
         return refuse(Why.NOT_FOUND)

@@ -94,8 +94,7 @@ class OpenConnections:
         self._waiting.pop(connection, None)
 
     def take_expired(self, new_seconds: float, idle_seconds: float, now: float) -> list[OpenConnection]:
-        """Take the connections that have been new, or idle, for so long; they do not count as idle any
-        more."""
+        """Take the connections that were new or idle for too long; they no longer count as idle."""
         expired: list[OpenConnection] = []
         for group, seconds in ((self._new, new_seconds), (self._idle, idle_seconds)):
             for connection, since in group.items():

@@ -87,8 +87,7 @@ class GuardedProtocol(H11Protocol):
         await self._send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        """Ignore an Upgrade to h2c (RFC 9110 §7.8), and HTTP/2 by prior knowledge, which the guard
-        refuses."""
+        """Ignore an Upgrade to h2c (RFC 9110 §7.8), and HTTP/2 by prior knowledge."""
 
     async def _handle_events(self) -> None:
         await super()._handle_events()

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import trio
@@ -141,7 +142,8 @@ async def serve_on(
                 config,
                 sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
                 shutdown_trigger=partial(_wait_for_stop, stop, app, listeners, accept_seconds),
-                task_status=_StartStatus(announce),
+                # Trio's `task_status`, as no nursery starts the function.
+                task_status=SimpleNamespace(started=lambda value=None: announce()),
             )
         except* (LifespanFailureError, LifespanTimeoutError) as group:
             failure = unwrap_error(group)
@@ -150,16 +152,6 @@ async def serve_on(
         raise ServerFailed(app.failure)
     if failure is not None:
         raise ServerFailed(str(failure))
-
-
-class _StartStatus:
-    """Stands for Trio's `task_status`, as no nursery starts the function."""
-
-    def __init__(self, announce: Callable[[], None]) -> None:
-        self._announce = announce
-
-    def started(self, value: object = None) -> None:
-        self._announce()
 
 
 def _make_config(app: Guard, graceful_seconds: float) -> Config:

@@ -69,8 +69,7 @@ class ForcedExit:
 async def heed_signals(
     stop: trio.Event, forced_exit: ForcedExit, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Set `stop` on a stop signal and start the timer of `forced_exit`; end the process on a second
-    signal."""
+    """Set `stop` and start the timer of `forced_exit` on a stop signal; exit on a second one."""
     stopping = list_stop_signals()
     heard: list[int] = []
 

@@ -138,7 +138,7 @@ class _Supervisor:
             notify_manager("READY=1")
 
     async def _end_in_time(self, process: trio.Process, slot: int) -> None:
-        """Once asked to stop, send SIGTERM, and later SIGKILL to a worker that has not ended."""
+        """Send SIGTERM to a worker when asked to stop, and later SIGKILL if it has not ended."""
         await self._stop.wait()
         process.send_signal(signal.SIGTERM)
         with trio.move_on_after(self.graceful_seconds + _KILL_SECONDS):

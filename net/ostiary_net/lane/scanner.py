@@ -64,13 +64,11 @@ class PlainHead:
 
 
 def read_plain_head(head: bytes, lines: RequestLines = _AT_ROOT) -> PlainHead | None:
-    """Read a complete head, with the empty line at its end; None where it is not plain.
+    r"""Read a complete head, with the empty line at its end; None where it is not plain.
 
-    >>> read_plain_head(
-    ...     b"POST /api/oauth2/revoke HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 2\\r\\n\\r\\n"
-    ... ).length
+    >>> read_plain_head(b"POST /api/oauth2/revoke HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n").length
     2
-    >>> read_plain_head(b"GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+    >>> read_plain_head(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     """
     match = lines.head.fullmatch(head)
     if match is None:

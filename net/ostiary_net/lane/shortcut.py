@@ -15,8 +15,7 @@ from ostiary_net.turns.service import Service
 
 
 def make_shortcut(service: Service) -> Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None]:
-    """Return a function that finds the answerer of a request by its body; None where the application
-    answers."""
+    """Return a function that finds who answers a request, by its body; None is the application."""
 
     async def answer(scope: Scope, body: bytes) -> Answer:
         request = Request(

@@ -257,8 +257,7 @@ def unwrap_error(error: BaseException) -> BaseException:
 
 
 def list_frames(error: BaseException) -> list[str]:
-    """Return the last frames of an error's traceback, innermost first, without its text: that may quote a
-    client."""
+    """Return an error's last frames, innermost first, without its text, which may quote a client."""
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames)]
 

@@ -76,8 +76,7 @@ _CLOSED: Final = getattr(select, "POLLRDHUP", 0)
 
 
 def make_disconnect_check(stream: Any) -> DisconnectCheck | None:
-    """Return a function that asks the system whether the peer of `stream` has gone; None where it cannot
-    tell."""
+    """Return a check whether the peer of `stream` has gone; None where the system cannot tell."""
     transport = getattr(stream, "transport_stream", stream)
     if not _CLOSED or not isinstance(transport, trio.SocketStream):
         return None

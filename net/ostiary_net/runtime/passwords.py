@@ -157,8 +157,7 @@ class Passwords:
 
 
 def _encode_nfkc(password: str) -> bytes:
-    """Encode a password in NFKC, as keyboards spell one character in several ways (NIST SP 800-63B
-    §5.1.1.2)."""
+    """Encode a password in NFKC, as keyboards differ (NIST SP 800-63B §5.1.1.2)."""
     return _encode(unicodedata.normalize("NFKC", password))
 
 

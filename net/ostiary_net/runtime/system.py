@@ -35,8 +35,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> Monotonic:
-        """Return the present time on a clock that cannot be set, for what one process remembers (READINGS
-        42)."""
+        """Return the time of a clock that cannot be set, for what a process remembers (READINGS 42)."""
         ...
 
 

@@ -69,7 +69,7 @@ def two(
         yield one, other
 
 
-def registered(name: str) -> RoleRegistered:
+def register_all(name: str) -> RoleRegistered:
     return RoleRegistered(caller=Operator(), fields={"code": "r", "name": name, "permissions": []})
 
 
@@ -78,7 +78,7 @@ def test_a_role_that_is_made_again_in_the_middle_of_a_turn_is_not_written_over(
 ) -> None:
     """Its revision is that of the deleted one, so the guard of a write does not tell them apart."""
     one, other = two
-    one.turn([registered("before")], START)
+    one.turn([register_all("before")], START)
     deciding = iter([True])
 
     def decide(*arguments: Any) -> list[Decision]:
@@ -88,7 +88,7 @@ def test_a_role_that_is_made_again_in_the_middle_of_a_turn_is_not_written_over(
         return take_turn(*arguments)
 
     def make_again() -> None:
-        for event in (RoleDeleted(caller=Operator(), role_id="r"), registered("theirs")):
+        for event in (RoleDeleted(caller=Operator(), role_id="r"), register_all("theirs")):
             other.turn([event], START)
 
     monkeypatch.setattr("ostiary_net.sql.store.take_turn", decide)
@@ -105,7 +105,7 @@ def test_a_role_that_is_made_again_in_the_middle_of_a_turn_is_not_written_over(
 @pytest.mark.parametrize("is_writing", [False, True])
 def test_what_is_read_twice_is_read_alike(two: tuple[Any, Any], is_writing: bool) -> None:
     one, other = two
-    one.turn([registered("before")], START)
+    one.turn([register_all("before")], START)
     change = RoleChanged(caller=Operator(), role_id="r", fields={"name": "after"})
     changing: list[Any] = []
 

@@ -187,7 +187,7 @@ async def _http_failure(error: Exception) -> Response:
     code = error.code if isinstance(error, HTTPException) else None
     client_fault = code is not None and code < 500
     why = _WHY_BY_STATUS.get(code or 500, Why.REQUEST_MALFORMED if client_fault else Why.INTERNAL_ERROR)
-    response = await _refused(why)
+    response = await _answer_refusal(why)
     if isinstance(error, MethodNotAllowed):
         # Werkzeug has them in a set, whose order is another one in each process.
         response.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
@@ -196,19 +196,19 @@ async def _http_failure(error: Exception) -> Response:
 
 async def _turn_failure(error: Exception) -> Response:
     """Answer a failed turn, which the service has logged."""
-    return await _refused(Why.INTERNAL_ERROR)
+    return await _answer_refusal(Why.INTERNAL_ERROR)
 
 
 async def _late_failure(error: Exception) -> Response:
     """Answer for a route that took too long, whatever it waited for."""
     _log.error("not answered in time", trace_id=request_context().trace_id)
-    return await _refused(Why.INTERNAL_ERROR)
+    return await _answer_refusal(Why.INTERNAL_ERROR)
 
 
 async def _unexpected_failure(error: Exception) -> Response:
     """Answer a server fault with a trace id and nothing else."""
     _answer_unexpected(error)
-    return await _refused(Why.INTERNAL_ERROR)
+    return await _answer_refusal(Why.INTERNAL_ERROR)
 
 
 def _answer_unexpected(error: Exception) -> None:
@@ -216,7 +216,7 @@ def _answer_unexpected(error: Exception) -> None:
     _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
 
 
-async def _refused(why: Why) -> Response:
+async def _answer_refusal(why: Why) -> Response:
     if wants_page():
         return await problem_page(why)
     context, operation = request_context(), token_service.PATHS.get(request.path)

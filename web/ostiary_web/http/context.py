@@ -153,7 +153,7 @@ class RequestContext:
     # --- what the request holds
 
     async def request(self) -> Request:
-        """The request as the core has it."""
+        """Return the request as the core has it."""
         return Request(
             method=request.method,
             path=request.path,

@@ -35,8 +35,10 @@ def page_address() -> str:
 
 
 def is_too_long_to_return_to() -> bool:
-    """Whether this request's address may be too long for the pages on the way back to it, which hold it in
-    their own. A visitor who is not signed in comes back with more cookies."""
+    """Whether this request's address may be too long to be held in those of the pages back to it.
+
+    A visitor who is not signed in comes back with more cookies.
+    """
     if _parameters_and_next()[1]:
         return False
     target = len("POST  HTTP/1.1\r\n") + len(request.scope["raw_path"]) + len(request.query_string)
@@ -66,8 +68,7 @@ def password_page(return_to: str) -> str:
 
 
 def _address_with_return(path: str, return_to: str, *parameters: str) -> str:
-    """Return a page's address with `return_to` as its last parameter, unescaped: escaped anew on each page,
-    it would grow too long."""
+    """Return a page's address that ends in `return_to`, unescaped, as escaping it anew makes it too long."""
     return f"{path}?{'&'.join((*parameters, f'next={return_to}'))}"
 
 

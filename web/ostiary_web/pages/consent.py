@@ -30,8 +30,7 @@ consent = PageRoutes("consent", __name__)
 
 @consent.get("/sso", gate=BEFORE_PASSWORD_CHANGE)
 async def show_consent(page: PageContext) -> Response:
-    """Show the question of an authorization request, or redirect where none is needed. HEAD is safe and
-    issues no code (RFC 9110 §9.2.1)."""
+    """Show an authorization request's question, or redirect; HEAD issues no code (RFC 9110 §9.2.1)."""
     context, parameters = page.request, read_query(request.query_string)
     event: AutomaticConsentRequested | AuthorizationChecked
     if request.method == "HEAD":

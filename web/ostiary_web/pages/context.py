@@ -121,8 +121,7 @@ class PageContext:
             refuse_unproven_origin(self.request)
 
     def refusal_text(self, why: Why) -> str:
-        """Return why something was refused. A form of this site that does not fit its cookie has its own
-        text: the visitor did nothing wrong."""
+        """Return why something was refused; for a form of another tab, that nothing is wrong."""
         if why is not Why.ORIGIN_UNPROVEN or is_cross_site(own_origin()):
             return text_of(why, self.language)
         return self.text("page.form_of_another_tab" if has_form_cookie() else "page.form_without_cookie")

@@ -47,8 +47,7 @@ async def find_refusal_page() -> Response | None:
 
 
 async def problem_page(why: Why, heading: str | None = None) -> Response:
-    """Return a page that says what is wrong. Only for an address without a page, the store is read: for the
-    visitor's menu."""
+    """Return a page that says what is wrong; read the store only for an address without a page."""
     if why is Why.ROUTE_UNKNOWN and request.method == "GET" and find_opened_page() is None:
         with suppress(TurnFailed):
             await open_page()

@@ -51,8 +51,7 @@ class PageRoutes(GatedRoutes):
 
 
 def redirect_before_use(page: PageContext, gate: Gate) -> Response | None:
-    """Redirect a visitor who has to sign in or change the password first; raise `RequestRefused` where the
-    permission is missing."""
+    """Redirect to sign-in or password change first; raise `RequestRefused` without the permission."""
     match gate.refusal(page.request.account_known):
         case None:
             return None

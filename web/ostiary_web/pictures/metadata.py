@@ -167,7 +167,7 @@ _WEBP_DATA: Final = frozenset((b"VP8 ", b"VP8L", b"ALPH"))
 _WEBP_KEPT: Final = _WEBP_DATA | {b"ICCP", b"ANIM"}
 _WEBP_PICTURES: Final = frozenset((b"VP8 ", b"VP8L", b"ANMF"))
 _FLAGS_KEPT, _HAS_EXIF = 0x32, 0x08
-"""Of the extended header: colour profile, transparency, animation; and orientation, where there is one."""
+"""Flags of the extended header: colour profile, transparency, animation; and that of an orientation."""
 _FRAME_HEADER: Final = 16
 
 

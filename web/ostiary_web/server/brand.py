@@ -34,7 +34,7 @@ class BrandFile:
 
     @property
     def address(self) -> str:
-        """Its path on the server."""
+        """Path on the server."""
         return BRAND_PREFIX + self.name
 
     @cached_property

@@ -29,7 +29,7 @@ from ostiary_web.server.temporary_files import can_be_used, temporary_folder
 _MOST_APART_MS: Final = 2_000
 _HOLDS_SECONDS: Final = 60.0
 _LONG_LOG_BYTES: Final = 160 * 2**20
-"""By itself SQLite's log is half as long at most."""
+"""Length of a log that SQLite was kept from putting back: by itself it stays under half."""
 
 
 def run_checks(settings: Settings, store: ServerStore, clock: Clock) -> list[Finding]:

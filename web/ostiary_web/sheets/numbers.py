@@ -34,7 +34,7 @@ def read_number(text: str, code: str | None) -> Number:
         raise UnreadableSheet(FieldRule.SHEET)
     exact = Decimal(text)
     value = _plain(exact if exact == exact.to_integral_value() else _AS_SHOWN.plus(exact))
-    return Number(value=value, shown=None if code is None else _shown(value, code))
+    return Number(value=value, shown=None if code is None else _format_digits(value, code))
 
 
 def format_code(number_format: str, own: dict[str, str]) -> str | None:
@@ -48,7 +48,7 @@ def _plain(number: Decimal) -> str:
     return "0" if text == "-0" else text
 
 
-def _shown(value: str, code: str) -> str | None:
+def _format_digits(value: str, code: str) -> str | None:
     """Return a number as the first section of a format shows it, if the format only adds zeros."""
     section = _INVISIBLE.sub("", code.partition(";")[0]).strip()
     if section.lower() in ("general", "@", "g/通用格式"):

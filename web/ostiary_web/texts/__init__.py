@@ -12,7 +12,7 @@ from ostiary_core.texts import ENGLISH, Language, Languages
 
 
 def find_languages() -> Languages:
-    """The languages in this folder by their tags, English first."""
+    """Return the languages in this folder by their tags, English first."""
     found: list[Language] = [
         import_module(f"{__name__}.{module.name}").LANGUAGE for module in iter_modules(__path__)
     ]

@@ -73,8 +73,7 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
 async def _import_once(
     context: RequestContext, resource: Resource[Any, Any]
 ) -> Submitted[Imported | ImportRun]:
-    """Import a form's sheet once, even if it is sent twice in a moment: secrets are shown once, and the
-    browser that sent it twice no longer waits for the first answer."""
+    """Import a form's sheet once, even if a browser sends it twice: it awaits the second answer only."""
     taken = await read_upload(context, resource)
     content = {"mode": taken.mode, "file": taken.digest}
     return await context.services.submissions.submit(

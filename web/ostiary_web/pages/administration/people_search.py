@@ -34,8 +34,7 @@ class FoundUsers(NamedTuple):
 
 
 async def find_users(context: RequestContext, typed: str) -> FoundUsers:
-    """Return the user with this name, else the users whose names contain it, else those that match in
-    another way. An identifier is returned as it is."""
+    """Return the user with this name or identifier, else users whose names contain it, else other matches."""
     if IDENTIFIER.fullmatch(typed):
         return FoundUsers([typed], 1)
     may_search = Permission.USER_LIST.value in context.account.permissions
@@ -60,8 +59,10 @@ async def resolve_people(context: RequestContext, typed: str) -> FoundUsers:
 async def replace_phone_number(
     context: RequestContext, asked: Mapping[str, str], user_filter: str
 ) -> dict[str, Sequence[str]]:
-    """Replace a telephone number among the filters by the identifiers of its users, under `user_filter`, or
-    by its last digits where no user has it. `FOUND` says how many match, where not all are taken."""
+    """Replace a telephone number among the filters by its users, or by its last digits where it has none.
+
+    `FOUND` says how many match, where not all are taken.
+    """
     filters: dict[str, Sequence[str]] = {name: [value] for name, value in asked.items()}
     for name in ("q", user_filter):
         number = asked.get(name, "")

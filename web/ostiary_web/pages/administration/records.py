@@ -235,8 +235,7 @@ def _tools(page: PageContext, pages: RecordPages[T, V]) -> list[tuple[str, str]]
 async def _render_created(
     page: PageContext, pages: RecordPages[T, V], reply: Reply, *, is_repeated: bool = False
 ) -> Response:
-    """Redirect to the record that was created; show it at once where there is a secret, which is shown once,
-    or where it was submitted twice (READINGS 31)."""
+    """Redirect to a new record; show it at once if it has a secret or came twice (READINGS 31)."""
     item = pages.resource.item_in_reply(reply)
     assert item is not None
     secret = reply.secret.reveal() if isinstance(reply, SecretIssued) else None

@@ -1,0 +1,215 @@
+"""Names and first docstring lines are plain: what a machine can hold of them.
+
+`python -m tests.test_names` lists every offender by room.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+PRODUCT: Final = ("core/ostiary_core", "net/ostiary_net", "web/ostiary_web")
+PROOF: Final = ("fuzz", "tests")
+
+VERBS: Final = """\
+accept acquire act add admit adopt advance align allow announce answer append apply arm ask assemble assert
+assign attach authenticate authorize await backtest batch beat begin bind block book bound break bring
+broadcast build cache call cancel capture change check checkpoint choose claim classify clean clear close
+collect combine come commit compare compile complete compose compress compute condense confirm connect
+consume continue convert copy correct count cover create cut decay decide declare decline decode decompress
+decrypt delay delete deliver depend derive describe detach detect determine digest disable discard dispatch
+distinguish divide do download drain draw drop dry duplicate emit enable encode encrypt end enqueue ensure
+enter enumerate erase escape estimate evaluate examine exchange exclude execute exit expand expect expire
+explain export extend extract fail feed fetch fill filter find finish fit flush fold follow force forget
+format forward free freeze gather generate get give go grant group grow guard guess hand handle hash have
+hide hold identify ignore import include increase index indicate inherit initialize insert inspect install
+interpret interrupt introspect invalidate invite issue iterate join judge keep kill label leave lend let
+limit list listen load locate lock log look lower make map mark mask match measure mend merge migrate mount
+move name narrow negotiate normalize note notify number observe offer omit open order override pack pad page
+parse partition pass patch pause perform pick place plan post prefer prepare present preserve press print
+probe process produce prolong promise prompt protect prove provide publish pull purge push put query queue
+quote raise rank read rebuild receive recognize recompute record recover redact redeem redirect reduce refer
+refresh refuse register reject relate release reload remember remind remove rename render reopen repeal
+repeat replace replay reply report request require rescale reserve reset resize resolve respond restart
+restore restrict resume retry return reuse reverse revise revoke rewrite roll rotate round run sample save
+say scale scan schedule score search see select send separate serialize serve set settle shape share shift
+show shrink shut sign simulate skip sleep slice solve sort spend split stamp start state stop store stream
+strip submit subtract suggest sum summarise summarize supply suspend swap sweep switch take tally tell test
+throttle tick tidy time trace track transfer transform translate treat trim truncate try turn undo unlock
+unpack unregister unwrap update upgrade upload use validate verify void wait wake walk warn watch weigh
+weight whiten withdraw work wrap write yield
+"""
+"""Words with which a function's docstring may begin; add yours where it is a verb in its plain form."""
+
+RIDDLES: Final = """\
+of for beside besides by it its itself those these this that they them same likewise whoever whatever
+whichever somebody nobody anybody
+"""
+"""Words with which no first line begins: it needs its neighbours then, or names no actor."""
+
+PARTICIPLES: Final = """\
+born bought brought built caught done drawn found fed felt fought gone got gotten had heard held kept known
+laid led left lent lost made meant met paid said seen sent shown sold sought spent spun stood struck stuck
+sung sunk sworn swum taught thought told torn understood won worn wound written
+"""
+PREPOSITIONS: Final = "after again as at away before by for from in of on out through to with"
+PLAIN_ENDINGS: Final = """\
+need feed seed embed exceed proceed succeed speed heed shed bleed breed wed open listen happen token
+strengthen lengthen shorten widen broaden flatten harden loosen tighten straighten ten when then even
+between screen golden hidden children men women xopen reopen given
+"""
+"""Words that end as participles do and are none, or name no deed."""
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Offender(NamedTuple):
+    """A line against one of the rules."""
+
+    rule: str
+    path: str
+    line: int
+    text: str
+
+
+def is_participle(name: str) -> bool:
+    """Whether a function's name is a bare participle (`_shown`), or one with a preposition (`told_of`)."""
+    first, *rest = name.lower().strip("_").split("_")
+    if name.startswith("__") or (rest and rest[0] not in PREPOSITIONS.split()):
+        return False
+    return first in PARTICIPLES.split() or (
+        first.endswith(("ed", "en")) and first not in PLAIN_ENDINGS.split()
+    )
+
+
+def is_value(node: Function) -> bool:
+    """Whether a function is read as a value, a property or a fixture, so that its name is a noun."""
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    return any("property" in each or "fixture" in each for each in decorators)
+
+
+def find_functions(tree: ast.AST, *, with_closures: bool) -> Iterator[Function]:
+    """Yield functions and methods; functions inside of others only `with_closures`: a test has stand-ins."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            if not with_closures:
+                continue
+        yield from find_functions(node, with_closures=with_closures)
+
+
+def find_first_fault(line: str, *, begins_with_verb: bool) -> str | None:
+    """Name the rule that a docstring's first line breaks."""
+    first = line.split()[0].strip(".,:;`'\"").lower() if line.split() else ""
+    if first in RIDDLES.split() or line.lower().startswith(("the same", "how it", "what it")):
+        return "first line needs its neighbours"
+    if begins_with_verb and first != "whether" and first not in VERBS.split():
+        return "docstring begins with no verb"
+    return None
+
+
+def find_docstrings(tree: ast.AST) -> Iterator[tuple[ast.AST, str, bool]]:
+    """Yield each docstring with its node, and whether it must begin with a verb."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+            text = ast.get_docstring(node)
+            if text:
+                is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_value(node)
+                yield node, text, is_function
+        for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
+            if not isinstance(body, list):
+                continue
+            for before, after in pairwise(body):
+                if (
+                    isinstance(before, ast.Assign | ast.AnnAssign)
+                    and isinstance(after, ast.Expr)
+                    and isinstance(after.value, ast.Constant)
+                    and isinstance(after.value.value, str)
+                ):
+                    yield after, after.value.value, False
+
+
+def is_module(name: str) -> bool:
+    """Whether a dotted name is a module of this tree."""
+    parts = name.split(".")
+    folder = {"ostiary_core": "core", "ostiary_net": "net", "ostiary_web": "web"}.get(parts[0], ".")
+    path = ROOT.joinpath(folder, *parts)
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def find_aliases(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield each import that gives a module another name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.asname and alias.asname != alias.name.rpartition(".")[2]:
+                    yield node.lineno, f"import {alias.name} as {alias.asname}"
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if alias.asname and alias.asname != alias.name and is_module(f"{node.module}.{alias.name}"):
+                    yield node.lineno, f"from {node.module} import {alias.name} as {alias.asname}"
+
+
+def list_offenders(rooms: tuple[str, ...]) -> list[Offender]:
+    """Return each name and first line against the rules, in order of path and line."""
+    offenders: list[Offender] = []
+    classes: dict[str, list[tuple[str, int, str]]] = defaultdict(list)
+    for path in sorted(each for room in rooms for each in (ROOT / room).rglob("*.py")):
+        place = str(path.relative_to(ROOT))
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node, text, begins_with_verb in find_docstrings(tree):
+            first = text.strip().splitlines()[0]
+            fault = find_first_fault(first, begins_with_verb=begins_with_verb)
+            if fault:
+                offenders.append(Offender(fault, place, getattr(node, "lineno", 1), first))
+        offenders += [
+            Offender("function is a participle", place, node.lineno, node.name)
+            for node in find_functions(tree, with_closures=rooms == PRODUCT)
+            if is_participle(node.name) and not is_value(node)
+        ]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name.strip("_")].append((place, node.lineno, node.name))
+        offenders += [Offender("module has an alias", place, line, text) for line, text in find_aliases(tree)]
+    if rooms == PRODUCT:
+        for places in classes.values():
+            if len(places) > 1:
+                offenders += [Offender("class name is used twice", *each) for each in places]
+    return sorted(offenders, key=lambda each: (each.path, each.line))
+
+
+def test_names_and_first_lines_of_the_product_are_plain() -> None:
+    assert [" ".join(map(str, each)) for each in list_offenders(PRODUCT)] == []
+
+
+def test_functions_of_tests_and_campaigns_are_no_participles() -> None:
+    paths = [path for room in PROOF for path in (ROOT / room).rglob("*.py")]
+    functions = (
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in paths
+        for node in find_functions(ast.parse(path.read_text(encoding="utf-8")), with_closures=False)
+        if is_participle(node.name) and not is_value(node)
+    )
+    assert list(functions) == []
+
+
+def test_offenders_would_be_seen() -> None:
+    assert find_first_fault("Those that end.", begins_with_verb=False)
+    assert find_first_fault("The same for sheets.", begins_with_verb=True)
+    assert find_first_fault("The answer.", begins_with_verb=True)
+    assert find_first_fault("Return the answer.", begins_with_verb=True) is None
+    assert find_first_fault("Whether a client may.", begins_with_verb=True) is None
+    assert is_participle("_told_of")
+    assert is_participle("changed")
+    assert not is_participle("open_page")
+    assert list(find_aliases(ast.parse("from ostiary_core.oauth import session as s\nimport json as j")))
+
+
+if __name__ == "__main__":
+    for rooms in (PRODUCT, PROOF):
+        for offender in list_offenders(rooms):
+            print(f"{offender.path}:{offender.line}: {offender.rule}: {offender.text}")
