@@ -16,7 +16,6 @@ from fuzz.shared.memory_store import ServerMemoryStore
 from ostiary_core.history.backtest import Verdict, backtest
 from ostiary_core.history.backtest_run import Rules
 from ostiary_core.history.explain import Explanation, explain
-from ostiary_core.history.history_texts import ENDINGS, safe_retries_text, step_text, time_text
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES
@@ -27,6 +26,7 @@ from ostiary_core.storage.json_codec import entry_from_text, record_from_text, t
 from ostiary_core.storage.listing import Listable, Listing, Sort, TimeRange
 from ostiary_core.texts import CHINESE, ENGLISH
 from ostiary_net.observability.summaries import Metric
+from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text, time_text
 
 T = TypeVar("T")
 

@@ -15,21 +15,19 @@ from ostiary_core import (
     Policy,
     Refused,
     Reply,
-    SessionKind,
     UserKnown,
     Why,
 )
 from ostiary_core.events import LocaleChosen, Operator, UserChanged
-from ostiary_core.history.history_texts import ENDINGS
 from ostiary_core.http import Request, TokenEndpoint
 from ostiary_core.http.envelope import failure
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.client import SCOPES
 from ostiary_core.model.fields import FieldFault
-from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages
+from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages, Plural
 from tests.catalogue import assert_says_the_same, keys_in, strings_in
 from tests.core import asks
-from tests.core.made_up import MADE_UP, THREE
+from tests.core.made_up import MADE_UP, THREE, made_up
 from tests.core.story import given
 from tests.core.test_http_service import answer_of
 
@@ -42,8 +40,6 @@ def families() -> set[str]:
         *(f"refusal.{why}" for why in Why if MEANINGS[why].description is None),
         *(f"field.{rule}" for rule in FieldRule),
         *(f"scope.{scope}" for scope in SCOPES),
-        *(f"ending.{why}" for why in ENDINGS),
-        *(f"history.issued.{kind}" for kind in SessionKind),
     }
 
 
@@ -112,15 +108,17 @@ def test_what_is_said_twice_or_by_nobody_is_refused() -> None:
 
 
 def test_a_plural_takes_the_form_of_its_number() -> None:
-    def said(count: int, language: Language) -> str:
-        return language.text("history.near_misses", count=count, latest="1 s", longest="2 s")
-
-    assert said(1, ENGLISH) == "A safe retry saved the client once; it came 1 s after the first use."
-    assert said(2, ENGLISH).startswith("Safe retries that saved the client: 2; ")
+    text = Plural(one="Once.", other="{count} times.")
+    counting, made = (
+        ENGLISH.with_texts({"page.times": text}),
+        made_up(ENGLISH.with_texts({"page.times": text})),
+    )
+    assert counting.text("page.times", count=1) == "Once."
+    assert counting.text("page.times", count=2) == "2 times."
     for count, form in ((1, "one"), (2, "few"), (5, "many"), (12, "many"), (22, "few")):
-        assert said(count, MADE_UP).startswith(f"«{form}: Safe retries that saved the client: {count}; ")
+        assert made.text("page.times", count=count) == f"«{form}: {count} times.»"
     with pytest.raises(TypeError):
-        ENGLISH.text("history.near_misses", count="2", latest="", longest="")
+        counting.text("page.times", count="2")
 
 
 def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -> None:

@@ -18,6 +18,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import GrantType, SessionKind, TextCodePurpose
 from ostiary_core.retention import Expirable
 from ostiary_core.texts import ENGLISH, Language
+from ostiary_web.api.history_texts import ENDINGS
 from ostiary_web.api.resources import audit, clients, online, roles, users
 from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.administration.audit import LESS_TOLD_TO_CLIENTS
@@ -42,6 +43,8 @@ MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-in
 def families() -> Iterator[str]:
     """The keys that are put together of a name or of a value of an enumeration."""
     yield from (f"fact.{kind}" for kind in FactKind)
+    yield from (f"ending.{why}" for why in ENDINGS)
+    yield from (f"history.issued.{kind}" for kind in SessionKind)
     yield from (f"why.{why}" for why in LESS_TOLD_TO_CLIENTS)
     yield from (f"permission.{permission}" for permission in Permission)
     yield from (f"message.{purpose}" for purpose in TextCodePurpose)

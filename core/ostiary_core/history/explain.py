@@ -7,7 +7,7 @@ Rules, all in this file:
 - The first ending of its user, client or consent while the session ran is the one that ended it.
 - A safe retry is a client that lost an answer and got the same pair again.
 
-`history_texts` puts the steps into words.
+The server puts the steps into words.
 """
 
 from collections.abc import Iterator

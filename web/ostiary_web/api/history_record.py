@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, HistoryStep, StepKind
-from ostiary_core.history.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import Session, SessionKind
@@ -15,6 +14,7 @@ from ostiary_core.model.reply import UserKnown
 from ostiary_core.oauth.session import SessionState
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of
+from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.api.resources.changes import ChangedField, encode_changes
 
 Names = Mapping[str, str]

@@ -2,8 +2,8 @@
 
 from markupsafe import Markup, escape
 
-from ostiary_core.history.agents import agent_name
 from ostiary_core.texts import Language
+from ostiary_web.api.browsers import agent_name
 
 _MAX_LENGTH = 60
 
@@ -11,10 +11,10 @@ _MAX_LENGTH = 60
 def agent_markup(user_agent: str | None, language: Language) -> Markup:
     """Return a browser's name that opens to the whole User-Agent; a short unknown one as it is.
 
-    >>> from ostiary_core.texts import ENGLISH
-    >>> agent_markup("shop/<3>", ENGLISH)
+    >>> from ostiary_web.texts import LANGUAGES
+    >>> agent_markup("shop/<3>", LANGUAGES.default)
     Markup('shop/&lt;3&gt;')
-    >>> agent_markup("curl/8.5.0", ENGLISH)
+    >>> agent_markup("curl/8.5.0", LANGUAGES.default)
     Markup('<details class="agent"><summary>curl 8.5</summary>curl/8.5.0</details>')
     """
     if not user_agent:

@@ -14,7 +14,6 @@ from quart import Response, g, render_template, request
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.events import AccountRequested, SignedIn
-from ostiary_core.history.history_texts import duration_text
 from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.instant import SECOND_MS, Instant
@@ -24,6 +23,7 @@ from ostiary_core.model.reply import AccountKnown, LoginIssued, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.texts import Language
 from ostiary_web.api.auth import renew_login
+from ostiary_web.api.history_texts import duration_text
 from ostiary_web.http.browser import (
     FORM_FIELD,
     form_token,

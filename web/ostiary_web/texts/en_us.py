@@ -913,5 +913,90 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "was taken to come from {seen}, and this machine asked from {own}: if no network in between "
             "changes addresses, that is the proxy's, and TRUST_PROXY must hold it"
         ),
+        # --- how a session ended
+        "ending.revoked_by_client": "The client revoked the session",
+        "ending.code_replayed": "The authorization code that the session came from was presented again",
+        "ending.signed_out": "The user signed out",
+        "ending.session_forced_out": "{actor} ended this one session",
+        "ending.replayed_after_grace": (
+            "A refresh token that had been used came again {delay} after its first use, past the {grace} s "
+            "in which a safe retry is answered"
+        ),
+        "ending.replayed_by_another_user_agent": (
+            "A refresh token that had been used came again {delay} after its first use, with a different "
+            "User-Agent"
+        ),
+        "ending.replayed_two_generations_late": (
+            "A refresh token came that had been used before the last rotation, {delay} after that rotation"
+        ),
+        "ending.consent_withdrawn": "{user} withdrew what the client was allowed",
+        "ending.password_changed": "The user changed the password",
+        "ending.phone_changed": "{user} changed the telephone number",
+        "ending.password_reset_by_administrator": "{actor} reset the user's password",
+        "ending.password_reset_by_text_message": "The user's password was reset by text message",
+        "ending.current_password_wrong_repeatedly": "The current password was entered wrongly too often",
+        "ending.user_disabled": "{actor} disabled the user",
+        "ending.user_deleted": "{actor} deleted the user",
+        "ending.user_forced_out": "{actor} signed the user out everywhere",
+        "ending.client_disabled": "{actor} disabled the client",
+        "ending.client_deleted": "{actor} deleted the client",
+        "ending.client_forced_out": "{actor} ended all sessions of the client",
+        "ending.everybody_forced_out": "{actor} ended all sessions",
+        # --- the history of a session
+        "history.sentence": "{text}.",
+        "history.issued.login": "The user {user} signed in",
+        "history.issued.authorization_code": (
+            "The client {client} redeemed an authorization code of the user {user}, for {scopes}"
+        ),
+        "history.issued.client_credentials": "The client {client} took a token for itself, for {scopes}",
+        "history.rotated": "The pair of tokens was rotated",
+        "history.rotated_and_refused": (
+            "The pair of tokens was rotated, and the client refused all the same: it asked for a scope "
+            "beyond the grant"
+        ),
+        "history.retried": (
+            "A safe retry: the spent refresh token came again {delay} after its first use, and got the same "
+            "pair"
+        ),
+        "history.noted": "On record: {fact}",
+        "history.maximum_reached": (
+            "Its refresh token lifetime of {duration} was over, which refreshing does not extend"
+        ),
+        "history.running": "It is running until {end} at the latest; its access token is good until {access}",
+        "history.running_to_be_refreshed": (
+            "It is running until {end} at the latest; its access token expired at {access}"
+        ),
+        "history.ended": "It ended",
+        "history.ended_at_unknown_time": "{ending}, at a time that is not on record",
+        "history.ended_by_replay": (
+            "{ending}. {first}: {earlier_at}, {earlier_agent}. Again: {at}, {agent}{source}"
+        ),
+        "history.first_use": "First use",
+        "history.last_rotation": "Last rotation",
+        "history.by_administrator": "The administrator {name}",
+        "history.by_an_administrator": "An administrator",
+        "history.by_operator": "The operator, on the command line,",
+        "history.by_user": "The user",
+        "history.request": "{source}, {agent}",
+        "history.source": ", from {source}",
+        "history.user_agent": "User-Agent {user_agent}",
+        "history.named_agent": "{name} ({agent})",
+        "agent.on_system": "{browser} on {system}",
+        "history.no_user_agent": "without a User-Agent",
+        "history.time_unknown": "(unknown)",
+        "history.delay_unknown": "some time",
+        "history.no_near_misses": "No safe retry was needed.",
+        "history.near_misses": Plural(
+            one="A safe retry saved the client once; it came {latest} after the first use.",
+            other=(
+                "Safe retries that saved the client: {count}; the latest came {latest} after the first use, "
+                "the slowest {longest}."
+            ),
+        ),
+        "duration.days": "{count} d",
+        "duration.hours": "{count} h",
+        "duration.minutes": "{count} min",
+        "duration.seconds": "{count} s",
+        "duration.exact_seconds": "{seconds} s",
     }
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ostiary_core.texts import CHINESE
+from ostiary_core.texts import CHINESE, Plural
 
 LANGUAGE: Final = CHINESE.with_texts(
     {
@@ -674,5 +674,74 @@ LANGUAGE: Final = CHINESE.with_texts(
             "被认为来自 {seen}，而本机从 {own} 发出：若中间没有网络改写地址，则那是代理的地址，TRUST_PROXY "
             "须包含它"
         ),
+        # --- how a session ended
+        "ending.revoked_by_client": "客户端撤销了会话",
+        "ending.code_replayed": "产生该会话的授权码被再次提交",
+        "ending.signed_out": "用户退出登录",
+        "ending.session_forced_out": "{actor}强制下线了该会话",
+        "ending.replayed_after_grace": (
+            "已使用过的刷新令牌在首次使用 {delay}后再次出现，超过了允许安全重试的 {grace} 秒"
+        ),
+        "ending.replayed_by_another_user_agent": (
+            "已使用过的刷新令牌在首次使用 {delay}后以不同的 User-Agent 再次出现"
+        ),
+        "ending.replayed_two_generations_late": (
+            "上一次轮换之前就已使用过的刷新令牌再次出现，距上一次轮换 {delay}"
+        ),
+        "ending.consent_withdrawn": "{user}撤回了对该客户端的授权",
+        "ending.password_changed": "用户修改了密码",
+        "ending.phone_changed": "{user}修改了手机号",
+        "ending.password_reset_by_administrator": "{actor}重置了用户的密码",
+        "ending.password_reset_by_text_message": "用户通过短信重置了密码",
+        "ending.current_password_wrong_repeatedly": "当前密码多次输入错误",
+        "ending.user_disabled": "{actor}停用了用户",
+        "ending.user_deleted": "{actor}删除了用户",
+        "ending.user_forced_out": "{actor}强制用户全部下线",
+        "ending.client_disabled": "{actor}停用了客户端",
+        "ending.client_deleted": "{actor}删除了客户端",
+        "ending.client_forced_out": "{actor}结束了该客户端的全部会话",
+        "ending.everybody_forced_out": "{actor}结束了全部会话",
+        # --- the history of a session
+        "history.sentence": "{text}。",
+        "history.issued.login": "用户 {user} 登录",
+        "history.issued.authorization_code": "客户端 {client} 兑换了用户 {user} 的授权码，权限范围 {scopes}",
+        "history.issued.client_credentials": "客户端 {client} 以自身凭据获取令牌，权限范围 {scopes}",
+        "history.rotated": "令牌对已轮换",
+        "history.rotated_and_refused": "令牌对已轮换，但客户端请求的权限范围超出授权，请求被拒绝",
+        "history.retried": "安全重试：已使用的刷新令牌在首次使用 {delay}后再次出现，返回了同一令牌对",
+        "history.noted": "记录：{fact}",
+        "history.maximum_reached": "已达到刷新令牌有效期 {duration}，刷新不会延长该期限",
+        "history.running": "会话有效，最迟至 {end}；访问令牌有效至 {access}",
+        "history.running_to_be_refreshed": "会话有效，最迟至 {end}；访问令牌已于 {access} 过期",
+        "history.ended": "会话已结束",
+        "history.ended_at_unknown_time": "{ending}，时间未记录",
+        "history.ended_by_replay": (
+            "{ending}。{first}：{earlier_at}，{earlier_agent}。再次：{at}，{agent}{source}"
+        ),
+        "history.first_use": "首次使用",
+        "history.last_rotation": "上一次轮换",
+        "history.by_administrator": "管理员 {name} ",
+        "history.by_an_administrator": "管理员",
+        "history.by_operator": "运维人员通过命令行",
+        "history.by_user": "用户",
+        "history.request": "{source}，{agent}",
+        "history.source": "，来自 {source}",
+        "history.user_agent": "User-Agent {user_agent}",
+        "history.named_agent": "{name}（{agent}）",
+        "agent.on_system": "{system} 上的 {browser}",
+        "history.no_user_agent": "无 User-Agent",
+        "history.time_unknown": "（未知）",
+        "history.delay_unknown": "一段时间",
+        "history.no_near_misses": "未发生安全重试。",
+        "history.near_misses": Plural(
+            other=(
+                "安全重试挽救客户端的次数：{count}；最近一次在首次使用 {latest}后，最迟一次在 {longest}后。"
+            )
+        ),
+        "duration.days": "{count} 天",
+        "duration.hours": "{count} 小时",
+        "duration.minutes": "{count} 分",
+        "duration.seconds": "{count} 秒",
+        "duration.exact_seconds": "{seconds} 秒",
     }
 )

@@ -5,9 +5,7 @@ from typing import Final
 
 from quart import Response, request
 
-from ostiary_core.history.agents import browser_name
 from ostiary_core.history.explain import HistoryStep, explain
-from ostiary_core.history.history_texts import safe_retries_text, step_text, whole_agent_text
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.audit import AuditEntry
@@ -18,7 +16,9 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_core.texts import Language
+from ostiary_web.api.browsers import browser_name
 from ostiary_web.api.history_record import find_usernames
+from ostiary_web.api.history_texts import safe_retries_text, step_text, whole_agent_text
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.http.context import RequestContext

@@ -1,7 +1,8 @@
 """Browsers and programs by name: as they write of themselves, and what only looks like one."""
 
-from ostiary_core.history.agents import agent_name
-from ostiary_core.texts import CHINESE, ENGLISH
+from ostiary_web.api.browsers import agent_name
+from ostiary_web.texts.en_us import LANGUAGE as ENGLISH
+from ostiary_web.texts.zh_cn import LANGUAGE as CHINESE
 
 KIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"

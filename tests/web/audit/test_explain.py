@@ -1,6 +1,7 @@
 """A session's life as it is told to whoever asks why it ended: every ending and step, in both languages.
 
-What is told in each story is in explanations.txt, to be read; `python -m tests.core.test_explain` writes it.
+What is told in each story is in explanations.txt, to be read;
+`python -m tests.web.audit.test_explain` writes it.
 """
 
 import re
@@ -11,19 +12,20 @@ import pytest
 
 from ostiary_core import Policy, Secret, Why, events as e
 from ostiary_core.history.explain import Explanation, explain
-from ostiary_core.history.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import RECORD_TABLES, Session, SessionKind, TextCodePurpose
 from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.oauth import session
-from ostiary_core.texts import LANGUAGES
+from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
+from ostiary_web.texts import LANGUAGES
 from tests.core import asks
 from tests.core.asks import APP, BROWSER, caller_of, redeem, refresh
-from tests.core.made_up import MADE_UP
+from tests.core.made_up import made_up
 from tests.core.story import World, client, given, user
 
+MADE_UP = made_up(LANGUAGES.default)
 TOLD = Path(__file__).with_name("explanations.txt")
 PHONE, NEW_PHONE = "+8613800000000", "+8613900000000"
 OTHER_APP = "app-backend/2.0"
@@ -306,7 +308,7 @@ def test_every_ending_there_is_has_its_story_and_no_other_is_written_down() -> N
     }
     assert endings == {why.value for why in ENDINGS}
     assert {row.why for row in session.TRANSITIONS if row.fact is FactKind.SESSION_ENDED} <= set(ENDINGS)
-    page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "explain.md").read_text()
     assert {name for name in re.findall(r"`([a-z_]+)`", page) if name in set(Why)} == set(ENDINGS)
 
 

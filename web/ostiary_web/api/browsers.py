@@ -53,10 +53,10 @@ _PROGRAM: Final = re.compile(
 def agent_name(user_agent: str, language: Language) -> str | None:
     """Return the name of a browser or program, None for an unknown one.
 
-    >>> from ostiary_core.texts import ENGLISH
-    >>> agent_name("Mozilla/5.0 (X11; Linux x86_64) Chrome/131.0.0.0 Safari/537.36", ENGLISH)
+    >>> from ostiary_web.texts import LANGUAGES
+    >>> agent_name("Mozilla/5.0 (X11; Linux x86_64) Chrome/131.0.0.0 Safari/537.36", LANGUAGES.default)
     'Chrome on Linux'
-    >>> agent_name("curl/8.5.0", ENGLISH), agent_name("shop/3.1", ENGLISH)
+    >>> agent_name("curl/8.5.0", LANGUAGES.default), agent_name("shop/3.1", LANGUAGES.default)
     ('curl 8.5', None)
     """
     program = _PROGRAM.match(user_agent)

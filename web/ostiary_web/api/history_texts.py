@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, assert_never
 
-from ostiary_core.history.agents import browser_name
 from ostiary_core.history.explain import Explanation, HistoryStep, StepKind
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant, iso_time
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.why import Why
 from ostiary_core.texts.language import Language
+from ostiary_web.api.browsers import browser_name
 
 _LONGEST_SHOWN: Final = 200
 
@@ -95,8 +95,8 @@ def safe_retries_text(of: Explanation, language: Language) -> str:
 def duration_text(milliseconds: int, language: Language) -> str:
     """Write a duration in its two largest units; below a minute, in seconds to the millisecond.
 
-    >>> from ostiary_core.texts import ENGLISH
-    >>> duration_text(31_000, ENGLISH), duration_text(90_061_000, ENGLISH)
+    >>> from ostiary_web.texts import LANGUAGES
+    >>> duration_text(31_000, LANGUAGES.default), duration_text(90_061_000, LANGUAGES.default)
     ('31.000 s', '1 d 1 h')
     """
     if milliseconds < MINUTE_MS:
