@@ -16,7 +16,7 @@ STEPS ?= 1000000
 SEEDS ?= 500
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
-.PHONY: help setup run demo test check fuzz bench bench-full docs screenshots dist lock clean
+.PHONY: help setup run demo test check fuzz nightly bench bench-full docs screenshots dist lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -78,18 +78,17 @@ check: $(STAMP)  ## lint, format, types, and the tests of what was touched
 		*) echo "$(BIN)/python -m pytest -q$$paths"; exec $(BIN)/python -m pytest -q $$paths ;; \
 	esac
 
-fuzz: $(STAMP)  ## sequences (STEPS, SEED), simulation (SEEDS), planted faults: docs/proving.md
+fuzz: $(STAMP)  ## sequences (STEPS, SEED), simulation (SEEDS), failing machines, readers, failovers: docs/proving.md
 	$(BIN)/python -m fuzz sequences --seed $(SEED) --steps $(STEPS)
 	$(BIN)/python -m fuzz simulate --seed $(SEED) --seeds $(SEEDS)
-	$(BIN)/python -m fuzz --selftest
-	$(BIN)/python -m fuzz simulate --selftest
-	$(BIN)/python -m fuzz machine --selftest
-	$(BIN)/python -m fuzz parsers --selftest
-	$(BIN)/python -m fuzz mutants --only users.telephone --only users.role
 	$(BIN)/python -m fuzz machine --seed $(SEED) --rounds 100 --seconds 300
 	$(BIN)/python -m fuzz parsers --seed $(SEED) --seconds 120
 	$(BIN)/python -m fuzz failover --seed $(SEED) --seconds 600 --rounds 100
-	$(BIN)/python -m fuzz failover --selftest
+
+nightly: fuzz  ## make fuzz, then every planted fault and every mutant
+	$(BIN)/python -m fuzz --selftest
+	for campaign in simulate machine parsers failover; do $(BIN)/python -m fuzz $$campaign --selftest || exit 1; done
+	$(BIN)/python -m fuzz mutants
 
 bench: $(STAMP)  ## measure this server beside others, in under 10 minutes (docs/performance.md)
 	$(BIN)/python -m docs.bench
