@@ -104,3 +104,20 @@ def test_another_browser_is_signed_out_from_here(visit: Visit) -> None:
     assert here.path == "/account/sessions"
     there.open("/account")
     assert there.path == "/login"
+
+
+def test_the_browsers_zone_is_proposed_and_every_time_names_its_zone(visit: Visit) -> None:
+    visitor = visit(timezone_id="Europe/Lisbon")
+    visitor.sign_in("wangfang")
+    assert "您的浏览器所在时区为 Europe/Lisbon" in visitor.text
+    visitor.press("使用该时区")
+    assert visitor.path == "/account"
+    assert visitor.page.input_value("#timezone") == "Europe/Lisbon"
+    offered = visitor.page.locator("#timezone option").all_inner_texts()
+    assert "Asia/Calcutta" not in offered, "no former names"
+    assert visitor.page.locator("#timezone optgroup[label=Europe] option").count() > 30
+    visitor.open("/account/sessions")
+    assert "Europe/Lisbon 时区" in visitor.page.inner_text("footer")
+    titles = visitor.page.locator("time").evaluate_all("all => all.map(each => each.title)")
+    assert set(titles) == {"Europe/Lisbon"}
+    assert visitor.page.locator("#zone-proposal").count() == 0

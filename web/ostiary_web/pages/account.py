@@ -13,9 +13,9 @@ from ostiary_web.api.avatars import remove_picture, store_picture
 from ostiary_web.http.browser import forget_preference
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
-from ostiary_web.http.zones import zone_for
+from ostiary_web.http.zones import is_zone
 from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
-from ostiary_web.pages.moments import zone_names
+from ostiary_web.pages.moments import zone_groups
 from ostiary_web.pages.routes import PageRoutes
 
 account_pages = PageRoutes("account_pages", __name__)
@@ -43,7 +43,7 @@ async def set_language(page: PageContext) -> Response:
 async def set_zone(page: PageContext) -> Response:
     """Set the account's time zone."""
     zone = page.form.get("timezone", "")
-    chosen = TimezoneChosen(caller=page.request.caller, timezone=zone if zone in zone_names() else "")
+    chosen = TimezoneChosen(caller=page.request.caller, timezone=zone if is_zone(zone) else "")
     return await _back_to_account(page, page.request.decide(chosen))
 
 
@@ -93,8 +93,7 @@ async def _account(page: PageContext, reply: Refused | None = None) -> Response:
         place=_ACCOUNT,
         refused=reply,
         notice=page.done_notice,
-        zones=zone_names(),
-        zone=zone_for(None, page.user).key,
+        zones=zone_groups(page.zone.key),
     )
 
 

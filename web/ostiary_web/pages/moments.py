@@ -2,6 +2,8 @@
 
 from datetime import UTC, date, datetime, time
 from functools import cache
+from importlib.resources import files
+from itertools import groupby
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -9,7 +11,7 @@ from markupsafe import Markup
 
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.texts import Language
-from ostiary_web.http.zones import zones
+from ostiary_web.http.zones import is_zone
 
 _UNITS: Final = (
     ("page.ago_years", 365 * 24 * 60 * MINUTE_MS),
@@ -22,21 +24,32 @@ _UNITS: Final = (
 
 @cache
 def zone_names() -> tuple[str, ...]:
-    """Return the zones that a user can choose, by name; of the nameless ones only UTC."""
-    named = (name for name in zones() if "/" in name and not name.startswith("Etc/"))
-    return tuple(sorted((*named, "UTC")))
+    """Return the zones that a user can choose, by name: one for each place, and UTC; no former names."""
+    table = files("tzdata").joinpath("zoneinfo", "zone.tab").read_text(encoding="utf-8")
+    named = (line.split("\t")[2] for line in table.splitlines() if not line.startswith("#"))
+    return tuple(sorted((*filter(is_zone, named), "UTC")))
+
+
+def zone_groups(chosen: str | None) -> list[tuple[str, list[str]]]:
+    """Return the zones by region, with the one chosen even if its name is a former one.
+
+    >>> [region for region, _ in zone_groups("US/Eastern")][-3:]
+    ['Pacific', 'US', 'UTC']
+    """
+    names = sorted({*zone_names(), chosen or "UTC"})
+    return [(region, list(group)) for region, group in groupby(names, lambda name: name.partition("/")[0])]
 
 
 def moment(instant: Instant, zone: ZoneInfo, *, seconds: bool = False) -> Markup:
-    """Return a `<time>` element, exact for programs and to the minute, or second, for users.
+    """Return a `<time>` element, exact for programs, to the minute or second for users, titled with its zone.
 
     >>> moment(Instant(0), ZoneInfo("Asia/Shanghai"))
-    Markup('<time datetime="1970-01-01T00:00:00Z">1970-01-01 08:00</time>')
+    Markup('<time datetime="1970-01-01T00:00:00Z" title="Asia/Shanghai">1970-01-01 08:00</time>')
     """
     at = datetime.fromtimestamp(instant // SECOND_MS, UTC)
     exact = at.isoformat().replace("+00:00", "Z")
     shown = at.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
-    return Markup('<time datetime="{}">{}</time>').format(exact, shown)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, zone.key, shown)
 
 
 def ago(passed_ms: int, language: Language) -> str | None:

@@ -107,7 +107,9 @@ class _View:
     def _period_name(self, start: Instant) -> Markup:
         at = datetime.fromtimestamp(start / SECOND_MS, UTC).astimezone(self.page.zone)
         shown = at.strftime("%Y-%m-%d %H:%M" if self.span.is_hourly else "%Y-%m-%d")
-        return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), shown)
+        return Markup('<time datetime="{}" title="{}">{}</time>').format(
+            at.isoformat(), self.page.zone.key, shown
+        )
 
     def numbers(self, what: Metric, details: Sequence[str]) -> tuple[int, ...]:
         """Return how often these details were counted in each period."""

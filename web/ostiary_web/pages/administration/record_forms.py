@@ -15,7 +15,8 @@ from ostiary_web.pages.context import PageContext
 
 Form = MultiDict[str, str]
 Values = dict[str, Any]
-Options = Sequence[tuple[str, str]]
+Options = Sequence[tuple[str, str | Sequence[str]]]
+"""Values with their texts, or labels of groups with the values in them."""
 
 _ALWAYS_SHOWN: Final = ("lastUsedAt", "secretLastUsedAt")
 _LONGEST_TEXT: Final = 100

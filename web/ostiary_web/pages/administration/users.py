@@ -27,7 +27,7 @@ from ostiary_web.pages.administration.records import RecordPages, make_record_pa
 from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.applications import describe_grant, find_grant
 from ostiary_web.pages.context import PageContext, render
-from ostiary_web.pages.moments import zone_names
+from ostiary_web.pages.moments import zone_groups
 
 _PLACE: Final = "/admin/people"
 _ROLES_PER_READ: Final = 200
@@ -50,7 +50,7 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
                 ("", page.text("page.chosen_language_none")),
                 *((language.tag, language.name) for language in page.request.languages),
             ],
-            "timezone": [("", "Asia/Shanghai"), *((zone, zone) for zone in zone_names())],
+            "timezone": [("", "Asia/Shanghai"), *zone_groups(None if user is None else user.timezone)],
         },
     }
 
