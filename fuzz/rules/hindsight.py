@@ -24,9 +24,9 @@ from ostiary_core.oauth.session import SessionState
 from ostiary_core.storage import listing as lists
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
 from ostiary_core.storage.listing import Listable, Listing, Sort, TimeRange
-from ostiary_core.texts import CHINESE, ENGLISH
 from ostiary_net.observability.summaries import Metric
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text, time_text
+from ostiary_web.texts import LANGUAGES
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ def _faults_of_explanations(
 
 
 def _sentences(explanation: Explanation, names: Mapping[str, str]) -> Iterator[str]:
-    for language in (ENGLISH, CHINESE):
+    for language in LANGUAGES:
         yield safe_retries_text(explanation, language)
         for step in explanation.steps:
             yield time_text(step.at, language)
