@@ -69,6 +69,7 @@ class GuardedConnection(TCPServer):
         if guard.idle_watcher is None or guard.idle_watcher.context is not self.context:
             guard.idle_watcher = IdleWatcher(guard.connections, self.context, self.config, guard.rules)
         self._idle_watcher = guard.idle_watcher
+        self._is_client_gone = make_disconnect_check(self.stream)
         self._has_begun = False
         # Hypercorn calls `restart` and `stop` of this where a connection becomes idle and where a request
         # came.
@@ -79,7 +80,7 @@ class GuardedConnection(TCPServer):
             self.abort()
             return
         self._idle_watcher.start()
-        CLIENT_GONE.set(make_disconnect_check(self.stream))
+        CLIENT_GONE.set(self._is_client_gone)
         CONNECTION.set(self)
         try:
             await self._serve()

@@ -1,9 +1,8 @@
 """Answers the plain requests of a connection in the lane; Hypercorn and h11 answer all others.
 
-The lane looks at bytes only while h11 is at rest, or has not been made yet: no request begun, no byte kept.
-What it hands over, h11 reads as if there were no lane, and the lane looks again when h11 has come to rest.
-The answers of a connection leave in the order of its requests, as none is read before the one ahead was
-answered.
+The lane reads bytes only while h11 is at rest, or not made yet: no request begun, no byte kept. What the lane
+hands over, h11 reads as if there were no lane. The answers of a connection leave in the order of its
+requests, as none is read before the one ahead was answered.
 
 Bytes come from a reader without a task where there is one, else the connection's own task reads. Whatever
 brings bytes or an answer goes on with what they make possible (`_advance`); the task is woken for what it
@@ -31,9 +30,6 @@ from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.sockets import Poller, SharedDeadline, SocketReader
 from ostiary_net.lane.writer import AnswerWriter
-from ostiary_net.observability.log import observe
-from ostiary_net.observability.request_ids import REQUEST_IDS
-from ostiary_net.runtime.arrivals import make_disconnect_check
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import QueuedEvent
 
@@ -63,7 +59,6 @@ class LaneConnection(GuardedConnection):
     def __init__(self, *accepted: Any, guard: Guard, lane: Lane) -> None:
         super().__init__(*accepted, guard=guard)
         self._lane = lane
-        self._is_client_gone = make_disconnect_check(self.stream)
         self._parser: RequestParser | None = None
         self._reader: SocketReader | None = None
         stream: Any = self.stream
@@ -81,8 +76,7 @@ class LaneConnection(GuardedConnection):
         self._is_in_line = False
         """Whether it waits in the `FairQueue`."""
         self._row_lasts_until = 0
-        """Wake-up of the poller until which its bytes belong to the same row: others may not have run
-        since."""
+        """Wake-up of the poller until which its bytes belong to the same row, as others may not have run."""
         self._held: list[bytes] = []
         self._unsent = b""
         """Bytes for the task to write."""
@@ -217,27 +211,14 @@ class LaneConnection(GuardedConnection):
         self._end_timing()
         self.mark_busy()
         service = self._lane.service
-        self._path = request.path
-        self._trace_id = trace_id = service.draw_trace_id()
-        REQUEST_IDS.begin(trace_id, request.headers)
-        if service.tracing is not None:
-            service.tracing.begin_request(trace_id, request.method, request.headers)
-        begun = service.begin(request, trace_id, self._deliver, self._is_client_gone)
+        self._path, self._trace_id = request.path, service.open_request(request)
+        begun = service.begin(request, self._trace_id, self._deliver, self._is_client_gone)
         if isinstance(begun, Answer):
             self._answered_in_a_row += 1
-            self._end_request(begun.status)
+            service.close_request(self._trace_id, begun.status, self._path)
             self._hold(begun)
         else:
             self._queued = begun
-
-    def _end_request(self, status: int | None) -> None:
-        """End the span of a request, and forget its id; the status is None where the connection closed."""
-        REQUEST_IDS.end(self._trace_id)
-        tracing = self._lane.service.tracing
-        if tracing is not None:
-            if status is not None:
-                observe(tracing.record_answer, self._trace_id, status, self._path)
-            observe(tracing.end_request, self._trace_id)
 
     def _hold(self, answer: Answer) -> None:
         """Hold an answer back, to send it with those to the requests that are there behind it."""
@@ -285,7 +266,7 @@ class LaneConnection(GuardedConnection):
 
     def _deliver(self, answer: Answer) -> None:
         self._queued = None
-        self._end_request(answer.status)
+        self._lane.service.close_request(self._trace_id, answer.status, self._path)
         try:
             self._hold(answer)
             self._go_on()
@@ -349,7 +330,7 @@ class LaneConnection(GuardedConnection):
         if self._queued is not None:
             self._queued.leave()
             self._queued = None
-            self._end_request(None)
+            self._lane.service.close_request(self._trace_id)
         return trio.lowlevel.Abort.SUCCEEDED
 
     def abort(self) -> None:

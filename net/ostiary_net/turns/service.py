@@ -23,6 +23,7 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.observability.client_activity import ClientActivity
 from ostiary_net.observability.log import list_frames, log_observer_fault, log_refusal, observe
 from ostiary_net.observability.metrics import Metrics
+from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.arrivals import CLIENT_GONE, DisconnectCheck, StallDetector
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.ports import CommitUnconfirmed
@@ -123,6 +124,22 @@ class Service:
             _log_failure("looking failed", failure, origin, asked)
             raise
 
+    def open_request(self, request: Request) -> str:
+        """Begin to log and trace a request that comes past the guard; return its trace id."""
+        trace_id = self.draw_trace_id()
+        REQUEST_IDS.begin(trace_id, request.headers)
+        if self.tracing is not None:
+            self.tracing.begin_request(trace_id, request.method, request.headers)
+        return trace_id
+
+    def close_request(self, trace_id: str, status: int | None = None, route: str | None = None) -> None:
+        """End what `open_request` began; without a status where the connection closed before the answer."""
+        REQUEST_IDS.end(trace_id)
+        if self.tracing is not None:
+            if status is not None:
+                observe(self.tracing.record_answer, trace_id, status, route)
+            observe(self.tracing.end_request, trace_id)
+
     async def answer(self, request: Request, trace_id: str) -> Answer:
         """Answer a request for one of the four operations, whose body is complete."""
         return await wait_for_result(partial(self.begin, request, trace_id, is_client_gone=CLIENT_GONE.get()))
@@ -167,9 +184,7 @@ class Service:
             monotonic=monotonic,
             entropy=self.entropy_source.draw() if request.path in PATHS_USING_ENTROPY else _UNUSED,
             trace_id=trace_id,
-            arrival=None
-            if self.stall_detector is None
-            else self.stall_detector.estimate_arrival(now, monotonic),
+            arrival=self._estimate_arrival(now, monotonic),
         )
         if isinstance(pending, Answer):
             self._log_refusal(request, pending, trace_id)

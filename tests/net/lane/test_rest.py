@@ -40,7 +40,7 @@ class Woken(trio.abc.Instrument):
         self.steps = 0
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self.steps += "_served" in task.name
+        self.steps += task.name.endswith("wires._serve")
 
 
 HEAD, END_OF_HEAD, BODY = ACTIVE.partition(b"\r\n\r\n")
