@@ -60,7 +60,7 @@ AT_SSO: Final = frozenset({"A0401", "B4001", "B4002", "A0500"})
 """Why a browser stays at `/sso`; who is not signed in, or must change the password, is sent on."""
 _CLIENTS_OWN: Final = ("https://", "http://localhost", "http://127.0.0.1")
 """Where a redirect URI leads."""
-_REASON: Final = re.compile(rb'role="alert">\s*<p>[^<\s]')
+_REASON: Final = re.compile(rb'role="alert"[^>]*>\s*<p>[^<\s]')
 _QUESTION: Final = (b'name="decision" value="approve"', b'name="decision" value="deny"')
 
 

@@ -31,7 +31,7 @@ from ostiary_core.texts import ENGLISH
 
 _ANY_FORM: Final = "/login?switch=1"
 """A page that has a form for everybody."""
-_REASON: Final = re.compile(r'role="alert">\s*<p>([^<]*)</p>')
+_REASON: Final = re.compile(r'role="alert"[^>]*>\s*<p>([^<]*)</p>')
 _SECRET: Final = re.compile(rb'<code id="secret-text">([^<]+)</code>')
 _TEXTS: Final = {text_of(why, ENGLISH): meaning.code for why, meaning in MEANINGS.items()}
 _OVERTAKEN_TEXT: Final = text_of(Why.CHANGED_MEANWHILE, ENGLISH)
