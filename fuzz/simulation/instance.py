@@ -32,7 +32,7 @@ from ostiary_net.lane import open_lane
 from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
 from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_net.turns.service import Service
-from ostiary_net.upkeep.sweeping import Purge, sweep_once
+from ostiary_net.upkeep.sweeping import Purge, erase_salts
 from ostiary_web.app.asgi_app import make_door_rules
 from ostiary_web.app.factory import Application
 from ostiary_web.server.settings import Settings
@@ -259,5 +259,5 @@ class Instance:
     async def sweep(self) -> None:
         """Have the sweeper come round now."""
         if self.is_up and self.service is not None and self.store is not None and self.clock is not None:
-            await sweep_once(self.service.turns, self.store, self.clock, run_inline)
+            await erase_salts(self.service.turns, self.store, self.clock, run_inline)
             await Purge(self.service.turns, self.store, self.clock, run_sync=run_inline).purge_once()

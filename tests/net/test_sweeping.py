@@ -1,6 +1,7 @@
 """The sweeper: a salt goes when its window has passed, not before, and a failure is no end of it."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +18,8 @@ from ostiary_core.model.why import Why
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
-from ostiary_net.upkeep.sweeping import sweep, sweep_once
+from ostiary_net.upkeep.repeating import repeat
+from ostiary_net.upkeep.sweeping import erase_salts
 from tests.core.asks import login_refresh
 from tests.core.story import given, user
 from tests.net.rooms import Gate, HandClock, PlainStore, registration_of
@@ -61,12 +63,12 @@ async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: 
     rotate_sessions(store)
     async with open_turns(store, clock, run_inline) as turns:
         clock.wait(GRACE_SECONDS)
-        assert await sweep_once(turns, store, clock, run_inline) == 0
+        assert await erase_salts(turns, store, clock, run_inline) == 0
         assert salts(store) == 1
         clock.wait(0.001)
-        assert await sweep_once(turns, store, clock, run_inline) == 1
+        assert await erase_salts(turns, store, clock, run_inline) == 1
         assert salts(store) == 0
-        assert await sweep_once(turns, store, clock, run_inline) == 0
+        assert await erase_salts(turns, store, clock, run_inline) == 0
 
 
 async def test_sweeping_takes_nothing_from_a_retry_in_time_and_spares_no_replay(store: AnyStore) -> None:
@@ -74,12 +76,12 @@ async def test_sweeping_takes_nothing_from_a_retry_in_time_and_spares_no_replay(
     (retry,) = rotate_sessions(store)
     async with open_turns(store, clock, run_inline) as turns:
         clock.wait(GRACE_SECONDS)
-        await sweep_once(turns, store, clock, run_inline)
+        await erase_salts(turns, store, clock, run_inline)
         in_time = await turns.decide(retry)
         assert isinstance(in_time.reply, LoginIssued)
 
         clock.wait(0.001)
-        await sweep_once(turns, store, clock, run_inline)
+        await erase_salts(turns, store, clock, run_inline)
         too_late = await turns.decide(retry)
         assert too_late.reply == Refused(Why.NOT_SIGNED_IN)
         assert [fact.why for fact in too_late.facts] == [Why.REPLAYED_AFTER_GRACE]
@@ -90,7 +92,7 @@ async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> No
     rotate_sessions(store, sessions=230)
     clock.wait(GRACE_SECONDS + 1)
     async with open_turns(store, clock, run_inline) as turns:
-        assert await sweep_once(turns, store, clock, run_inline) == 230
+        assert await erase_salts(turns, store, clock, run_inline) == 230
     assert salts(store) == 0
 
 
@@ -102,7 +104,7 @@ async def test_what_a_sweep_that_was_stopped_still_waited_for_is_left(autojump_c
         nursery.start_soon(turns.decide, registration_of("ahead"))
         await wait_all_tasks_blocked()
         with trio.move_on_after(1):
-            await sweep_once(turns, store, clock, run_inline)
+            await erase_salts(turns, store, clock, run_inline)
         gate.open()
     assert salts(store) == 3
     assert not any(isinstance(event, GraceExpired) for turn in store.turns for event in turn)
@@ -125,7 +127,9 @@ async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: Mock
     clock.wait(GRACE_SECONDS + 1)
     with capture_logs() as log:
         async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-            nursery.start_soon(sweep, turns, store, clock, 30.0, run_inline)
+            nursery.start_soon(
+                repeat, partial(erase_salts, turns, store, clock, run_inline), 30.0, "sweep failed"
+            )
             await trio.sleep(31)
             assert [(entry["event"], entry["cause"]) for entry in log] == [("sweep failed", "OSError")]
             assert salts(store) == 3

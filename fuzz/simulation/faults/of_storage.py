@@ -86,7 +86,7 @@ FAULTS: Final = (
         "sweeper-hurries",
         "the sweeper erases a salt inside the grace",
         together(
-            instead("ostiary_net.upkeep.sweeping.sweep_once", "store.policy.salt_seconds", "-1_000"),
+            instead("ostiary_net.upkeep.sweeping.erase_salts", "store.policy.salt_seconds", "-1_000"),
             *(rule.plant for rule in find_faults("salt-erased-early")),
         ),
     ),

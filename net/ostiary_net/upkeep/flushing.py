@@ -8,7 +8,6 @@ import trio
 from ostiary_net.observability.client_activity import ClientActivity
 from ostiary_net.observability.summaries import SummaryStore
 from ostiary_net.runtime.system import Clock, RunSync
-from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
 
 _log = structlog.get_logger("ostiary")
@@ -17,30 +16,11 @@ _EVENTS_A_TURN: Final = 100
 """Most events that share a turn: few enough that a request in the same one does not notice."""
 
 
-async def flush_uses_forever(activity: ClientActivity, turns: Turns, every_seconds: float) -> None:
-    """Flush the uses of secrets for ever, every so many seconds; what fails is logged and lost."""
-    while True:
-        await trio.sleep(every_seconds)
-        try:
-            await flush_uses(activity, turns)
-        except TurnFailed as failure:
-            _log.error("uses of secrets not kept", cause=type(failure.__cause__ or failure).__name__)
-
-
 async def flush_uses(activity: ClientActivity, turns: Turns) -> None:
     """Flush the uses of secrets. Raises `TurnFailed`."""
     events = activity.take_uses()
     for start in range(0, len(events), _EVENTS_A_TURN):
         await turns.decide_all(events[start : start + _EVENTS_A_TURN])
-
-
-async def flush_refusals_forever(
-    activity: ClientActivity, store: SummaryStore, clock: Clock, every_seconds: float, run_sync: RunSync
-) -> None:
-    """Flush refusals for ever, every so many seconds."""
-    while True:
-        await trio.sleep(every_seconds)
-        await flush_refusals(activity, store, clock, run_sync)
 
 
 async def flush_refusals(

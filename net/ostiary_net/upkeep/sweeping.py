@@ -46,19 +46,7 @@ class SweepableStore(Protocol):
         ...
 
 
-async def sweep(
-    turns: Turns, store: SweepableStore, clock: Clock, every_seconds: float, run_sync: RunSync = run_in_thread
-) -> None:
-    """Sweep until cancelled; log a failure and try again next time."""
-    while True:
-        await trio.sleep(every_seconds)
-        try:
-            await sweep_once(turns, store, clock, run_sync)
-        except Exception as error:
-            _log.error("sweep failed", cause=type(error.__cause__ or error).__name__)
-
-
-async def sweep_once(
+async def erase_salts(
     turns: Turns, store: SweepableStore, clock: Clock, run_sync: RunSync = run_in_thread
 ) -> int:
     """Erase every salt that is due, batch by batch; return the number of sessions. Raises `TurnFailed`."""

@@ -3,7 +3,7 @@
 import click
 
 from ostiary_net.upkeep.summarising import Summarising
-from ostiary_net.upkeep.sweeping import Purge, sweep_once
+from ostiary_net.upkeep.sweeping import Purge, erase_salts
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.storage import DAY_SECONDS
@@ -19,7 +19,7 @@ def sweep(printer: Printer) -> None:
     """
 
     async def work(context: CommandContext) -> dict[str, int]:
-        salts = await sweep_once(context.turns, context.store, context.clock)
+        salts = await erase_salts(context.turns, context.store, context.clock)
         clearing = Purge(
             context.turns,
             context.store,

@@ -31,9 +31,10 @@ from ostiary_net.runtime.system import (
 from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Turns, open_turns
-from ostiary_net.upkeep.flushing import flush_refusals, flush_refusals_forever, flush_uses_forever
+from ostiary_net.upkeep.flushing import flush_refusals, flush_uses
+from ostiary_net.upkeep.repeating import repeat
 from ostiary_net.upkeep.summarising import Summarising
-from ostiary_net.upkeep.sweeping import Purge, sweep
+from ostiary_net.upkeep.sweeping import Purge, erase_salts
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.checks import SelfCheck, run_checks
 from ostiary_web.server.first_administrator import ensure_administrator
@@ -218,9 +219,11 @@ def _start_upkeep(
     if upkeep.watches_pauses and service.stall_detector is not None:
         nursery.start_soon(service.stall_detector.watch)
     if upkeep.uses_seconds < math.inf:
-        nursery.start_soon(flush_uses_forever, service.activity, turns, upkeep.uses_seconds)
+        flush = partial(flush_uses, service.activity, turns)
+        nursery.start_soon(repeat, flush, upkeep.uses_seconds, "uses of secrets not kept")
     if upkeep.sweep_seconds < math.inf:
-        nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, dependencies.run_sync)
+        erase = partial(erase_salts, turns, store, clock, dependencies.run_sync)
+        nursery.start_soon(repeat, erase, upkeep.sweep_seconds, "sweep failed")
     if upkeep.mark_seconds < math.inf and isinstance(store, WatermarkedStore):
         nursery.start_soon(write_mark_forever, settings, store, upkeep.mark_seconds)
     if min(upkeep.purge_seconds, upkeep.summary_seconds) == math.inf:
@@ -237,22 +240,13 @@ def _start_upkeep(
             metrics=service.metrics,
         )
         nursery.start_soon(purge.run, holder, upkeep.purge_seconds)
-        nursery.start_soon(_purge_foreign_hashes, passwords, store, upkeep.purge_seconds)
+        forget = partial(passwords.forget_foreign, store.has_password_hash_unlike)
+        nursery.start_soon(repeat, forget, upkeep.purge_seconds, "password hashes not looked at")
     if upkeep.summary_seconds < math.inf:
         every = upkeep.summary_seconds
-        nursery.start_soon(
-            flush_refusals_forever, service.activity, store, clock, every, dependencies.run_sync
-        )
+        write = partial(flush_refusals, service.activity, store, clock, dependencies.run_sync)
+        nursery.start_soon(repeat, write, every, "refusals not kept")
         nursery.start_soon(Summarising(store, clock, run_sync=dependencies.run_sync).run, holder, every)
-
-
-async def _purge_foreign_hashes(passwords: Passwords, store: ServerStore, every_seconds: float) -> None:
-    while True:
-        await trio.sleep(every_seconds)
-        try:
-            await passwords.forget_foreign(store.has_password_hash_unlike)
-        except Exception as error:
-            _log.warning("password hashes not looked at", cause=type(error).__name__)
 
 
 @asynccontextmanager
