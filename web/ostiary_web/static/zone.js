@@ -2,7 +2,7 @@
 const form = document.getElementById("zone-proposal");
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 if (form && zone && zone !== form.dataset.zone) {
-  form.elements.timezone.value = zone;
+  form.querySelector("button").value = zone;
   form.querySelector("b").textContent = zone;
   form.hidden = false;
 }

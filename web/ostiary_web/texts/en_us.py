@@ -131,6 +131,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.times_in": "All times are in the time zone {zone}.",
         "page.zone_proposed": "Your browser is in the time zone",
         "page.zone_use": "Show times in it",
+        "page.zone_keep": "Keep {zone}",
         "page.security": "Security",
         "page.phone_none": "none",
         "page.change_phone": "Change telephone number",
