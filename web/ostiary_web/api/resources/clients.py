@@ -111,13 +111,16 @@ async def reset_secret(context: RequestContext, client_id: str) -> Response:
     A current secret that was never used is replaced at once: then the one before it keeps working.
     """
     fields = await read_object_or_nothing(context)
-    reply = await context.decide(
-        ClientSecretReset(
-            caller=context.caller, client_id=client_id, fields=fields, entropy=context.draw_entropy()
-        )
-    )
+    reply = await context.decide(make_secret_reset(context, client_id, fields))
     assert isinstance(reply, SecretIssued)
     return context.success(NewSecret(secret=reply.secret.reveal()))
+
+
+def make_secret_reset(context: RequestContext, client_id: str, fields: Fields) -> ClientSecretReset:
+    """Return the event for `{keepOldForSeconds}`, or for nothing."""
+    return ClientSecretReset(
+        caller=context.caller, client_id=client_id, fields=fields, entropy=context.draw_entropy()
+    )
 
 
 @clients.delete(f"{_PATH}/<client_id>/old-secret", gate=require_permission(Permission.CLIENT_UPDATE))

@@ -43,21 +43,23 @@ async def answer_record(context: RequestContext, resource: Resource[T, V], reply
     return context.success(encode_item(resource.fields, shown))
 
 
-async def answer_change(
-    context: RequestContext, resource: Resource[T, V], reply: Reply, status: int = 200
-) -> Response:
-    """Answer the changed record, with its new secret if there is one.
+def answer_creation(context: RequestContext, resource: Resource[T, V], reply: Reply) -> Response:
+    """Answer the record that was created, with its secret if there is one."""
+    # The store is not asked: it has no details yet, and if it failed, the secret would be lost.
+    [shown] = resource.list_view.add_details(None, [_item_in_reply(resource, reply)])
+    secret = {"secret": reply.secret.reveal()} if isinstance(reply, SecretIssued) else {}
+    return context.success({**encode_item(resource.fields, shown), **secret}, status=201)
 
-    The change is stored by now. If the store fails at reading details, they are left out: an error would say
-    that nothing was done, and a secret is shown only this once.
-    """
+
+async def answer_change(context: RequestContext, resource: Resource[T, V], reply: Reply) -> Response:
+    """Answer the changed record."""
     item = _item_in_reply(resource, reply)
     try:
         [shown] = await context.query(lambda store, now: resource.list_view.add_details(store, [item]))
     except TurnFailed:
+        # The change is stored by now: an error would say that nothing was done.
         [shown] = resource.list_view.add_details(None, [item])
-    secret = {"secret": reply.secret.reveal()} if isinstance(reply, SecretIssued) else {}
-    return context.success({**encode_item(resource.fields, shown), **secret}, status=status)
+    return context.success(encode_item(resource.fields, shown))
 
 
 def _item_in_reply(resource: Resource[T, V], reply: Reply) -> T:

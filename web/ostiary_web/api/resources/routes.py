@@ -31,6 +31,7 @@ from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_filters
 from ostiary_web.api.resources.records import (
     answer_change,
+    answer_creation,
     answer_record,
     combine_refusals,
     create_record,
@@ -150,7 +151,7 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         created = await create_record(context, resource, content)
         if created.is_repeated:
             context.refuse(Why.SUBMITTED_TWICE)
-        return await answer_change(context, resource, created.reply, status=201)
+        return answer_creation(context, resource, created.reply)
 
     @routes.post(f"{resource.path}/batch-delete", gate=require_permission(may.delete))
     async def batch_delete(context: RequestContext) -> Response:

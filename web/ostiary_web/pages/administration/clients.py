@@ -3,12 +3,12 @@
 from typing import Any, Final
 
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
-from ostiary_core.events import ClientForcedOut, ClientSecretReset, Event, OldSecretEnded
+from ostiary_core.events import ClientForcedOut, Event, OldSecretEnded
 from ostiary_core.model.client import SCOPES
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
 from ostiary_net.observability.summaries import REFUSALS_KEPT, Refusal
-from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS
+from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS, make_secret_reset
 from ostiary_web.http.browser import own_address
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import (
@@ -67,12 +67,7 @@ async def _count_running(context: RequestContext, client_id: str) -> int:
 
 async def _reset(page: PageContext, client_id: str) -> Event:
     seconds = read_number(page.form.get(KEEP_OLD_FOR, "0"))
-    return ClientSecretReset(
-        caller=page.request.caller,
-        client_id=client_id,
-        fields={KEEP_OLD_FOR: seconds},
-        entropy=page.request.draw_entropy(),
-    )
+    return make_secret_reset(page.request, client_id, {KEEP_OLD_FOR: seconds})
 
 
 _LIST: Final = ListPage(
