@@ -76,7 +76,7 @@ def read(**more: object) -> Any:
     return MORE.read({**VALID, **more})
 
 
-def shown(client: Any) -> Any:
+def add_shown(client: Any) -> Any:
     """The client with what the store adds to it."""
     return SimpleNamespace(client=client, last_used_at=None)
 
@@ -105,7 +105,7 @@ def test_lists_and_tables_have_it() -> None:
 
 
 def test_json_and_its_description_have_it() -> None:
-    record_shown = encode_item(VIEW.fields, shown(read(contact="anna")))
+    record_shown = encode_item(VIEW.fields, add_shown(read(contact="anna")))
     assert (record_shown["contact"], record_shown["floor"]) == ("anna", 3)
     with patch.object(record_type.__globals__["LANGUAGES"], "default", ENGLISH):
         record = record_type("More", VIEW)
@@ -140,7 +140,7 @@ def test_pages_have_it() -> None:
     assert (sent["contact"], sent["floor"]) == ("anna", 4)
     client = read(**{name: sent[name] for name in ("contact", "floor")})
     assert fill_form(MORE, client)["contact"] == "anna"
-    facts = {fact.label: fact.value for fact in list_facts(PAGE, MORE, VIEW, shown(client), (), {})}
+    facts = {fact.label: fact.value for fact in list_facts(PAGE, MORE, VIEW, add_shown(client), (), {})}
     assert facts["Contact"] == "anna"
 
 
