@@ -18,7 +18,7 @@ def virtually(seconds: float, fn: Any, *, clock: None, instruments: Any) -> Any:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of these folders that waits runs virtually."""
+    """Run every test that waits in virtual time."""
     for item in items:
         for folder, seconds in SECONDS_BEFORE_A_JUMP.items():
             is_here = item.path.is_relative_to(Path(__file__).parent / folder)

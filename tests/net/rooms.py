@@ -24,7 +24,7 @@ START: Final = Instant(1_800_000_000_123)
 
 NANOSECONDS_A_MILLISECOND: Final = 1_000_000
 _RUNNING_MS: Final = 3_600_123
-"""For how long the machine has been running at `START`: an hour, and no whole second."""
+"""Uptime of the machine at `START`: an hour, and no whole second."""
 
 CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
 """Argon2id that costs nothing; what it costs in earnest is `passwords.OWASP`."""
@@ -51,7 +51,7 @@ class HandClock(SystemClock):
 
 
 class SeededEntropy:
-    """The same draws in every run, no two of them alike."""
+    """Draws that repeat in every run, no two of them alike."""
 
     def __init__(self, seed: str = "a seed") -> None:
         self._seed = seed
@@ -78,19 +78,19 @@ class PlainStore(ServerMemoryStore):
         return super().turn(events, now)
 
     def check_ready(self) -> None:
-        """It is always ready."""
+        """Accept any state as ready."""
 
     def present(self, now: Instant) -> Instant:
-        """It has no clock of its own."""
+        """Return the caller's time."""
         return now
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """One process has nobody to share with."""
+        """Grant every lease: one process shares with no other."""
         return True
 
 
 def usernames(store: PlainStore | SQLStore) -> set[str]:
-    """Of everybody that a store has kept."""
+    """Return the usernames in a store."""
     return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
 
 
@@ -138,7 +138,7 @@ class Gate:
 
 
 def origin(trace_id: str = "0123456789abcdef0123456789abcdef") -> Origin:
-    """Where a request of the tests comes from."""
+    """Return the origin of a request of the tests."""
     return Origin(trace_id=trace_id, source="203.0.113.7", user_agent="app-backend/1.0")
 
 
@@ -146,7 +146,7 @@ _for_users = SeededEntropy("users")
 
 
 def registration_of(username: str, password_hash: str = "some hash", *roles: str) -> UserRegistered:
-    """A new account: an event that changes something, and shows by name that it did."""
+    """Return an event that registers a user, who shows by name that it was kept."""
     return UserRegistered(
         caller=Operator(),
         fields={

@@ -40,13 +40,13 @@ from tests.net.store.stores import DURABLE, KINDS, open_kind
 
 DAY = 24 * 60 * 60
 MAXIMUM = 7 * DAY
-"""Of a login session."""
+"""Maximum lifetime of a login session in seconds."""
 
 AnyStore = PlainStore | SQLiteStore | PostgreSQLStore
 
 
 class House:
-    """Somebody who signs in, refreshes and leaves, on any store."""
+    """A user who signs in, refreshes and leaves, on any store."""
 
     def __init__(self, store: MemoryStore | SQLiteStore | PostgreSQLStore, clock: HandClock) -> None:
         self.store = store
@@ -174,7 +174,7 @@ def test_a_used_code_stays_where_its_second_use_must_end_its_session() -> None:
 
 
 def clear_by_hand(store: MemoryStore, now: Instant) -> int:
-    """All that has lapsed, without a sweeper."""
+    """Return all that has expired, without a sweeper."""
     gone = 0
     for kind in Expirable:
         found = store.find_expired(kind, b"", now, 1_000)
@@ -251,7 +251,7 @@ async def test_one_instance_clears_and_the_others_leave_it_to_it(
 
 
 def orphans(store: SQLiteStore, number: int) -> None:
-    """Tokens that lead nowhere."""
+    """Return tokens that lead nowhere."""
     store.write(
         [
             Insert(RefreshToken(digest=digest_of(f"{each}"), session_id="gone", generation=0))

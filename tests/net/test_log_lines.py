@@ -43,7 +43,7 @@ class Full(io.StringIO):
 
 
 def watch_stderr(monkeypatch: pytest.MonkeyPatch) -> Counting:
-    """Standard error from now on; not a fixture, as pytest puts its own there between set-up and test."""
+    """Capture standard error from now on; no fixture, as pytest replaces it between set-up and test."""
     file = Counting()
     monkeypatch.setattr(sys, "stderr", file)
     return file
@@ -51,7 +51,7 @@ def watch_stderr(monkeypatch: pytest.MonkeyPatch) -> Counting:
 
 @pytest.fixture
 def processors() -> Iterator[list[Any]]:
-    """Those of structlog, until the test is over."""
+    """Restore the settings of structlog after the test."""
     before = structlog.get_config()["processors"]
     structlog.configure(processors=[lambda _, level, entry: f"{level} {entry['event']}"])
     yield structlog.get_config()["processors"]

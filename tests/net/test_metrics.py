@@ -34,7 +34,7 @@ UNKNOWN_GRANT = GrantUnrecognised(credentials=asks.credentials("app", "secret"),
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
-    """Every sample by its name and labels, read as strictly as the format is described."""
+    """Return every sample by its name and labels, read strictly."""
     found: dict[str, float] = {}
     kinds: dict[str, str] = {}
     text = metrics.write_exposition()

@@ -39,7 +39,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
 
 
 def rotate_sessions(store: AnyStore, sessions: int = 1) -> list[LoginRefreshed]:
-    """So many login sessions, each rotated once now; how each would be refreshed with the spent token."""
+    """Rotate so many login sessions; return the events that refresh each with its spent token."""
     world, retries = given(user(), store=cast(MemoryStore, store)), []
     for _ in range(sessions):
         spent = world.login().tokens.refresh_token

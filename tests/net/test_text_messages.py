@@ -68,7 +68,7 @@ class Room:
 async def gateway_at(
     *script: int | Answer, token: str | None = TOKEN, attempt_seconds: float = 30.0, silent: bool = False
 ) -> AsyncIterator[Room]:
-    """A client of a gateway that gives one answer after another, the last for ever; or none, if `silent`."""
+    """Return a client of a gateway with these answers, the last for ever; or none, if `silent`."""
     answers: list[Answer] = [(step, {}) if isinstance(step, int) else step for step in script]
     asked: list[httpx.Request] = []
     pauses: list[float] = []
@@ -262,7 +262,7 @@ async def test_an_outbox_that_cannot_be_written_is_told_without_the_code(tmp_pat
 
 
 def ready(message: TextMessage | None) -> Callable[[], Awaitable[TextMessage | None]]:
-    """An job that has nothing to find out."""
+    """Return a job that has nothing to find out."""
 
     async def job() -> TextMessage | None:
         await trio.lowlevel.checkpoint()

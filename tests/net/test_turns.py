@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Asked:
-    """Somebody who waits for the decision on one event."""
+    """A caller who waits for the decision on one event."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -55,7 +55,7 @@ class Asked:
 
 
 async def waiting(nursery: trio.Nursery, turns: Turns, *names: str) -> list[Asked]:
-    """Callers that have joined the queue, in this order."""
+    """Start callers that join the queue in this order."""
     asked = []
     for name in names:
         asked.append(Asked(name))
@@ -195,7 +195,6 @@ async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> N
 async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_second(
     seconds: float, is_decided: bool, autojump_clock: MockClock
 ) -> None:
-    """One that closes it with its request may still wait for the answer; it is told that there is none."""
     store, gate = PlainStore(), Gate()
     answers: list[Decision | TurnFailed] = []
     async with open_turns(store, HandClock(), gate) as turns:
@@ -222,7 +221,6 @@ async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at
 async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_seconds(
     autojump_clock: MockClock,
 ) -> None:
-    """READINGS 47: whose turn has begun, and who waits behind it."""
     store, gate, answered_at = PlainStore(), Gate(), list[float]()
     async with open_turns(store, HandClock(), gate) as turns:
         for name in ("anna", "ben"):
@@ -315,8 +313,7 @@ async def test_what_may_be_kept_is_not_decided_again() -> None:
 
 
 async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metrics, traces and the log come after the commit: what is kept is answered, and the next turn
-    comes."""
+    # Metrics, traces and the log come after the commit: what is kept is answered, and the next turn begins.
     metrics = Metrics()
     tracing: Any = NoSpans()
     monkeypatch.setattr(metrics, "count_turn", fail)

@@ -19,7 +19,7 @@ class Pair(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Somebody who is signed in."""
+    """A signed-in user."""
 
     user_id: str
     login: str
@@ -43,7 +43,7 @@ class Desk:
         self.basic = basic(self._client_id, secret)
 
     async def user(self) -> Person:
-        """Somebody new, signed in."""
+        """Return a new user, signed in."""
         name = f"person-{next(_numbers)}"
         user_id = await api.register_user(self._connection, self._admin.login, name, self._password)
         return Person(user_id, await self._login(name))
@@ -54,14 +54,14 @@ class Desk:
         api.expect(await self._connection.send_json("POST", path, self._admin.login), 200, "a forced log-out")
 
     async def redemption(self, person: Person | None = None) -> dict[str, str]:
-        """The form that redeems a fresh code of somebody; of the administrator where nobody is named."""
+        """Return the form that redeems a fresh code of a user, by default of the administrator."""
         verifier = sha256(f"verifier {next(_numbers)}".encode()).hexdigest()
         login = (person or self._admin).login
         consent = await api.authorize(self._connection, login, self._client_id, verifier)
         return api.redemption_form(api.code_of(consent), verifier)
 
     async def tokens(self, person: Person | None = None) -> Pair:
-        """The pair of a session of its own."""
+        """Return the pair of a new session."""
         form = await self.redemption(person)
         fields = [self.basic, ("User-Agent", "one")]
         response = await self._connection.post_form("/api/oauth2/token", fields, **form)

@@ -24,7 +24,7 @@ class Cluster:
     """One server with its data in a folder."""
 
     def __init__(self, folder: Path, binaries: Path, replaced: "Cluster | None" = None) -> None:
-        """With `replaced`, one that has what that had when it was stopped, and took over from it."""
+        """Make a server; with `replaced`, one with its data, which took over from it."""
         self.folder, self.binaries = folder, binaries
         self.owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         if self.owner:
@@ -41,18 +41,17 @@ class Cluster:
         self.execute("SELECT pg_promote()")
 
     def start(self) -> None:
-        """Back once it takes connections."""
+        """Start, and return once it takes connections."""
         settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
         self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", settings, "start")
 
     def stop(self, mode: str = "immediate") -> None:
-        """Immediate is as if it had crashed: what is committed is in its log, and nothing else is."""
+        """Stop; immediate is like a crash: its log has what is committed, and nothing else."""
         self._run("pg_ctl", "-m", mode, "-w", "stop")
 
     @contextmanager
     def freeze(self) -> Iterator[None]:
-        """All its processes stand still meanwhile, and its connections stay open, as with a machine that is
-        suspended."""
+        """Stop all its processes while the block runs; connections stay open, as with a suspended machine."""
         postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
         group = [postmaster, *_children_of(postmaster)]
         for process in group:
@@ -93,7 +92,7 @@ def _children_of(parent: int) -> list[int]:
 
 @contextmanager
 def running_cluster() -> Iterator[Cluster]:
-    """A new one, gone afterwards; skips the test where there is no PostgreSQL."""
+    """Yield a new server; skip the test without PostgreSQL."""
     binaries = _binaries()
     if binaries is None:
         if "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):

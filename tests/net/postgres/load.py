@@ -33,14 +33,14 @@ class Load:
         self._heard = trio.Event()
 
     async def keep_introspecting(self, name: str, pair: Pair) -> None:
-        """On one connection for as long as the server keeps it."""
+        """Ask over one connection for as long as the server keeps it."""
         with self._connection() as connection:
             while True:
                 await self._ask(name, connection, INTROSPECT, token=pair.access)
                 await trio.sleep(THINKING_SECONDS)
 
     async def keep_refreshing(self, name: str, pair: Pair, *, moves: bool = False) -> None:
-        """Each token from the answer before; with `moves`, each on a connection of its own."""
+        """Refresh with the token of the answer before; with `moves`, each over a new connection."""
         refresh = pair.refresh
         with self._connection() as connection:
             while True:
@@ -52,7 +52,7 @@ class Load:
                 await trio.sleep(THINKING_SECONDS)
 
     async def keep_connecting(self, name: str, pair: Pair) -> None:
-        """A connection a request, which is used a moment after it was made."""
+        """Ask over one connection a request, a moment after it was made."""
         fields = [self.desk.basic, ("Connection", "close")]
         request = HttpClient("id.example").write(form_request(INTROSPECT, fields, {"token": pair.access}))
         while True:
@@ -68,7 +68,7 @@ class Load:
             self._count(name, int(heard[9:12] or b"0"))
 
     async def until_answered(self, names: Collection[str], more: int, seconds: float = 60) -> float:
-        """Back when every one of these callers was answered so many times more; how long that took."""
+        """Wait until each of these callers has so many more answers; return the seconds."""
         began, wanted = time.monotonic(), {name: self.answered[name] + more for name in names}
         with trio.fail_after(seconds):
             while any(self.answered[name] < number for name, number in wanted.items()):

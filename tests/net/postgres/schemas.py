@@ -18,7 +18,7 @@ _WITHOUT_RECORDS = ("TRUNCATE audit RESTART IDENTITY", "TRUNCATE summaries, refu
 
 @contextmanager
 def lent_schema(server: str) -> Iterator[str]:
-    """A schema without records, as an address under which it is all there is."""
+    """Yield the address of a schema without records."""
     address = _free.pop() if _free else made_schema(server)
     try:
         yield address
@@ -28,7 +28,7 @@ def lent_schema(server: str) -> Iterator[str]:
 
 
 def made_schema(server: str) -> str:
-    """A schema with nothing in it at all."""
+    """Return the address of an empty schema."""
     name = f"ostiary_test_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}".encode())

@@ -39,7 +39,7 @@ def instances(address: str) -> Iterator[list[PostgreSQLStore]]:
 
 
 def persistent(store: PostgreSQLStore, events: Sequence[Event]) -> list[Decision]:
-    """A turn, taken again while another instance is quicker."""
+    """Take a turn, again while another instance is quicker."""
     while True:
         try:
             return store.turn(events, START)
@@ -62,8 +62,7 @@ def test_each_connection_is_made_with_the_password_of_its_time(address: str) -> 
 def test_turns_that_write_the_same_records_in_any_order_lose_races_and_nothing_else(
     instances: list[PostgreSQLStore],
 ) -> None:
-    """Where the database takes the rows of a statement in another order than it was given them, they may
-    deadlock, and it ends one of them."""
+    # The database may take rows in another order than it was given, and end one of two turns that deadlock.
     world_on(instances[0])
     made = [asks.user(f"user{number}") for number in range(80)]
     decisions = instances[0].turn(made, START)
@@ -213,7 +212,7 @@ def test_a_connection_killed_while_something_is_looked_at_looks_again(
 def test_what_only_reads_is_read_again_after_a_lost_race(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Distributed engines, and standbys, end reading transactions too (40001)."""
+    # Distributed engines, and standbys, end reading transactions too (40001).
     losses = iter([True, True])
 
     def fetching(*arguments: Any) -> Any:
@@ -254,7 +253,6 @@ def test_a_store_recovers_by_itself_when_the_database_comes_back(address: str) -
 
 
 def test_a_host_that_does_not_answer_holds_up_no_other(address: str) -> None:
-    """Turns have less time than the attempt to reach a machine that is gone."""
     with socket.create_server(("127.0.0.1", 0)) as silent, Wire(address) as wire:
         _, _, place = wire.address.rpartition("@")
         both = wire.address.replace(place, f"127.0.0.1:{silent.getsockname()[1]},{place}")

@@ -59,7 +59,7 @@ class Pooler:
         )
 
     def made_database(self) -> str:
-        """The address of an empty database through the pooler, once it answers."""
+        """Return the address of an empty database through the pooler, once it answers."""
         name = f"pooled_{next(_numbers)}"
         self.cluster.execute(f"CREATE DATABASE {name}")
         address = f"postgresql://ostiary@127.0.0.1:{self.port}/{name}"

@@ -56,7 +56,7 @@ async def desk(servers: list[Server]) -> AsyncIterator[Desk]:
 async def at_once(
     servers: list[Server], desk: Desk, path: str, form: dict[str, str], each: int
 ) -> list[Response]:
-    """The same form, `each` times to every instance, all at one moment."""
+    """Send one form `each` times to every instance, all at one moment."""
     answers: list[Response] = []
 
     async def ask(server: Server) -> None:

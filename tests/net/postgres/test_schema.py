@@ -63,7 +63,7 @@ def lender(address: str) -> Callable[[], psycopg.Connection[Any]]:
 
 
 def step_behind(sql: str) -> tuple[Migration, ...]:
-    """The steps of this release and one more."""
+    """Return the steps of this release and one more."""
     return (*known_migrations(), Migration(NEWER, "more", sql))
 
 

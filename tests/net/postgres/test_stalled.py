@@ -1,5 +1,4 @@
-"""A database that stands still, or has become a standby: turns have a limit of their own (READINGS 46,
-47)."""
+"""A database that stands still, or has become a standby: turns have limits (READINGS 46, 47)."""
 
 import itertools
 import math
@@ -44,7 +43,7 @@ def test_a_turn_is_given_up_with_its_connection_and_the_next_one_has_another(clu
 
 
 def test_a_connection_that_is_given_up_takes_the_others_along(cluster: Cluster) -> None:
-    """They lead to the same machine: each would be waited for anew."""
+    # All lead to one machine, and each would be waited for anew.
     with PostgreSQLStore(cluster.address, most_connections=2, turn_seconds=SHORTLY) as store:
         with store._connections.lend() as one, store._connections.lend() as other:
             before = {one, other}
@@ -65,7 +64,7 @@ def test_a_read_is_given_up_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatc
 def test_what_a_server_reads_that_was_silent_waits_for_a_standby(
     lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be a primary that another has replaced meanwhile: no standby follows it any more."""
+    # Another may have replaced it as the primary: then no standby follows it.
     monkeypatch.setattr("ostiary_net.postgres.store._QUERY_SECONDS", SHORTLY)
     with PostgreSQLStore(lone_primary.address) as store, pytest.raises(DatabaseStalled):
         store.session_history("0" * 32)
@@ -179,8 +178,7 @@ def lone_primary(cluster: Cluster) -> Iterator[Cluster]:
 def test_a_commit_that_no_standby_has_is_not_waited_for_longer_than_a_turn(
     lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who only reads goes on, of a server that was heard of, and sees nothing that may be lost with it. One
-    commit waits on; no other is begun beside it, until a standby has it."""
+    # Reads of a server that was heard of go on, and see nothing that may be lost with it.
     monkeypatch.setattr("ostiary_net.postgres.transaction._PRIMARY_LEASE_SECONDS", math.inf)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     with (
@@ -238,7 +236,7 @@ def test_events_are_chosen_once_the_turn_has_begun_and_again_before_each_attempt
 def test_an_arrival_is_read_by_the_clock_of_the_database(
     address: str, arrival: Arrival, why: Why | None
 ) -> None:
-    """Instances keep other times than it: what counts is how long the request has waited."""
+    # Instances have other clocks than the database: what counts is how long the request has waited.
     world = given()
     first = world.tokens()
     with PostgreSQLStore(address, policy=Policy(grace_seconds=0)) as store:

@@ -113,7 +113,7 @@ def store(
 
 
 def listings(resource: Listable[Any]) -> Iterator[Listing[Any]]:
-    """A list by every sort, filter and range, and searched where it can be."""
+    """Read a list by every sort, filter and range, and search it where it can be."""
     needed: dict[str, FilterValue] = {"user_id": "nobody"} if resource is GRANTS else {}
     for field in resource.sorts:
         for descending in (False, True):
@@ -130,7 +130,7 @@ def listings(resource: Listable[Any]) -> Iterator[Listing[Any]]:
 
 
 def use_all(store: PostgreSQLStore) -> None:
-    """Everything that a store can be asked."""
+    """Call everything that a store can do."""
     live(store)
     session = next(each for each in store.records(Table.SESSION) if isinstance(each, Session))
     for resource in RESOURCES:
@@ -161,7 +161,7 @@ def use_all(store: PostgreSQLStore) -> None:
 
 
 def in_turns(sent: Sequence[Sent]) -> list[Sent]:
-    """What a turn itself asks and writes."""
+    """Return what a turn itself reads and writes."""
     return [(text, bindings) for text, bindings in sent if text not in FRAMES and text]
 
 

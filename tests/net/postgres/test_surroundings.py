@@ -20,7 +20,7 @@ FILES: Final = Path(__file__).parents[3] / "docs" / "deploy" / "cluster"
 
 
 def find_levels(folder: Path, address: str, **settings: str) -> dict[str, tuple[str, str]]:
-    """Level and text of what is said of the machines around the database, by what it is about."""
+    """Return level and text of the findings about the cluster, by subject."""
     machine = Machine(folder, DATABASE_URL=address, **settings)
     assert machine.run("migrate").exit_code == 0
     findings = json.loads(machine.run("check", "--json").out)["findings"]
@@ -28,7 +28,7 @@ def find_levels(folder: Path, address: str, **settings: str) -> dict[str, tuple[
 
 
 def wait_for(address: str, question: str) -> None:
-    """Back when there is an answer with a row."""
+    """Wait until the answer has a row."""
     deadline = time.monotonic() + 20
     while True:
         with suppress(psycopg.OperationalError), psycopg.connect(address, autocommit=True) as connection:
@@ -40,7 +40,7 @@ def wait_for(address: str, question: str) -> None:
 
 @contextmanager
 def following(cluster: Cluster, folder: Path) -> Iterator[None]:
-    """Somebody receives what the primary writes, as a standby does."""
+    """Receive what the primary writes, as a standby does."""
     program = str(cluster.binaries / "pg_receivewal")
     receiving = subprocess.Popen([program, "-D", str(folder), "-d", cluster.address, "--synchronous"])
     try:

@@ -33,7 +33,7 @@ class _Kept:
         self.pending.clear()
 
     def after_power_loss(self, chance: random.Random) -> bytes:
-        """What was flushed, and whichever of the later writes happened to get there."""
+        """Return what was flushed, and those later writes that happened to arrive."""
         survived = bytearray(self.flushed)
         for operation in self.pending:
             if chance.random() < 0.5:

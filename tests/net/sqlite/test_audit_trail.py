@@ -56,7 +56,7 @@ def store(path: Path) -> Iterator[SQLiteStore]:
 
 
 def put(store: SQLiteStore, entries: Sequence[AuditEntry], *, filed: bool) -> None:
-    """Entries in the trail, on one side of it or on the other."""
+    """Insert entries, indexed or pending."""
     with store._writer.transaction() as connection:
         insert_entries(connection, entries)
         if filed:
@@ -65,7 +65,7 @@ def put(store: SQLiteStore, entries: Sequence[AuditEntry], *, filed: bool) -> No
 
 
 def parts(store: SQLiteStore) -> list[int]:
-    """How many entries are filed, and how many are not."""
+    """Return the numbers of indexed and pending entries."""
     with store._readers.snapshot() as connection:
         return [len(connection.execute(f"SELECT 1 FROM {part}").fetchall()) for part in PARTS]
 

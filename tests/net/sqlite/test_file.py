@@ -153,7 +153,7 @@ TYPES = {str: "TEXT", bytes: "BLOB", int: "INTEGER", bool: "INTEGER"}
 
 
 def read_columns(kind: type[Any]) -> dict[str, tuple[str, bool]]:
-    """The columns that a class asks for: their type and whether they may be NULL."""
+    """Return the columns of a class: their type and whether they may be NULL."""
     columns: dict[str, tuple[str, bool]] = {}
     hints = get_type_hints(kind)
     names = iter(make_row_codec(kind).columns)
@@ -233,7 +233,6 @@ def test_a_step_that_fails_leaves_the_schema_as_it_was(path: Path) -> None:
 def test_a_file_that_is_not_ours_is_left_alone(
     path: Path, is_made: bool, statement: str | None, message: str
 ) -> None:
-    """Opening it fails, and it stays as it was, byte for byte."""
     path.parent.mkdir()
     if is_made:
         SQLiteStore(path).close()

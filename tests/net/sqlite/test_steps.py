@@ -88,7 +88,6 @@ def test_it_does_not_wait_for_another_process(store: SQLiteStore) -> None:
 
 
 def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLiteStore) -> None:
-    """One that never waits would always be quicker than those that do."""
     with SQLiteStore(store.path) as other:
         other.turn([asks.user("theirs")], START)
         assert store.try_begin_turn() is None

@@ -52,7 +52,7 @@ def pages_in_log(store: SQLiteStore) -> int:
 
 
 def write_until(store: SQLiteStore, is_enough: Callable[[], bool]) -> set[str]:
-    """Turns, one after the other; who was registered."""
+    """Take turns one after the other; return the registered names."""
     before = usernames(store)
     names: set[str] = set()
     while not is_enough():

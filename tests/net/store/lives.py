@@ -13,7 +13,7 @@ from tests.net.store.stores import ContractStore
 
 @cache
 def make_scenario() -> tuple[EventBatch, ...]:
-    """The same events each time: issued, rotated, repeated, replayed, ended, deleted, read."""
+    """Yield one sequence of events each time: issued, rotated, repeated, replayed, ended, deleted, read."""
     return tuple(scenario.make_scenario())
 
 
@@ -27,5 +27,5 @@ def live(store: ContractStore) -> list[tuple[Event, Decision]]:
 
 
 def world_on(store: ContractStore) -> story.World:
-    """The story's world with one client and one user, on this store."""
+    """Return a world with one client and one user, on this store."""
     return story.given(store=cast(MemoryStore, store))

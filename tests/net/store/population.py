@@ -31,7 +31,7 @@ NAMES = (
 
 
 def crowd() -> list[Record]:
-    """The same records each time, none under a key that the recorded life uses."""
+    """Yield equal records each time, none under a key that the recorded life uses."""
     chance = random.Random(7)
 
     def instant() -> Instant:
@@ -117,7 +117,7 @@ def _session(
 
 
 def populate(store: ContractStore) -> None:
-    """The crowd, and the recorded life with some more at other times beside it."""
+    """Fill a store with the crowd, and with the recorded life at several times."""
     store.write([Insert(record) for record in crowd()])
     live(store)
     for number in range(30):

@@ -58,12 +58,12 @@ _postgresql = pytest.param(
 KINDS = ("memory", "sqlite", _postgresql)
 
 DURABLE = ("sqlite", _postgresql)
-"""Those that outlive being closed, and that many threads may use at once."""
+"""Kinds of stores that keep their data, and that many threads may use at once."""
 
 
 @contextmanager
 def open_kind(kind: str, folder: Path) -> Iterator[OpenStore]:
-    """How a store of this kind is opened, for as long as the block runs; empty at first."""
+    """Yield a function that opens a store of this kind, empty at first."""
     match kind:
         case "memory":
             kept = ServerMemoryStore()

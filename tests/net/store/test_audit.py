@@ -59,7 +59,6 @@ def test_a_refusal_that_changes_nothing_and_housekeeping_are_not_kept(store: Con
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_entries_go_by_their_age_whatever_order_they_were_kept_in(kind: str) -> None:
-    """A clock that is set back makes later entries older than earlier ones."""
 
     @settings(max_examples=10)
     @given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(0, 10), st.integers(1, 8))
@@ -122,7 +121,6 @@ def test_a_session_that_is_not_there_has_no_life(store: ContractStore) -> None:
 def test_the_ending_from_above_is_the_first_after_the_session_began(
     store: ContractStore, what: str, earlier: int, later: int
 ) -> None:
-    """Other endings of the same user or client, before and after, are not mistaken for it."""
     world = world_on(store)
 
     def end() -> None:

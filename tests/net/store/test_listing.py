@@ -66,7 +66,7 @@ def step(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 
 
 def fragments() -> st.SearchStrategy[str]:
-    """What people type into a search box."""
+    """Return what people type into a search box."""
     return st.sampled_from(
         [*NAMES, "a", "A", "ph", "%", "_", "\\", "ZO", "ä", "+1555", "+1 (55-5", " .", "\x00", "\ud800", "-1"]
     )

@@ -55,7 +55,7 @@ def test_every_kind_of_record_comes_back_as_it_went_in(kind: str, table: Table) 
 
 
 def _key_of(record: Record) -> dict[str, object]:
-    """The fields that a later revision shares with the first."""
+    """Return the fields that a later revision shares with the first."""
     return {name: getattr(record, name) for name in TABLES[record.table].key}
 
 

@@ -37,7 +37,7 @@ def live(store: ContractStore) -> Instant:
 
 
 def everything(store: SummaryStore) -> Tallies:
-    """What a store keeps, as `counted` has it."""
+    """Return what a store keeps, as `counted` has it."""
     return {
         **store.summaries(Instant(0), END, of_clients=False),
         **store.summaries(Instant(0), END, of_clients=True),
@@ -45,7 +45,7 @@ def everything(store: SummaryStore) -> Tallies:
 
 
 def count_trail(store: ContractStore) -> Tallies:
-    """What a store should keep: by the hour of all clients, and of each in all hours."""
+    """Return what a store should keep: by the hour over all clients, and for each client."""
     of_all = tally_entries(store.audit())
     of_clients = {key: of_all.pop(key) for key in list(of_all) if key.client_id != ALL_CLIENTS}
     return {**of_all, **merge_hours(of_clients)}
