@@ -61,12 +61,11 @@ class Crash(BaseException):
     """Stands for the end of the program; a store must not swallow it."""
 
 
-class CrashingSequence(Sequence[T]):
-    """A sequence that raises `Crash` after so many of its items, counted over all passes through it."""
+class _WatchedSequence(Sequence[T]):
+    """A sequence that acts when its items are read."""
 
-    def __init__(self, items: Sequence[T], place: int) -> None:
+    def __init__(self, items: Sequence[T]) -> None:
         self._items = items
-        self._left = place
 
     def __len__(self) -> int:
         return len(self._items)
@@ -81,51 +80,47 @@ class CrashingSequence(Sequence[T]):
         if isinstance(place, slice):
             return [self[number] for number in range(*place.indices(len(self._items)))]
         item = self._items[place]  # past the end: `IndexError`, as of any sequence
-        self._give_out()
+        self._read(place)
         return item
 
     def __iter__(self) -> Iterator[T]:
-        for item in self._items:
-            self._give_out()
+        for place, item in enumerate(self._items):
+            self._read(place)
             yield item
+
+    def _read(self, place: int) -> None:
+        """Act before the item at `place` is given out."""
+
+
+class CrashingSequence(_WatchedSequence[T]):
+    """A sequence that raises `Crash` after so many of its items, counted over all passes through it."""
+
+    def __init__(self, items: Sequence[T], place: int) -> None:
+        super().__init__(items)
+        self._left = place
+
+    def __iter__(self) -> Iterator[T]:
+        yield from super().__iter__()
         if not self._left:
             raise Crash
 
-    def _give_out(self) -> None:
+    def _read(self, place: int) -> None:
         if not self._left:
             raise Crash
         self._left -= 1
 
 
-class Interrupted(Sequence[T]):
+class Interrupted(_WatchedSequence[T]):
     """A sequence that calls `interrupt` once, at the pass number `passes`."""
 
     def __init__(self, items: Sequence[T], passes: int, interrupt: Callable[[], None]) -> None:
-        self._items = items
+        super().__init__(items)
         self._passes_left = passes
         self._interrupt = interrupt
 
-    def __len__(self) -> int:
-        return len(self._items)
-
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-
-    def __getitem__(self, place: int | slice) -> Any:
-        if place == 0:
-            self._count_pass()
-        return self._items[place]
-
-    def __iter__(self) -> Iterator[T]:
-        self._count_pass()
-        return iter(self._items)
-
-    def _count_pass(self) -> None:
-        self._passes_left -= 1
-        if self._passes_left == 0:
+    def _read(self, place: int) -> None:
+        self._passes_left -= place == 0
+        if place == 0 and self._passes_left == 0:
             self._interrupt()
 
 

@@ -273,9 +273,9 @@ def own_change(kind: FactKind, before: User | None, after: User, why: Why | None
     return USER.fact(kind, before, after, None, why)
 
 
-def all_ended_fact(user: User, why: Why) -> Fact:
+def all_ended_fact(user: User, why: Why, actor_id: str | None = None) -> Fact:
     """Make the fact that all sessions and codes of a user ended."""
-    return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, why=why)
+    return Fact(kind=FactKind.USER_SESSIONS_ENDED, actor_id=actor_id, user_id=user.user_id, why=why)
 
 
 def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind) -> Decision:

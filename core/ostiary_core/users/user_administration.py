@@ -28,7 +28,7 @@ from ostiary_core.model.decision import (
     refuse_fields,
     refuse_taken,
 )
-from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
@@ -51,7 +51,7 @@ from ostiary_core.oauth.callers import (
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
-from ostiary_core.users.own_account import find_named_user, with_new_password
+from ostiary_core.users.own_account import all_ended_fact, find_named_user, with_new_password
 
 _SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
 """Permissions that suffice to see an account: one who may change or delete it sees it."""
@@ -222,7 +222,9 @@ def reset_password(
 def force_out(event: events.UserForcedOut, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of a user."""
     ended = with_next_epoch(user, Why.USER_FORCED_OUT, snapshot.now)
-    return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
+    return Decision(
+        Done(), (Update(user, ended),), (all_ended_fact(user, Why.USER_FORCED_OUT, actor_id_of(who)),)
+    )
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
@@ -269,7 +271,7 @@ def _decide_update(
     is_deleted = after.deleted_at is not None
     facts = [USER.fact(kind, before, None if is_deleted else after, actor_id_of(who), why)]
     if after.epoch > before.epoch and after.epoch_why is not None:
-        facts.append(_ending_fact(before, who, after.epoch_why))
+        facts.append(all_ended_fact(before, after.epoch_why, actor_id_of(who)))
     holder = USER.blank if is_deleted else after
     return Decision(
         reply or UserKnown(after),
@@ -331,7 +333,3 @@ def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
     return user.enabled and any(
         role.role_id == SUPER_ADMINISTRATOR and role.enabled_holders <= 1 for role in roles_of(user, snapshot)
     )
-
-
-def _ending_fact(user: User, who: Actor, why: Why) -> Fact:
-    return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, actor_id=actor_id_of(who), why=why)
