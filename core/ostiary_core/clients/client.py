@@ -7,8 +7,8 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
 - Disabling and deleting end every session and code of the client, and the old secret that a reset keeps
   working; enabling brings none back.
 - Forcing out ends every session and code of a client, which stays as it is and keeps both secrets. Of all
-  clients at once, the backend's own included, a super administrator does it: then nobody is signed in, who
-  asked for it neither.
+  clients at once, the backend's own included, a super administrator does it: then no user is signed in, the
+  super administrator neither.
 """
 
 from dataclasses import replace
@@ -39,7 +39,7 @@ from ostiary_core.oauth.inherited_endings import with_next_epoch
 
 
 def make_built_in_client(client_id: str, now: Instant) -> Client:
-    """Make one of the backend's own clients; nobody can authenticate as it."""
+    """Make one of the backend's own clients, without a secret to authenticate with."""
     return replace(
         CLIENT.blank,
         client_id=client_id,

@@ -5,15 +5,15 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
 - A reset draws a new secret and ends nothing. The old one stops working at once, and so does one that an
   earlier reset had let live on: at most two secrets of a client work.
 - A client that moves in from another server keeps its secret, which is given by its digest in place of a
-  drawn one. Whoever gives it answers for its being as hard to guess: nothing here can tell.
+  drawn one. The administrator who gives it answers for its being as hard to guess: nothing here can tell.
 - With `keepOldForSeconds` the old one works until that time is over, so that a client on many machines can
   change to the new one without a failed request. It can be ended before.
 - A second reset with `keepOldForSeconds` replaces a present secret that was never used, and it is the old one
   that works on for so long: a request that is sent twice does not end the secret that is in use.
 - Disabling or deleting the client ends the old secret for good (`client.disable`, `client.delete`).
 - When each was last used is noted so that an administrator sees whether the old one is still needed. It is
-  kept to the minute: whoever authenticates a thousand times a second must not write a thousand times.
-- A wrong secret is `invalid_client`, however often it comes (READINGS 38): nobody guesses 256 random bits.
+  kept to the minute: a client that authenticates a thousand times a second must not write a thousand times.
+- A wrong secret is `invalid_client`, however often it comes (READINGS 38): 256 random bits are not guessed.
   How many came since the present secret was set is counted by the runtime and noted now and then, so that an
   administrator sees a backend that was left with a secret that no longer works.
 """

@@ -182,7 +182,7 @@ class RecordType(Generic[R]):
 
     @property
     def settable(self) -> tuple[RecordField[R], ...]:
-        """Fields that an administrator sets when the record is created or later."""
+        """Return the fields that an administrator sets when the record is created or later."""
         return tuple(
             field
             for field in self.fields
@@ -191,7 +191,7 @@ class RecordType(Generic[R]):
 
     @property
     def audited(self) -> tuple[RecordField[R], ...]:
-        """Fields whose changes are in the audit trail."""
+        """Return the fields whose changes are in the audit trail."""
         return tuple(
             field
             for field in self.fields

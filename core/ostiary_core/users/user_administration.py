@@ -327,7 +327,7 @@ def _recount_holders(before: User, after: User, snapshot: Snapshot) -> tuple[Cha
 
 
 def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
-    """Whether nobody would have every permission without `user`; of a batch that is known at its end."""
+    """Whether no other enabled user has every permission; a batch is judged at its end."""
     if snapshot.is_in_batch:
         return False
     return user.enabled and any(
