@@ -36,7 +36,7 @@ def main() -> None:
         _wait_until_counted(browser, household)
         names = [_name(path, username) for path, username in ROOMS]
         for look, profile in _LOOKS:
-            with a_visitor(browser, household, **profile) as visitor:
+            with a_visitor(browser, household, timezone_id="Asia/Shanghai", **profile) as visitor:
                 _look(visitor, household, folder, look)
                 visitor.open(history)
                 _shoot(visitor, folder / f"session-history-{look}.png")

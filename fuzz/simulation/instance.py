@@ -199,7 +199,12 @@ class Instance:
             run_turns=self._stalling(self.shared.run_sync(self.random, self.witness)),
             open_delivery=lambda *of: nullcontext(self.delivered),
             read_sheet=read_sheet_in_place,
-            upkeep=replace(NO_UPKEEP, sweep_seconds=self.swarm.sweep_seconds),
+            upkeep=replace(
+                NO_UPKEEP,
+                sweep_seconds=self.swarm.sweep_seconds,
+                uses_seconds=self.swarm.sweep_seconds,
+                summary_seconds=self.swarm.sweep_seconds,
+            ),
             has_administrator=True,
             change_service=self._watch,
         )
