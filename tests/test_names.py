@@ -77,7 +77,7 @@ class Offender(NamedTuple):
 
 
 def is_participle(name: str) -> bool:
-    """Whether a function's name is a bare participle (`_shown`), or one with a preposition (`told_of`)."""
+    """Whether a function's name is a bare participle ("_shown"), or one with a preposition ("told_of")."""
     first, *rest = name.lower().strip("_").split("_")
     if name.startswith("__") or (rest and rest[0] not in PREPOSITIONS.split()):
         return False
