@@ -146,7 +146,7 @@ def test_systemd_is_told_when_the_server_serves_and_when_it_stops(
         with serve(machine, tmp_path / "door", WORKERS=workers, NOTIFY_SOCKET=name) as _:
             assert manager.recv(100) == b"READY=1"
             assert ask(tmp_path / "door").status_code == 200
-        assert manager.recv(100) == b"STOP_SIGNALS=1"
+        assert manager.recv(100) == b"STOPPING=1"
         manager.setblocking(False)
         with pytest.raises(BlockingIOError):
             manager.recv(100)
