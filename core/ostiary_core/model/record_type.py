@@ -198,10 +198,6 @@ class RecordType(Generic[R]):
             if field.is_audited or field.setting in (Setting.EDITED, Setting.SWITCHED)
         )
 
-    def field(self, name: str) -> RecordField[R]:
-        """Return the field of this name."""
-        return next(field for field in self.fields if field.name == name)
-
     def values(self, record: R | None) -> dict[str, Value]:
         """Return the audited values, unmasked; None for each where there is no record."""
         return {field.name: None if record is None else field.value(record) for field in self.audited}
