@@ -113,7 +113,7 @@ class Callers:
             return
         at_the_desk = call.verb in ADMINISTRATION and call.login is None
         if at_the_desk:
-            call = _by(call, await self._sign_in_at(DESK))
+            call = _by(call, await self.sign_in_at(DESK))
         call = self._at_its_face(call, mishap)
         if mishap.picture and call.login is not None:
             instance = self.instances[mishap.instance % len(self.instances)]
@@ -125,7 +125,7 @@ class Callers:
         calls = [call] * mishap.race
         if mishap.two_desks and at_the_desk:
             self.story.faults["two administrators"] += 1
-            other = _by(call, await self._sign_in_at(OTHER_DESK))
+            other = _by(call, await self.sign_in_at(OTHER_DESK))
             calls = [other if place % 2 else one for place, one in enumerate(calls)]
         if mishap.two_agents:
             self.story.faults["two user-agents"] += 1
@@ -186,7 +186,7 @@ class Callers:
         must_change = True if call.verb is Verb.REGISTER_USER else None
         return call._replace(face=Face.PAGE, must_change=must_change)
 
-    async def _sign_in_at(self, name: str) -> str:
+    async def sign_in_at(self, name: str) -> str:
         """A token of an administrator's, who signs in where they have none that lasts."""
         desk = self.desks[name]
         async with desk.lock:

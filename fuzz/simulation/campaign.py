@@ -1,5 +1,6 @@
 """Seeds of the whole server, on one core or several; a failing one is cut down to a short story."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -10,8 +11,10 @@ from fuzz.shared.campaign import Report, command, conduct, coverage, failure_fil
 from fuzz.shared.selftest import SEED, run_selftest
 from fuzz.shared.shrinking import Shrinker
 from fuzz.simulation.faults import FAULTS
+from fuzz.simulation.instance import read_routes
 from fuzz.simulation.plan import read, write
 from fuzz.simulation.runs import Run, live
+from fuzz.simulation.visits import SEEDS_OF_ALL_ROUTES, list_readable
 
 MOST_REPLAYS: Final = 120
 """Bounds how long a failure is cut down before it is told."""
@@ -26,7 +29,12 @@ def run_seed(seed: int) -> Report:
         counts=Counter(
             seeds=1, requests=run.operations, turns=run.turns, bytes=run.bytes, virtual_ms=run.virtual_ms
         ),
-        tables={"faults": run.faults, "transitions": run.transitions, "clauses": run.clauses},
+        tables={
+            "faults": run.faults,
+            "transitions": run.transitions,
+            "clauses": run.clauses,
+            "routes": run.routes,
+        },
         digest=run.digest,
         violations=run.violations,
         stories=[partial(story, run)] if run.violations else [],
@@ -75,7 +83,19 @@ def run(first: int, seeds: int, *, jobs: int, most_failures: int) -> int:
         faults = total.tables["faults"].total()
         return f"{total.counts['seeds']:,} of {seeds:,} seeds, {rate:,.0f} requests/s, {faults:,} faults"
 
-    return conduct(run_seeds(first, seeds, jobs), _figures, progress, most_failures=most_failures)
+    reached: set[str] = set()
+
+    def add_routes() -> Iterator[Report]:
+        for report in run_seeds(first, seeds, jobs):
+            reached.update(report.tables["routes"])
+            yield report
+
+    code = conduct(add_routes(), _figures, progress, most_failures=most_failures)
+    missed = [route for route in list_readable() if f"GET {route}" not in reached]
+    if code == 0 and missed and seeds >= SEEDS_OF_ALL_ROUTES:
+        print(f"FAILED: routes not reached: {', '.join(missed)}", file=sys.stderr)
+        return 1
+    return code
 
 
 def run_one(seed: int, plan: Path | None) -> int:
@@ -114,7 +134,8 @@ def _figures(total: Report, seconds: float) -> str:
         f"{counts['requests'] / seconds:,.0f} requests/s; {hours:,.0f} virtual hours, "
         f"{hours / seconds * 60:,.0f} a minute\n"
         f"faults injected: {faults.total():,} ({_format_sorted(faults)})\n"
-        f"{coverage(total)}\ntrace digest {total.digest}"
+        f"{coverage(total)}, {len(total.tables['routes'])} of {len(read_routes())} routes reached\n"
+        f"trace digest {total.digest}"
     )
 
 

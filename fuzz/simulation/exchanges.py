@@ -131,11 +131,11 @@ class Exchanges:
         if call.face is not Face.PAGE:
             return request_of(call, by_form=mishap.form)
         page_form = FORMS[call.verb](call)
-        page = await self._ask_aside(opening_request(call, page_form), source_of(call), instance)
+        page = await self.ask_aside(opening_request(call, page_form), source_of(call), instance)
         form = None if page is None or page.status != 200 else read_form(page_form, page)
         return None if form is None else sending_request(call, page_form, form)
 
-    async def _ask_aside(self, request: Request, source: str, instance: Instance) -> Response | None:
+    async def ask_aside(self, request: Request, source: str, instance: Instance) -> Response | None:
         """The response to what is no operation of the history; None where none is heard."""
         connection = instance.connect(source, slow=False)
         if connection is None:
@@ -151,7 +151,7 @@ class Exchanges:
     async def upload_picture(self, call: Call, picture: bytes, instance: Instance) -> None:
         """A picture for the caller's account: it is refused with a reason, or served as it was sent."""
         source = source_of(call)
-        response = await self._ask_aside(picture_request(call, picture), source, instance)
+        response = await self.ask_aside(picture_request(call, picture), source, instance)
         if response is None or response.status >= 500:
             return
         if response.status != 200:
@@ -159,7 +159,7 @@ class Exchanges:
                 self.story.fault(DOCUMENTED, f"a picture is refused with {response.status} {response.error}")
             return
         self.story.faults["picture kept"] += 1
-        shown = await self._ask_aside(Request("GET", response.data["avatarUrl"]), source, instance)
+        shown = await self.ask_aside(Request("GET", response.data["avatarUrl"]), source, instance)
         # Another picture of the same account takes this one's place, and its file with it.
         if shown is not None and shown.status != 404 and shown.status < 500 and shown.body != picture:
             self.story.fault(DOCUMENTED, f"a picture is served with {shown.status}, and not as it was sent")
@@ -171,14 +171,14 @@ class Exchanges:
             return
         mistake, request, answers = spoiled
         self.story.faults["malformed"] += 1
-        response = await self._ask_aside(request, random.choice(STRANGERS), instance)
+        response = await self.ask_aside(request, random.choice(STRANGERS), instance)
         if response is not None and (response.status, response.error) not in answers:
             answer = f"{response.status} {response.error}"
             self.story.fault(DOCUMENTED, f"{call.verb} with {mistake} is answered {answer}")
 
     async def request_text_code(self, call: Call, instance: Instance) -> bool:
         """Whether a request for a code was answered with a yes, which tells nothing of whether one comes."""
-        response = await self._ask_aside(text_code_request(call), source_of(call), instance)
+        response = await self.ask_aside(text_code_request(call), source_of(call), instance)
         return response is not None and response.status == 200
 
     async def exchange_pipelined(self, step: Step, calls: list[Call], mishap: Mishap, random: Random) -> None:

@@ -15,6 +15,7 @@ from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
+from quart import request
 
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.simulation.connections import Connection, Wire, connect
@@ -66,11 +67,31 @@ class _Kept:
         self.messages.append(message)
 
 
+ROUTES: Final = Counter[str]()
+"""Requests of the present run that the application answered, by route; not those that the lane answers."""
+
+
 @cache
 def _application(number: int) -> Application:
     """An application whose surroundings are changed between runs: making one costs more than a run does."""
     patch_hypercorn()
-    return Application(Settings.from_environment(_ENVIRONMENT))
+    application = Application(Settings.from_environment(_ENVIRONMENT))
+
+    async def count_route() -> None:
+        if request.url_rule is not None:
+            ROUTES[f"{request.method} {request.url_rule.rule}"] += 1
+
+    application.quart.before_request(count_route)
+    return application
+
+
+def read_routes() -> list[tuple[str, str]]:
+    """Return every method and path of the application, the variable parts of a path in angle brackets."""
+    return [
+        (method, str(rule.rule))
+        for rule in _application(0).quart.url_map.iter_rules()
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    ]
 
 
 @dataclass

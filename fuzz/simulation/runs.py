@@ -18,12 +18,12 @@ from fuzz.shared.calls import Call, Verb
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import SCOPES, InitialState, draw_initial_state
-from fuzz.shared.invariants import PROGRESS, Violation
+from fuzz.shared.invariants import DOCUMENTED, PROGRESS, Violation
 from fuzz.simulation.callers import Callers
 from fuzz.simulation.connections import EXCHANGE_SECONDS, Wire
 from fuzz.simulation.determinism import run_determined
-from fuzz.simulation.exchanges import Exchanges
-from fuzz.simulation.instance import MOST_WRONG_SECONDS, Instance
+from fuzz.simulation.exchanges import DESK, Exchanges
+from fuzz.simulation.instance import MOST_WRONG_SECONDS, ROUTES, Instance
 from fuzz.simulation.judge import verdicts, wrong_sources
 from fuzz.simulation.limits import overruns
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
@@ -31,6 +31,7 @@ from fuzz.simulation.population import populate
 from fuzz.simulation.storage import OnFile, Shared, SharedMemory
 from fuzz.simulation.store_checker import StoreChecker
 from fuzz.simulation.story import IN_THE_END, Story
+from fuzz.simulation.visits import VISITOR, VISITS, draw_visit, find_wrong, list_readable
 from fuzz.simulation.witness import Witness
 from fuzz.workload.generator import Workload
 from ostiary_core.model.decision import Decision
@@ -61,12 +62,14 @@ class Run:
     faults: Counter[str]
     transitions: Counter[str]
     clauses: Counter[str]
+    routes: Counter[str]
     bytes: int
 
 
 def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
     """Run a seed: by the plan it makes on the way, or by `lines` in place of it."""
     log: list[str] = []
+    ROUTES.clear()
     folder = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
     temporary = tempfile.TemporaryDirectory(prefix="ostiary-simulation-", dir=folder)
     with temporary as scratch, with_more_scopes(), patch.object(client_pages, "SCOPES", SCOPES):
@@ -223,6 +226,7 @@ class _World:
                     self.story.fault(
                         PROGRESS, f"{call.verb} is not answered though nothing is wrong any more"
                     )
+        await self._visit()
         for kept in self.exchanges.pool.values():
             for connection in kept:
                 connection.close()
@@ -230,6 +234,18 @@ class _World:
         left = [instance.number for instance in self.instances if instance.open_connections]
         if left:
             self.story.fault(PROGRESS, f"instances {left} still hold connections that their clients closed")
+
+    async def _visit(self) -> None:
+        random = Random(f"{self.seed} visits")
+        login = await self.callers.sign_in_at(DESK)
+        for route in random.sample(list_readable(), VISITS):
+            request = draw_visit(route, login, self.history, random)
+            response = await self.exchanges.ask_aside(request, VISITOR, random.choice(self.instances))
+            wrong = "" if response is None else find_wrong(route, response)
+            if response is None and not self.story.violations:
+                self.story.fault(PROGRESS, f"GET {route} is not answered though nothing is wrong any more")
+            elif wrong:
+                self.story.fault(DOCUMENTED, wrong)
 
     def _result(self) -> Run:
         for instance in self.instances:
@@ -259,5 +275,6 @@ class _World:
             faults=+self.story.faults,
             transitions=self.stored.transitions,
             clauses=clauses,
+            routes=Counter(ROUTES),
             bytes=self.wire.bytes,
         )

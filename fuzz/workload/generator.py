@@ -200,7 +200,7 @@ class Workload:
     def _verb(self) -> Verb:
         """By this world's weights; a fresh code is mostly taken to its client soon."""
         issued = self.history.issued
-        if issued and not issued[-1].tried and self.random.random() < 0.4:
+        if issued and not issued[-1].tried and self.random.random() < 0.6:
             return self.random.choice(
                 (Verb.REDEEM,) * 7 + (Verb.CHANGE_CLIENT, Verb.FORCE_OUT_USER, Verb.WITHDRAW)
             )

@@ -10,7 +10,7 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.REFRESH: 30,
     Verb.CLIENT_CREDENTIALS: 3,
     Verb.INTROSPECT: 8,
-    Verb.REVOKE: 2.5,
+    Verb.REVOKE: 6,
     Verb.USER_INFO: 6,
     Verb.CHECK: 1.5,
     Verb.APPROVE: 9,

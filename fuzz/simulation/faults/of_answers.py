@@ -60,6 +60,13 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
+        "ostiary_web.api.resources.roles.list_permissions",
+        (
+            *("permissions-unreadable", "whoever reads the list of permissions is answered 500"),
+            *("context.languages", "context.no_such_languages"),
+        ),
+    ),
+    *mistakes_in(
         "ostiary_web.pages.context.render",
         ("page-without-reason", "the page at /sso gives no reason", "page.refusal_text(why)", "''"),
     ),

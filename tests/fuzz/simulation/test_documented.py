@@ -27,7 +27,7 @@ def failure(code: str) -> dict[str, object]:
 
 
 def page(status: int, code: str, reason: str = "Because.") -> str | None:
-    body = f'<div role="alert">\n<p>{reason}</p></div><dd><code>{code}</code></dd>'
+    body = f'<div role="alert" autofocus>\n<p>{reason}</p></div><dd><code>{code}</code></dd>'
     return is_undocumented(Call(verb=Verb.RECALL), Response(status, [], body.encode()), by_form=False)
 
 
@@ -77,7 +77,7 @@ def after_form(
     verb: Verb, status: int, location: str = "", reason: str = "", *, framed: bool = False
 ) -> str | None:
     fields = [("location", location)] if framed else [("location", location), NEVER_FRAMED]
-    body = f'<div role="alert">\n<p>{reason}</p></div>'.encode()
+    body = f'<div role="alert" autofocus>\n<p>{reason}</p></div>'.encode()
     response = Response(status, fields, body)
     shown = code_or_reason(response)
     return is_undocumented(Call(verb=verb, face=Face.PAGE), response, by_form=False, shown=shown)
