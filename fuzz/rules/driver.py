@@ -24,7 +24,8 @@ from fuzz.shared.core_events import (
 )
 from fuzz.shared.memory_store import ServerMemoryStore
 from fuzz.shared.seeds import entropy
-from ostiary_core import events as e, keys, load, take_turn
+from ostiary_core import events, keys, load, take_turn
+from ostiary_core.events import Event
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision, Insert
@@ -72,7 +73,7 @@ class Outcome:
 
     number: int
     call: Call
-    event: e.Event | None
+    event: Event | None
     """None where it did not come to one."""
     decision: Decision | None
     """None where the turn failed."""
@@ -85,7 +86,7 @@ class Turn:
 
     now: Instant
     outcomes: list[Outcome]
-    events: list[e.Event]
+    events: list[Event]
     snapshot: Snapshot | None
     rehearsed: list[Decision] | None
     before: list[Decision]
@@ -122,9 +123,9 @@ class Driver:
     def take(self, numbered: Sequence[tuple[int, Call]], now: int, *, crash: bool = False) -> Turn:
         """Put the calls to the core in one turn."""
         instant = Instant(now)
-        events: list[e.Event] = []
+        batch: list[Event] = []
         self._before = []
-        turn = Turn(instant, [], events, None, None, self._before)
+        turn = Turn(instant, [], batch, None, None, self._before)
         decisions: list[Decision] | None = None
         self.store.crashing = crash
         self._turns += 1
@@ -136,11 +137,11 @@ class Driver:
                 if isinstance(prepared, Answer):
                     turn.outcomes.append(Outcome(number, call, None, Decision(Done()), prepared))
                     return turn
-                events.append(prepared)
+                batch.append(prepared)
             if self._turns % self.rehearse_every == 0:
-                turn.snapshot = load((keys(event) for event in events), self.store.fetch)
-                turn.rehearsed = take_turn(events, turn.snapshot, instant, self.policy)
-            decisions = self.store.turn(events, instant, [self._origin(*each) for each in numbered])
+                turn.snapshot = load((keys(event) for event in batch), self.store.fetch)
+                turn.rehearsed = take_turn(batch, turn.snapshot, instant, self.policy)
+            decisions = self.store.turn(batch, instant, [self._origin(*each) for each in numbered])
         except Exception as failure:
             turn.failure = failure
         finally:
@@ -148,7 +149,7 @@ class Driver:
         for place, (number, call) in enumerate(numbered):
             decision = None if decisions is None else decisions[place]
             answer = Answer(kind=AnswerKind.FAILED) if decision is None else answer_of(call, decision)
-            event = events[place] if place < len(events) else None
+            event = batch[place] if place < len(batch) else None
             turn.outcomes.append(Outcome(number, call, event, decision, answer))
         return turn
 
@@ -163,7 +164,7 @@ class Driver:
         for kind in Expirable:
             found = self.store.find_expired(kind, b"", now, 1_000).identifiers
             named += [Key(kind.table, each) for each in found]
-            self._before += self.store.turn([e.RecordExpired(key=key) for key in named], now)
+            self._before += self.store.turn([events.RecordExpired(key=key) for key in named], now)
             named = []
 
     def would_change(self, call: Call, number: int, now: int) -> bool:
@@ -177,7 +178,7 @@ class Driver:
     def ask(self, call: Call, now: int) -> Answer:
         """The answer to a call that changes nothing, for whoever wants to look at the state from outside."""
         event = (
-            e.ProfileRequested(access_token=Secret(call.token or ""))
+            events.ProfileRequested(access_token=Secret(call.token or ""))
             if call.verb is Verb.USER_INFO
             else token_service_event(call, NO_ENTROPY, Instant(now))
         )
@@ -187,36 +188,36 @@ class Driver:
 
     # --- calls into events
 
-    def _event(self, call: Call, number: int, now: Instant) -> e.Event | Answer:
+    def _event(self, call: Call, number: int, now: Instant) -> Event | Answer:
         """The event that a runtime makes of `call`; an answer where it does not come to one."""
         drawn = Entropy(entropy(self.world, number))
         match call.verb:
             case Verb.REDEEM | Verb.REFRESH | Verb.CLIENT_CREDENTIALS | Verb.INTROSPECT | Verb.REVOKE:
                 return token_service_event(call, drawn, now)
             case Verb.USER_INFO:
-                return e.ProfileRequested(access_token=Secret(call.token or ""))
+                return events.ProfileRequested(access_token=Secret(call.token or ""))
             case Verb.CHECK:
-                return e.AuthorizationChecked(caller=person(call), parameters=parameters(call))
+                return events.AuthorizationChecked(caller=person(call), parameters=parameters(call))
             case Verb.APPROVE:
-                return e.ConsentGiven(caller=person(call), parameters=parameters(call), entropy=drawn)
+                return events.ConsentGiven(caller=person(call), parameters=parameters(call), entropy=drawn)
             case Verb.RECALL:
-                return e.AutomaticConsentRequested(
+                return events.AutomaticConsentRequested(
                     caller=person(call), parameters=parameters(call), entropy=drawn
                 )
             case Verb.DENY:
-                return e.ConsentDenied(caller=person(call), parameters=parameters(call))
+                return events.ConsentDenied(caller=person(call), parameters=parameters(call))
             case Verb.WITHDRAW:
-                return e.ConsentWithdrawn(caller=person(call), client_id=call.client_id or "")
+                return events.ConsentWithdrawn(caller=person(call), client_id=call.client_id or "")
             case Verb.FORCE_OUT_ALL:
-                caller = e.Operator() if call.login is None else person(call)
+                caller = events.Operator() if call.login is None else person(call)
                 named = tuple(str(client.key.id) for client in self.store.records(Table.CLIENT))
-                return e.EverybodyForcedOut(caller=caller, client_ids=named)
+                return events.EverybodyForcedOut(caller=caller, client_ids=named)
             case Verb.SWEEP:
-                return e.GraceExpired(session_id=call.session_id or "")
+                return events.GraceExpired(session_id=call.session_id or "")
             case Verb.NOTE_SECRET_USE | Verb.COUNT_WRONG_SECRETS:
                 return runtime_event(call, now)
             case Verb.CREATE_ADMINISTRATOR:
-                return e.FirstAdministratorCreated(
+                return events.FirstAdministratorCreated(
                     username=call.username or "",
                     password_hash=hash_of(call.password),
                     must_change_password=False,
@@ -225,14 +226,14 @@ class Driver:
             case Verb.CHOOSE:
                 return choice_event(call)
             case Verb.END_OWN_SESSION:
-                return e.OwnSessionEnded(caller=person(call), session_id=call.session_id or "")
+                return events.OwnSessionEnded(caller=person(call), session_id=call.session_id or "")
             case Verb.SHOW_ACCOUNT:
                 permission = None if call.choice is None else Permission(call.choice)
-                caller = e.Operator() if call.login is None else person(call)
-                return e.AccountRequested(caller=caller, permission=permission)
+                caller = events.Operator() if call.login is None else person(call)
+                return events.AccountRequested(caller=caller, permission=permission)
             case Verb.REQUEST_TEXT_CODE:
                 is_own = call.login is not None
-                return e.TextCodeRequested(
+                return events.TextCodeRequested(
                     caller=person(call) if is_own else None,
                     purpose=TextCodePurpose.CHANGE_PHONE if is_own else TextCodePurpose.RESET_PASSWORD,
                     phone=call.phone or "",
@@ -252,10 +253,10 @@ class Driver:
             case _:
                 return administration_event(call, drawn)
 
-    def _account_event(self, call: Call, drawn: Entropy, now: Instant) -> e.Event | Answer:
+    def _account_event(self, call: Call, drawn: Entropy, now: Instant) -> Event | Answer:
         match call.verb:
             case Verb.SIGN_IN:
-                return e.SignInAttempted(
+                return events.SignInAttempted(
                     username=call.username or "",
                     **self._verify_password(call.username or "", call, now),
                     # As a runtime does whose hashes cost more by now.
@@ -265,35 +266,35 @@ class Driver:
                     entropy=drawn,
                 )
             case Verb.REFRESH_LOGIN:
-                return e.LoginRefreshed(
+                return events.LoginRefreshed(
                     refresh_token=Secret(call.token or ""),
                     user_agent=call.user_agent,
                     entropy=drawn,
                     arrival=arrival_of(call, now),
                 )
             case Verb.SIGN_OUT:
-                return e.SignedOut(caller=person(call))
+                return events.SignedOut(caller=person(call))
             case Verb.CHANGE_PASSWORD:
                 verified = self._verify_password(person(call), call, now)
                 new_hash = hash_of(call.new_password)
-                return e.PasswordChanged(caller=person(call), new_password_hash=new_hash, **verified)
+                return events.PasswordChanged(caller=person(call), new_password_hash=new_hash, **verified)
             case Verb.CHANGE_PHONE | Verb.ENTER_PHONE_CODE:
                 code = self._text_code(call, TextCodePurpose.CHANGE_PHONE, drawn, now)
                 if isinstance(code, Answer):
                     return code
                 verified = self._verify_password(person(call), call, now)
-                return e.PhoneChanged(caller=person(call), phone=call.phone or "", code=code, **verified)
+                return events.PhoneChanged(caller=person(call), phone=call.phone or "", code=code, **verified)
             case _:
                 code = self._text_code(call, TextCodePurpose.RESET_PASSWORD, drawn, now)
                 if isinstance(code, Answer):
                     return code
-                return e.PasswordResetByTextMessage(
+                return events.PasswordResetByTextMessage(
                     phone=call.phone or "", code=code, new_password_hash=hash_of(call.new_password)
                 )
 
-    def _verify_password(self, of: str | e.SignedIn, call: Call, now: Instant) -> dict[str, Any]:
+    def _verify_password(self, of: str | events.SignedIn, call: Call, now: Instant) -> dict[str, Any]:
         """What came of a password, verified against the hash that a runtime asks for first."""
-        [decision] = self.store.turn([e.PasswordHashRequested(of=of)], now)
+        [decision] = self.store.turn([events.PasswordHashRequested(of=of)], now)
         on_file = decision.reply.password_hash if isinstance(decision.reply, PasswordOnFile) else None
         matches = on_file == hash_of(call.password)
         if call.overtaken:
@@ -308,7 +309,7 @@ class Driver:
         if call.phone is None:
             return Answer(kind=AnswerKind.NOT_SENT)
         caller = person(call) if purpose is TextCodePurpose.CHANGE_PHONE else None
-        requested = e.TextCodeRequested(caller=caller, purpose=purpose, phone=call.phone, entropy=drawn)
+        requested = events.TextCodeRequested(caller=caller, purpose=purpose, phone=call.phone, entropy=drawn)
         [decision] = self.store.turn([requested], now)
         self._before.append(decision)
         if isinstance(decision.reply, TextCodeDrawn):

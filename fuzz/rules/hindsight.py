@@ -21,7 +21,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import SessionState
-from ostiary_core.storage import listing as lists
+from ostiary_core.storage import listing
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
 from ostiary_core.storage.listing import Listable, Listing, Sort, TimeRange
 from ostiary_net.observability.summaries import Metric
@@ -118,19 +118,19 @@ def _sentences(explanation: Explanation, names: Mapping[str, str]) -> Iterator[s
 def _faults_of_lists(store: ServerMemoryStore, realm: Realm, now: Instant) -> Iterator[Violation]:
     clients = {each.client_id for each in realm.clients.values() if not each.deleted}
     users = {each.user_id for each in realm.users.values() if not each.deleted}
-    yield from _faults_of_list(store, lists.CLIENTS, clients | {*BUILT_IN}, now)
-    yield from _faults_of_list(store, lists.USERS, users, now)
-    yield from _faults_of_list(store, lists.ROLES, {*realm.roles, SUPER_ADMINISTRATOR}, now)
+    yield from _faults_of_list(store, listing.CLIENTS, clients | {*BUILT_IN}, now)
+    yield from _faults_of_list(store, listing.USERS, users, now)
+    yield from _faults_of_list(store, listing.ROLES, {*realm.roles, SUPER_ADMINISTRATOR}, now)
     running = [each for each in realm.sessions if not each.ended and now < each.until]
     of_users = {each.session_id for each in running if each.user is not None}
-    yield from _faults_of_list(store, lists.ONLINE_USERS, of_users, now)
-    yield from _faults_of_list(store, lists.ONLINE_SESSIONS, {each.session_id for each in running}, now)
-    yield from _faults_of_list(store, lists.AUDIT, {entry.number for entry in store.audit()}, now)
+    yield from _faults_of_list(store, listing.ONLINE_USERS, of_users, now)
+    yield from _faults_of_list(store, listing.ONLINE_SESSIONS, {each.session_id for each in running}, now)
+    yield from _faults_of_list(store, listing.AUDIT, {entry.number for entry in store.audit()}, now)
     for user_id in users:
         owner = realm.users[user_id]
         remembered = {client_id for client_id, scopes in owner.consents.items() if scopes}
         used = {each.client.client_id for each in running if each.client and each.user is owner}
-        yield from _faults_of_list(store, lists.GRANTS, (remembered | used) & clients, now, user_id=user_id)
+        yield from _faults_of_list(store, listing.GRANTS, (remembered | used) & clients, now, user_id=user_id)
 
 
 def _faults_of_list(

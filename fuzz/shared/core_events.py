@@ -10,7 +10,6 @@ from fuzz.shared.calls import Call, Verb
 from fuzz.shared.initial_states import CHOICES, SCOPES, WRONG_AT_ONCE
 from fuzz.shared.odd_fields import odd_fields_of, with_odd_fields
 from ostiary_core import events
-from ostiary_core.model import client as client_record
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Arrival, Instant
 from ostiary_core.model.secret import Entropy, Secret
@@ -22,7 +21,7 @@ SOURCE: Final = "192.0.2.1"
 @contextmanager
 def with_more_scopes() -> Iterator[None]:
     """The core with a longer table of scopes, so that something can be narrower or wider."""
-    with patch.object(client_record, "SCOPES", SCOPES):
+    with patch("ostiary_core.model.client.SCOPES", SCOPES):
         yield
 
 

@@ -36,7 +36,6 @@ from fuzz.simulation.witness import Witness
 from fuzz.workload.generator import Workload
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.policy import Policy
-from ostiary_web.pages.administration import clients as client_pages
 
 TURN_SECONDS: Final = 60.0
 END_SECONDS: Final = 400.0
@@ -72,7 +71,11 @@ def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
     ROUTES.clear()
     folder = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
     temporary = tempfile.TemporaryDirectory(prefix="ostiary-simulation-", dir=folder)
-    with temporary as scratch, with_more_scopes(), patch.object(client_pages, "SCOPES", SCOPES):
+    with (
+        temporary as scratch,
+        with_more_scopes(),
+        patch("ostiary_web.pages.administration.clients.SCOPES", SCOPES),
+    ):
         world = _World(seed, Path(scratch), lines, log)
         try:
             return run_determined(seed, world.run, log)
