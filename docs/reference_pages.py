@@ -91,6 +91,9 @@ def _settings() -> Iterator[str]:
     yield "startup with one line: which setting, what is wrong, what is allowed. An empty value counts as"
     yield "not set."
     yield ""
+    yield "Sizes of uploads are no settings. A picture may have 2 MiB, an imported sheet 8 MiB, other bodies"
+    yield "1 MiB in the administration and 64 KiB elsewhere (`_body_limit` in `web/app/asgi_app.py`)."
+    yield ""
     described = described_settings()
     names = [*described, *sorted(set(setting_names()) - set(described))]
     rows = [(f"`{name}`", *described.get(name, ("", ""))) for name in names if name in setting_names()]

@@ -1,4 +1,4 @@
-"""The limits and lifetimes of the specification, as values that a simulation can vary."""
+"""Limits, lifetimes and switches of the rules, with the values of the specification."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,8 @@ class Policy:
     """Time for which salts and codes are kept longer than needed, so that an instance whose clock is ahead
     takes none from one whose clock is behind (READINGS 1)."""
     compare_user_agent: bool = True
-    """Whether a safe retry must come with the User-Agent of the first use ("Session and tokens")."""
+    """Whether a safe retry must come with the User-Agent of the first use ("Session and tokens"). No setting
+    changes it, only a backtest (`ostiary replay`)."""
     revoke_on_code_replay: bool = False
     """RFC 6749 §4.1.2 SHOULD: a code redeemed twice ends the session it made (READINGS 10)."""
     wrong_passwords_until_ending: int = 5

@@ -189,7 +189,7 @@ def disable(event: events.UserDisabled, who: Actor, user: User, snapshot: Snapsh
 
 @require_record(Permission.USER_DELETE, find=_find_account)
 def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> Decision:
-    """Delete an account: all it had open ends, and its record forgets the person but for their names."""
+    """Delete an account: its sessions and codes end; its record keeps the names, which others may take."""
     if _is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
     deleted = with_next_epoch(

@@ -1,4 +1,4 @@
-"""Serves one connection of Hypercorn's Trio server within the front door's limits."""
+"""Reads and writes one connection of Hypercorn's Trio server, within the front door's limits."""
 
 import os
 from typing import Any

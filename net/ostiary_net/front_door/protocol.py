@@ -1,4 +1,4 @@
-"""Speaks HTTP/1.1 as Hypercorn does, but without upgrades, and with errors in the documented form."""
+"""Hypercorn's HTTP/1.1 over h11, repaired: without upgrades, and with errors in the documented form."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Flushes what a process remembers of its clients' activity to the store."""
+"""Flush what a process remembers of its clients' activity to the store."""
 
 from typing import Final
 

@@ -181,7 +181,7 @@ USERNAME: Final = (
     _read_username,
     "1 to 64 characters without white space, quotes, slashes, colons or angle brackets",
 )
-PASSWORD: Final = (_read_password, "8 to 256 characters, without a line feed behind them")
+PASSWORD: Final = (_read_password, "8 to 256 characters, without a trailing newline")
 PUBLIC_URL: Final = (
     _read_public_url,
     "http:// or https:// with a host, as https://id.example.com or https://example.com/auth",
