@@ -215,7 +215,7 @@ def test_a_token_beside_form_fields_is_told_to_be_left_out(path: str) -> None:
     fields = {**MACHINE, "token": "x", "client_id": "app", "client_secret": world.secrets["app"]}
     response = post(world, path, fields, headers=[(b"authorization", b"Bearer stale")])
     assert response.error == (400, "invalid_request")
-    assert "leave out an Authorization field" in response.json["error_description"]
+    assert "Do not send an Authorization header" in response.json["error_description"]
     both = post(world, path, fields, headers=[basic_header("app", world.secrets["app"])])
     assert "not by both" in both.json["error_description"]
     alone = post(world, path, {**MACHINE, "token": "x"}, headers=[(b"authorization", b"Bearer stale")])

@@ -63,7 +63,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
             "Authenticate either by HTTP Basic or by client_id and client_secret, not by both."
         ),
         Why.AUTHENTICATION_SCHEME_UNKNOWN: _request(
-            "Beside client_id and client_secret leave out an Authorization field that is not Basic."
+            "Do not send an Authorization header other than Basic with client_id and client_secret."
         ),
         Why.CREDENTIALS_MISSING: _CLIENT,
         Why.CREDENTIALS_MALFORMED: _CLIENT,
@@ -79,7 +79,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
             "grant_type must be authorization_code, refresh_token or client_credentials.",
         ),
         Why.GRANT_NOT_REGISTERED: _oauth(
-            "unauthorized_client", 400, "The client does not register this grant type."
+            "unauthorized_client", 400, "The client is not authorized to use this grant type."
         ),
         Why.CODE_MISSING: _request("code is missing."),
         Why.REDIRECT_URI_MISSING: _request("redirect_uri is missing."),
@@ -95,12 +95,12 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         ),
         Why.VERIFIER_MISSING: _grant("code_verifier is missing."),
         Why.VERIFIER_WRONG: _grant("code_verifier does not match the code_challenge."),
-        Why.REDIRECT_URI_NO_LONGER_REGISTERED: _grant("The client no longer registers the redirect URI."),
+        Why.REDIRECT_URI_NO_LONGER_REGISTERED: _grant("The redirect URI is no longer registered."),
         Why.SCOPE_UNREGISTERED: _scope("The scope is not registered for the client."),
         Why.TOKEN_UNKNOWN: _REFRESH,
         Why.TOKEN_OF_ANOTHER_CLIENT: _REFRESH,
         Why.SESSION_ENDED: _REFRESH,
-        Why.MAXIMUM_REACHED: _grant("The authorization has reached its maximum duration."),
+        Why.MAXIMUM_REACHED: _grant("The refresh token has expired."),
         Why.REPLAYED_TWO_GENERATIONS_LATE: _REPLAYED,
         Why.REPLAYED_AFTER_GRACE: _REPLAYED,
         Why.REPLAYED_BY_ANOTHER_USER_AGENT: _REPLAYED,

@@ -26,15 +26,15 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.parameter_repeated": "A parameter was sent more than once.",
         "refusal.parameters_malformed": "A parameter is missing or malformed.",
         "refusal.client_not_authorizable": (
-            "client_id names no client that can ask users to sign in: it is unknown, disabled, built in, or "
-            "does not register the grant authorization_code."
+            "client_id is not a client that can sign users in: it is unknown, disabled, built in, or not "
+            "authorized to use the grant authorization_code."
         ),
         "refusal.redirect_uri_not_registered": (
             "redirect_uri is not exactly one of the client's registered redirect URIs; case, a trailing "
             "slash and extra query parameters all count."
         ),
         "refusal.response_type_unsupported": "response_type must be code.",
-        "refusal.scope_not_allowed": "scope is empty or names a scope that the client does not register.",
+        "refusal.scope_not_allowed": "scope is empty, or names a scope that the client may not request.",
         "refusal.sign_ins_too_frequent": "Too many failed sign-ins. Wait a moment and try again.",
         "refusal.sign_in_wrong": "The user name or password is wrong.",
         "refusal.credential_moved_on": "The password was changed at the same moment. Try again.",
@@ -51,7 +51,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.built_in_protected": "A built-in client is protected.",
         "refusal.role_protected": "The built-in role cannot be changed.",
         "refusal.last_administrator": "The last enabled super administrator must stay.",
-        "refusal.administrator_exists": "There already is a super administrator.",
+        "refusal.administrator_exists": "A super administrator already exists.",
         "refusal.revoked_by_client": "The client revoked the session.",
         "refusal.code_replayed": "The authorization code was used twice.",
         "refusal.signed_out": "The user signed out.",
@@ -79,18 +79,18 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.too_many_requests": "Too many requests. Try again in a moment.",
         "refusal.submitted_twice": "The same request was just made.",
         "refusal.internal_error": "Something went wrong on the server.",
-        "refusal.not_ready": "The server cannot do its work at present.",
+        "refusal.not_ready": "The server is temporarily unavailable.",
         # --- what is wrong with a field; the reader knows the field from its path
         "field.required": "is required",
-        "field.unknown": "is no field of this record",
+        "field.unknown": "is not a field of this record",
         "field.immutable": "cannot be changed here",
-        "field.string": "must be a string of characters that can be seen",
+        "field.string": "must be a string of visible characters",
         "field.strings": "must be an array of strings",
         "field.integer": "must be a whole number",
         "field.boolean": "must be true or false",
         "field.too-long": "is too long",
         "field.duplicate": "names the same value twice",
-        "field.reserved": "is a word that this interface needs for itself",
+        "field.reserved": "is reserved by this interface",
         "field.client-id": (
             "must be 1 to 64 letters, digits, dots, hyphens or underscores, and begin with a letter or digit"
         ),
@@ -101,7 +101,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         ),
         "field.redirect-uri-needed": "needs at least one redirect URI for the grant authorization_code",
         "field.grant-type": "must be authorization_code, refresh_token or client_credentials",
-        "field.scope": "is no scope of this server; there is user.read",
+        "field.scope": "is not a scope of this server; the only one is user.read",
         "field.auto-approve-scope": "must be one of the client's scopes",
         "field.access-lifetime": "must be 300 to 86400 seconds",
         "field.refresh-lifetime": "must be 3600 to 2592000 seconds",
@@ -114,50 +114,50 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.password": "must be 8 to 256 characters",
         "field.password-unchanged": "must differ from the current password",
         "field.password-hash": (
-            "must be a whole hash of argon2id, bcrypt, scrypt ($scrypt$ln=…), Django's pbkdf2_sha256, "
+            "must be a complete hash of argon2id, bcrypt, scrypt ($scrypt$ln=…), Django's pbkdf2_sha256, "
             "passlib's $pbkdf2-sha256$… or $pbkdf2-sha512$…, or Werkzeug's pbkdf2:… or scrypt:…"
         ),
         "field.password-hash-cost": (
-            "asks for more than 128 MiB or two seconds to verify, or for a weaker bcrypt than there is"
+            "takes more than 128 MiB or two seconds to verify, or has a bcrypt cost below 4"
         ),
-        "field.password-twice": "cannot stand beside a password",
+        "field.password-twice": "cannot be given together with a password",
         "field.locale": "must be {choices}",
         "field.timezone": "must be the name of a time zone",
         "field.role-code": (
             "must be 1 to 64 lower-case letters, digits, dots, hyphens or underscores, a letter first"
         ),
-        "field.permission": "is no permission of this server",
+        "field.permission": "is not a permission of this server",
         "field.text-code-purpose": "must be change-phone or reset-password",
         "field.picture": "must be a PNG, JPEG or WebP picture of at most 4096 by 4096 pixels",
-        "field.role": "is no role, or is named twice",
-        "field.parameter": "is no parameter of this request",
+        "field.role": "is not a role, or is named twice",
+        "field.parameter": "is not a parameter of this request",
         "field.code-challenge": "must be the 43 base64url characters of a SHA-256 digest",
         "field.code-challenge-method": "must be S256",
         "field.page": "must be a whole number from 1 to 999999999",
         "field.page-size": "must be a whole number from 1 to 200",
-        "field.sort": "must name fields that can be sorted by, each once, as createdAt,-name",
+        "field.sort": "must name sortable fields, each once, as createdAt,-name",
         "field.time": "must be a time in ISO 8601, as 2026-01-31T08:00:00Z",
         "field.time-order": "must not be later than the end of the range",
-        "field.choice": "is none of the values there are",
+        "field.choice": "is not an allowed value",
         "field.import-mode": "must be insert or upsert",
         "field.sheet": "must be a readable .xlsx file whose first sheet begins with a row of headings",
         "field.sheet-empty": "holds no rows below the headings",
         "field.sheet-too-large": "holds too much; at most 2000 rows are imported at a time",
-        "field.column": "is no heading of this sheet, or is there twice; take those of the import template",
-        "field.cell-error": "holds {choices}, an error of the spreadsheet: mend the cell, or empty it",
+        "field.column": "is not a known heading, or appears twice; use those of the import template",
+        "field.cell-error": "holds the spreadsheet error {choices}: correct the cell, or empty it",
         "field.cell-formula": (
-            "holds a formula without its result: open the file in a spreadsheet program and save it, or put "
-            "values in place of formulas"
+            "holds a formula without its result: open the file in a spreadsheet program and save it, or "
+            "replace formulas with values"
         ),
         "field.cell-number": (
-            "holds a number of more than 15 digits, of which spreadsheets keep 15: format the column as text "
-            "and type it anew"
+            "holds a number of more than 15 digits, and spreadsheets keep only 15: format the column as text "
+            "and type it again"
         ),
         "field.cell-format": (
-            "holds a number or a date that its format shows otherwise: format the column as text and type it "
-            "anew"
+            "holds a number or a date that is displayed differently: format the column as text and type it "
+            "again"
         ),
-        "field.cell-without-heading": "holds something, and its column has no heading",
+        "field.cell-without-heading": "has a value, but its column has no heading",
         "list.or": " or ",
         # --- what a scope lets a client do
         "scope.user.read": "Read your basic profile: user name, display name, picture and language",

@@ -430,9 +430,9 @@ def _sheet_with(heading: str, cell: str, styles: str = "") -> bytes:
 @pytest.mark.parametrize(
     "cell, msg",
     [
-        ('<c t="e"><v>#N/A</v></c>', "holds #N/A, an error"),
-        ('<c t="e"><f>1/0</f><v>#DIV/0!</v></c>', "holds #DIV/0!, an error"),
-        ('<c t="inlineStr"><is><t> #REF! </t></is></c>', "holds #REF!, an error"),
+        ('<c t="e"><v>#N/A</v></c>', "holds the spreadsheet error #N/A"),
+        ('<c t="e"><f>1/0</f><v>#DIV/0!</v></c>', "holds the spreadsheet error #DIV/0!"),
+        ('<c t="inlineStr"><is><t> #REF! </t></is></c>', "holds the spreadsheet error #REF!"),
         ("<c><f>VLOOKUP(A2,B:C,2)</f></c>", "holds a formula without its result"),
         ('<c t="str"><f>A2</f></c>', "holds a formula without its result"),
     ],
@@ -457,7 +457,7 @@ async def test_a_cell_with_an_error_takes_nothing_away(
         ("name", "<c><v>110105199003078888</v></c>", "more than 15 digits"),
         ("name", "<c><v>1.1010519900307888E+17</v></c>", "more than 15 digits"),
         ("roleIds", "<c><v>12345678901234567</v></c>", "more than 15 digits"),
-        ("name", '<c s="2"><v>45678</v></c>', "shows otherwise"),
+        ("name", '<c s="2"><v>45678</v></c>', "is displayed differently"),
         ("name", "<c><v>123456789012345</v></c>", "123456789012345"),
         ("name", '<c s="1"><v>123</v></c>', "000123"),
         ("phone", '<c s="1"><v>12345</v></c>', "012345"),

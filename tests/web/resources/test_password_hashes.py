@@ -107,7 +107,7 @@ async def test_everybody_signs_in_as_before_and_the_hash_becomes_ours(served: Se
 
 @pytest.mark.parametrize(
     "hashes, text",
-    [(UNKNOWN, "must be a whole hash of argon2id"), (TOO_COSTLY, "asks for more than 128 MiB")],
+    [(UNKNOWN, "must be a complete hash of argon2id"), (TOO_COSTLY, "takes more than 128 MiB")],
 )
 async def test_what_cannot_be_verified_or_costs_too_much_keeps_out_all(
     served: Served, api: Api, hashes: list[str], text: str
