@@ -14,7 +14,7 @@ from ostiary_core.http.endpoint import Request
 from ostiary_core.http.form import LONGEST_FORM, has_form_content_type, read_form
 from ostiary_core.model.why import Why
 from ostiary_core.texts import LANGUAGES
-from ostiary_net.front_door.rules import DoorRules
+from ostiary_net.front_door.limits import DoorLimits
 from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.scanner import read_plain_head
@@ -236,7 +236,7 @@ def _read_pieces(*pieces: bytes) -> tuple[list[tuple[str, str, bytes]], Need, by
     return requests, needed, parser.take_unread()
 
 
-_DOOR: Final = DoorRules(body_limit=lambda path: 1_000, refusal=lambda status, scope, trace_id: ([], b""))
+_DOOR: Final = DoorLimits(body_limit=lambda path: 1_000, refusal=lambda status, scope, trace_id: ([], b""))
 
 TARGETS: Final = (
     Target(

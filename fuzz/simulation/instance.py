@@ -34,7 +34,7 @@ from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
 from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_net.turns.service import Service
 from ostiary_net.upkeep.sweeping import Purge, erase_salts
-from ostiary_web.app.asgi_app import make_door_rules
+from ostiary_web.app.asgi_app import make_door_limits
 from ostiary_web.app.factory import Application
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import NO_UPKEEP, Dependencies
@@ -197,9 +197,9 @@ class Instance:
         self._config.include_date_header = False
         async with application.open() as services:
             self.service = services.service
-            self._guard = Guard(application, make_door_rules(application.settings))
+            self._guard = Guard(application, make_door_limits(application.settings))
             self._guard.draw_trace_id = services.service.draw_trace_id
-            self._config.keep_alive_timeout = self._guard.rules.idle_seconds
+            self._config.keep_alive_timeout = self._guard.limits.idle_seconds
             self._config.keep_alive_max_requests = 1_000_000
             if self.swarm.lanes[self.number]:
                 open_lane(self._guard, services.service)

@@ -13,7 +13,7 @@ from ostiary_net.front_door import Guard
 from ostiary_net.front_door.serving import serve_until
 from ostiary_net.lane import open_lane
 from ostiary_net.lane.shortcut import make_shortcut
-from ostiary_web.app.asgi_app import make_door_rules
+from ostiary_web.app.asgi_app import make_door_limits
 from tests.web.served import Served
 
 SocketDoor = Literal["application", "plain", "lane"]
@@ -23,7 +23,7 @@ SocketDoor = Literal["application", "plain", "lane"]
 async def listening(served: Served, door: SocketDoor) -> AsyncIterator[int]:
     """A running application on `127.0.0.1`, for as long as the block runs; its port."""
     application: Any = served.application.quart
-    guarded = Guard(application, make_door_rules(served.application.settings))
+    guarded = Guard(application, make_door_limits(served.application.settings))
     if door != "application":
         guarded.shortcut = make_shortcut(served.service)
     if door == "lane":

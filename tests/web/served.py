@@ -22,7 +22,7 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.turns.service import Service
-from ostiary_web.app.asgi_app import make_door_rules
+from ostiary_web.app.asgi_app import make_door_limits
 from ostiary_web.app.factory import Application
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
@@ -202,7 +202,7 @@ async def serving(
     )
     application = _application(settings, environment, dependencies)
     # No time is lost with the rest of a body that is refused.
-    guarded = Guard(application, replace(make_door_rules(settings), linger_seconds=0.0))
+    guarded = Guard(application, replace(make_door_limits(settings), linger_seconds=0.0))
     async with application.open() as services, opened_door(door, guarded, services.service) as open_transport:
         guarded.draw_trace_id = services.service.draw_trace_id
         yield Served(

@@ -23,7 +23,7 @@ from ostiary_net.front_door import AddressError, Guard
 from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.serving import serve_on
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
-from ostiary_web.app.asgi_app import asgi_app, make_door_rules
+from ostiary_web.app.asgi_app import asgi_app, make_door_limits
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
@@ -125,7 +125,7 @@ async def _serve_both(
                 stop,
                 Guard(
                     cast(Any, third_party(oauth, server, settings.languages)),
-                    make_door_rules(replace(settings, public_url=None)),
+                    make_door_limits(replace(settings, public_url=None)),
                 ),
                 graceful_seconds=_GRACEFUL_SECONDS,
                 on_listening=lambda _: tell(server, shop, PASSWORD),

@@ -5,15 +5,15 @@ Nothing of OAuth enters; what a request means is for the core and the applicatio
 
 from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
+from ostiary_net.front_door.limits import AnswerCutOff, DoorLimits
 from ostiary_net.front_door.listeners import AddressError
-from ostiary_net.front_door.rules import AnswerCutOff, DoorRules
 from ostiary_net.front_door.serving import ServerFailed, run_until_signal, serve
 from ostiary_net.front_door.supervising import supervise
 
 __all__ = [
     "AddressError",
     "AnswerCutOff",
-    "DoorRules",
+    "DoorLimits",
     "Guard",
     "ServerFailed",
     "patch_hypercorn",

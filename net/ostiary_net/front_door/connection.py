@@ -31,7 +31,7 @@ _SLICE_BYTES = 64 * 1024
 
 
 def patch_hypercorn() -> bool:
-    """Make every Hypercorn server of this process keep the front door's rules for guarded applications.
+    """Make every Hypercorn server of this process keep the front door's limits for guarded applications.
 
     Other applications are served as before. To call it twice changes nothing. Return False for another
     Hypercorn, which the log then names.
@@ -48,7 +48,7 @@ def open_connection(
     if guard is None:
         return TCPServer(*accepted)
     config.include_server_header = False
-    config.h11_max_incomplete_size = guard.rules.head_bytes
+    config.h11_max_incomplete_size = guard.limits.head_bytes
     # The lane writes no access log, reads without Hypercorn's timeout, and counts no requests of a worker.
     is_plain = config.accesslog is None and not config.read_timeout and context.max_requests is None
     if guard.open_connection is not None and is_plain:
@@ -63,11 +63,11 @@ class GuardedConnection(TCPServer):
     def __init__(self, *accepted: Any, guard: Guard) -> None:
         """Take what Hypercorn makes a connection of, as `open_connection` has it."""
         super().__init__(*accepted)
-        self._rules = guard.rules
+        self._limits = guard.limits
         guard.is_stopping = self.context.terminated.is_set
         self.connections = guard.connections
         if guard.idle_watcher is None or guard.idle_watcher.context is not self.context:
-            guard.idle_watcher = IdleWatcher(guard.connections, self.context, self.config, guard.rules)
+            guard.idle_watcher = IdleWatcher(guard.connections, self.context, self.config, guard.limits)
         self._idle_watcher = guard.idle_watcher
         self._is_client_gone = make_disconnect_check(self.stream)
         self._has_begun = False
@@ -149,7 +149,7 @@ class GuardedConnection(TCPServer):
             return
         self.connections.mark_waiting(self)
         for start in range(0, len(data), _SLICE_BYTES):
-            with trio.fail_after(self._rules.write_seconds, shield=True):
+            with trio.fail_after(self._limits.write_seconds, shield=True):
                 await self.stream.send_all(data[start : start + _SLICE_BYTES])
         self.mark_busy()
 

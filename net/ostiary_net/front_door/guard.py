@@ -15,11 +15,11 @@ from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connections import CONNECTION, OpenConnections
 from ostiary_net.front_door.heads import HeadVerdict, read_head
 from ostiary_net.front_door.idle_watcher import IdleWatcher
-from ostiary_net.front_door.rules import (
+from ostiary_net.front_door.limits import (
     AnswerCutOff,
     Application,
     CannotStart,
-    DoorRules,
+    DoorLimits,
     Fields,
     Message,
     Receive,
@@ -46,12 +46,12 @@ _ROUTE_MARGIN_SECONDS: Final = 0.2
 
 
 class Guard:
-    """Passes to the ASGI application `app` only requests that keep the rules."""
+    """Passes to the ASGI application `app` only requests that keep the limits."""
 
-    def __init__(self, app: Application, rules: DoorRules) -> None:
+    def __init__(self, app: Application, limits: DoorLimits) -> None:
         self.app = app
-        self.rules = rules
-        self.connections = OpenConnections(rules.most_connections)
+        self.limits = limits
+        self.connections = OpenConnections(limits.most_connections)
         self.idle_watcher: IdleWatcher | None = None
         """Watcher of the server that serves this, once it has a connection."""
         self.open_connection: Callable[..., Any] | None = None
@@ -105,7 +105,7 @@ class Guard:
             tracing.end_request(trace_id)
 
     async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        head = read_head(scope, self.rules)
+        head = read_head(scope, self.limits)
         REQUEST_IDS.begin(scope["ostiary.trace_id"], scope["headers"])
         try:
             await self._serve_with_head(head, scope, receive, send)
@@ -119,7 +119,7 @@ class Guard:
                 self._has_missed_path = True  # logged once, or a client that tries paths would fill the log
                 _log.warning(
                     "a request came without the path of the public address, which a proxy must keep",
-                    public_path=self.rules.public_path,
+                    public_path=self.limits.public_path,
                     source=scope["ostiary.source"],
                 )
             await context.refuse(head.status)
@@ -184,15 +184,15 @@ def _draw_trace_id() -> str:
 
 
 class _GuardedRequest:
-    """Holds one request and its answer to the rules, between the server and the application."""
+    """Holds one request and its answer to the limits, between the server and the application."""
 
     def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send, head: HeadVerdict) -> None:
         self._guard = guard
-        self._rules = rules = guard.rules
+        self._limits = limits = guard.limits
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._body_deadline = trio.current_time() + rules.body_seconds
+        self._body_deadline = trio.current_time() + limits.body_seconds
         self._received_bytes = 0
         self._gathered: list[bytes] | None = [] if head.has_body else None
         self._whole = trio.Event()
@@ -212,7 +212,7 @@ class _GuardedRequest:
         """Wait a moment for the body; return False when the request is over already."""
         if self._gathered is None:
             return True
-        with trio.move_on_after(self._rules.body_wait_seconds):
+        with trio.move_on_after(self._limits.body_wait_seconds):
             while not self._whole.is_set():
                 message = await self._receive_piece()
                 if message["type"] == _DISCONNECT:
@@ -280,9 +280,9 @@ class _GuardedRequest:
         self._is_over = True
         trace_id = self._scope["ostiary.trace_id"]
         self._guard.count_refusal(status, trace_id, self._scope["ostiary.source"])
-        answer = await self._make_page(status) if self._rules.has_page(status, self._scope) else None
+        answer = await self._make_page(status) if self._limits.has_page(status, self._scope) else None
         self._reads_after_sending = answer is not None and status != 408
-        fields, body = answer or self._rules.refusal(status, self._scope, trace_id)
+        fields, body = answer or self._limits.refusal(status, self._scope, trace_id)
         start = {"type": "http.response.start", "status": status, "headers": fields}
         with self._refusing:
             await self._send(self._mark_last(start))
@@ -329,7 +329,7 @@ class _GuardedRequest:
             self._received_bytes += len(message.get("body", b""))
             if not message.get("more_body", False):
                 self._mark_whole()
-            if self._received_bytes > self._rules.body_limit(self._scope["path"]):
+            if self._received_bytes > self._limits.body_limit(self._scope["path"]):
                 await self.refuse(413)
                 return {"type": _DISCONNECT}
         return message
@@ -350,7 +350,7 @@ class _GuardedRequest:
         if (connection := CONNECTION.get()) is not None:
             self._guard.connections.mark_busy(connection)
         if not self._is_answering:
-            self.limit.deadline = trio.current_time() + self._rules.answer_seconds
+            self.limit.deadline = trio.current_time() + self._limits.answer_seconds
             self._limit_of_routes.deadline = self.limit.deadline - _ROUTE_MARGIN_SECONDS
 
     def _mark_last(self, start: Message) -> Message:
@@ -379,7 +379,7 @@ class _GuardedRequest:
             if message.get("body"):
                 await self._send({**message, "more_body": True})
             self._refusing.shield = not self._reads_after_sending  # a stop does not wait 30 s for a browser
-            seconds = self._rules.body_seconds if self._reads_after_sending else self._rules.linger_seconds
+            seconds = self._limits.body_seconds if self._reads_after_sending else self._limits.linger_seconds
             with trio.move_on_after(seconds):
                 await self._whole.wait()
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
-from ostiary_net.front_door.rules import DoorRules, Fields, Scope
+from ostiary_net.front_door.limits import DoorLimits, Fields, Scope
 from ostiary_net.front_door.source import find_nearest_entry, find_source, is_trusted
 from ostiary_net.observability.request_ids import REQUEST_ID_FIELD, REQUEST_ID_PATTERN
 
@@ -33,10 +33,10 @@ class HeadVerdict:
     has_body: bool
 
 
-def read_head(scope: Scope, rules: DoorRules) -> HeadVerdict:
+def read_head(scope: Scope, limits: DoorLimits) -> HeadVerdict:
     """Judge a head, and write path, scheme, host and `ostiary.source` into the scope.
 
-    Scheme and host become those that the user sees, the path what follows `rules.public_path`. `X-Request-ID`
+    Scheme and host become those that the user sees, the path what follows `public_path`. `X-Request-ID`
     stays only where a trusted proxy set it.
     """
     lengths: list[bytes] = []
@@ -60,20 +60,20 @@ def read_head(scope: Scope, rules: DoorRules) -> HeadVerdict:
             request_ids.append(value)
     client = scope.get("client")
     peer: str | None = client[0] if client else None
-    scope["ostiary.source"] = find_source(peer, forwarded_for, rules.trusted_proxies)
-    if request_ids and not (is_request_id(request_ids) and is_trusted(peer, rules.trusted_proxies)):
+    scope["ostiary.source"] = find_source(peer, forwarded_for, limits.trusted_proxies)
+    if request_ids and not (is_request_id(request_ids) and is_trusted(peer, limits.trusted_proxies)):
         scope["headers"] = [field for field in fields if field[0] != REQUEST_ID_FIELD]
     version = scope["http_version"]
     declared = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
     has_body = bool(codings) or declared > 0 or version not in _SPOKEN_ON_PLAIN_PORTS
     status = _find_fault(scope, hosts, lengths, codings)
-    if rules.public_path and not _strip_public_path(scope, rules) and status == 0:
+    if limits.public_path and not _strip_public_path(scope, limits) and status == 0:
         status = 404
-    if status == 0 and size > rules.head_bytes:
+    if status == 0 and size > limits.head_bytes:
         status = 431
-    if status == 0 and declared > rules.body_limit(scope["path"]):
+    if status == 0 and declared > limits.body_limit(scope["path"]):
         status = 413
-    if status == 0 and rules.trusted_proxies and is_trusted(peer, rules.trusted_proxies):
+    if status == 0 and limits.trusted_proxies and is_trusted(peer, limits.trusted_proxies):
         status = _apply_forwarded_fields(scope)
     return HeadVerdict(status, has_body)
 
@@ -130,15 +130,15 @@ def _accept_absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
     return True
 
 
-def _strip_public_path(scope: Scope, rules: DoorRules) -> bool:
+def _strip_public_path(scope: Scope, limits: DoorLimits) -> bool:
     """Strip the server's own path; return False for a request without it.
 
     Nothing else does: behind it, a path has one spelling.
     """
     raw_path: bytes = scope["raw_path"]
-    public_path = rules.public_path.encode("ascii")
+    public_path = limits.public_path.encode("ascii")
     if raw_path != public_path and not raw_path.startswith(public_path + b"/"):
-        return raw_path.decode("latin-1") in rules.paths_outside
+        return raw_path.decode("latin-1") in limits.paths_outside
     scope["raw_path"] = raw_path[len(public_path) :] or b"/"
     scope["path"] = scope["path"][len(public_path) :] or "/"
     return True

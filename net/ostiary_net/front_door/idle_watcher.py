@@ -6,7 +6,7 @@ import trio
 
 from ostiary_net.front_door.connections import OpenConnections
 from ostiary_net.front_door.hypercorn_internals import Config, WorkerContext
-from ostiary_net.front_door.rules import DoorRules
+from ostiary_net.front_door.limits import DoorLimits
 
 
 class IdleWatcher:
@@ -16,14 +16,14 @@ class IdleWatcher:
     """
 
     def __init__(
-        self, connections: OpenConnections, context: WorkerContext, config: Config, rules: DoorRules
+        self, connections: OpenConnections, context: WorkerContext, config: Config, limits: DoorLimits
     ) -> None:
         self.context = context
         self._connections = connections
         self._graceful_seconds = config.graceful_timeout
-        self._new_seconds = rules.head_seconds
+        self._new_seconds = limits.head_seconds
         self._idle_seconds = config.keep_alive_timeout
-        self._parting_seconds = rules.parting_seconds
+        self._parting_seconds = limits.parting_seconds
         self._is_running = False
 
     def start(self) -> None:

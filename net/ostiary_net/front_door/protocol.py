@@ -19,7 +19,7 @@ from ostiary_net.front_door.hypercorn_internals import (
     TaskGroup,
     WorkerContext,
 )
-from ostiary_net.front_door.rules import Scope
+from ostiary_net.front_door.limits import Scope
 
 
 def find_guard(app: AppWrapper) -> Guard | None:
@@ -116,7 +116,7 @@ class GuardedProtocol(H11Protocol):
         trace_id = scope.get("ostiary.trace_id") or self._guard.draw_trace_id()
         source = self.client[0] if self.client else None
         self._guard.count_refusal(status_code, trace_id, source)
-        fields, body = self._guard.rules.refusal(status_code, scope, trace_id)
+        fields, body = self._guard.limits.refusal(status_code, scope, trace_id)
         closing = [*fields, (b"connection", b"close"), *self.config.response_headers("h11")]
         await self._send_h11_event(h11.Response(status_code=status_code, headers=closing))
         await self._send_h11_event(h11.Data(data=body))

@@ -121,7 +121,7 @@ async def serve_on(
 ) -> None:
     """Serve on listening sockets until `stop` is set or the application breaks."""
     patch_hypercorn()
-    raise_file_limit(app.rules.most_connections)
+    raise_file_limit(app.limits.most_connections)
     failure: BaseException | None = None
     serving = trio.Event()
 
@@ -158,7 +158,7 @@ def _make_config(app: Guard, graceful_seconds: float) -> Config:
     config = Config()
     config.graceful_timeout = graceful_seconds
     config.shutdown_timeout = FORCE_EXIT_SECONDS
-    config.keep_alive_timeout = app.rules.idle_seconds
+    config.keep_alive_timeout = app.limits.idle_seconds
     config.keep_alive_max_requests = _REQUESTS_A_CONNECTION
     config.include_server_header = False
     config.errorlog = logging.getLogger("hypercorn.error")

@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from ostiary_net.front_door.rules import Network
+from ostiary_net.front_door.limits import Network
 
 LOCAL = "local"
 """Source of a request over a Unix socket, where no proxy names a better one."""

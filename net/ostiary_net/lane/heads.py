@@ -16,7 +16,7 @@ from ostiary_core.http import token_service
 from ostiary_core.http.sender import HeaderFields, Sender, sender_of
 from ostiary_core.texts.language import Languages
 from ostiary_net.front_door.heads import is_request_id, read_head
-from ostiary_net.front_door.rules import DoorRules, Scope
+from ostiary_net.front_door.limits import DoorLimits, Scope
 from ostiary_net.front_door.source import is_trusted
 from ostiary_net.lane.scanner import FIELD_NAME, FIELD_VALUE, NOT_PLAIN, RequestLines, read_plain_head
 from ostiary_net.observability.request_ids import REQUEST_ID_FIELD
@@ -63,12 +63,12 @@ class PlainRequestHead:
 class HeadReader:
     """Reads the heads of one server's plain requests, and remembers those of the token service."""
 
-    def __init__(self, rules: DoorRules, languages: Languages) -> None:
-        self._rules = rules
+    def __init__(self, limits: DoorLimits, languages: Languages) -> None:
+        self._limits = limits
         self._languages = languages
-        self.lines = RequestLines(rules.public_path)
+        self.lines = RequestLines(limits.public_path)
         self._known: OrderedDict[bytes, PlainRequestHead] = OrderedDict()
-        self._longest_known = min(_LONGEST_KNOWN, rules.head_bytes)
+        self._longest_known = min(_LONGEST_KNOWN, limits.head_bytes)
 
     def read(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
         """Read a complete head; None where it is not plain, or the front door refuses it."""
@@ -106,7 +106,9 @@ class HeadReader:
         traced = [(name.lower(), value) for name, value in _TRACED_LINES.findall(head)]
         request_ids = [value for name, value in traced if name == REQUEST_ID_FIELD]
         peer = client[0] if client else None
-        if request_ids and not (is_request_id(request_ids) and is_trusted(peer, self._rules.trusted_proxies)):
+        if request_ids and not (
+            is_request_id(request_ids) and is_trusted(peer, self._limits.trusted_proxies)
+        ):
             return [field for field in traced if field[0] != REQUEST_ID_FIELD]
         return traced
 
@@ -123,7 +125,7 @@ class HeadReader:
             "headers": plain.fields,
             "client": client,
         }
-        if read_head(scope, self._rules).status:
+        if read_head(scope, self._limits).status:
             return None
         path, fields, source = scope["path"], scope["headers"], scope["ostiary.source"]
         if path not in token_service.PATHS:

@@ -48,8 +48,8 @@ def open_lane(guard: Guard, service: Service) -> bool:
 
 def _make_opener(guard: Guard, service: Service) -> Callable[..., Any]:
     lane: Lane | None = None
-    heads = HeadReader(guard.rules, service.endpoint.languages)
-    deadline = SharedDeadline(guard.rules.body_wait_seconds)
+    heads = HeadReader(guard.limits, service.endpoint.languages)
+    deadline = SharedDeadline(guard.limits.body_wait_seconds)
     poller = open_poller()
 
     def open_connection(app: Any, config: Any, *accepted: Any) -> LaneConnection:

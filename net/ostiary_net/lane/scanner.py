@@ -11,7 +11,7 @@ from typing import Final
 
 from ostiary_core.http import token_service, userinfo
 from ostiary_core.http.form import LONGEST_FORM
-from ostiary_net.front_door.rules import Fields
+from ostiary_net.front_door.limits import Fields
 
 FIELD_NAME: Final = rb"[A-Za-z0-9-]+"
 FIELD_VALUE: Final = rb"[!-~](?:[ -~]*[!-~])?"

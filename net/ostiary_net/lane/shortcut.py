@@ -10,7 +10,7 @@ from functools import partial
 from ostiary_core.http import token_service, userinfo
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import Request
-from ostiary_net.front_door.rules import Scope
+from ostiary_net.front_door.limits import Scope
 from ostiary_net.turns.service import Service
 
 

@@ -16,7 +16,7 @@ from quart_trio import QuartTrio
 
 from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.rules import Application, DoorRules, Fields, Message, Receive, Scope, Send
+from ostiary_net.front_door.limits import Application, DoorLimits, Fields, Message, Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
 
 Way = Literal["serve", "plain"]
@@ -27,7 +27,7 @@ def refusal(status: int, scope: Scope, trace_id: str) -> tuple[Fields, bytes]:
     return [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body))], body
 
 
-RULES = DoorRules(
+LIMITS = DoorLimits(
     body_limit=lambda path: 100 if path == "/small" else 1_000_000,
     refusal=refusal,
     idle_seconds=30,
@@ -36,8 +36,8 @@ RULES = DoorRules(
 
 
 @pytest.fixture
-def rules() -> DoorRules:
-    return RULES
+def limits() -> DoorLimits:
+    return LIMITS
 
 
 class Peer:
@@ -107,13 +107,13 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 
 @pytest.fixture
-def open_door(way: Way, nursery: trio.Nursery, rules: DoorRules) -> Iterator[OpenDoor]:
+def open_door(way: Way, nursery: trio.Nursery, limits: DoorLimits) -> Iterator[OpenDoor]:
     """Serve an application by `ostiary serve`'s way, or by plain Hypercorn's with our classes."""
 
     peers: list[Peer] = []
 
     async def open_it(app: Any, graceful_seconds: float = 5.0, **changed: Any) -> Door:
-        guarded = Guard(app, replace(rules, **changed))
+        guarded = Guard(app, replace(limits, **changed))
         stop, stopped = trio.Event(), trio.Event()
         send, receive = trio.open_memory_channel[list[str]](1)
 

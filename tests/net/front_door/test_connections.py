@@ -11,7 +11,7 @@ from ostiary_net.front_door.connections import OpenConnections
 from tests.net.front_door.conftest import OpenDoor
 
 PARTING_SECONDS = 1.0
-"""For how long a stop waits for what is on its way, as `DoorRules` has it."""
+"""For how long a stop waits for what is on its way, as `DoorLimits` has it."""
 
 LETTING_IN_SECONDS = 1.0
 """For how long it waits at most for a moment in which nobody connects."""

@@ -13,7 +13,7 @@ from ostiary_net.front_door import hypercorn_internals
 from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.hypercorn_internals import find_unsupported_version
-from ostiary_net.front_door.rules import DoorRules
+from ostiary_net.front_door.limits import DoorLimits
 from ostiary_net.front_door.serving import ServerFailed, serve_until
 from tests.net.front_door.conftest import OpenDoor, Peer, Way, bare_app
 
@@ -149,21 +149,21 @@ async def test_other_applications_of_the_process_are_served_as_before(nursery: t
     stop.set()
 
 
-async def test_an_application_that_cannot_start_is_not_served(rules: DoorRules) -> None:
+async def test_an_application_that_cannot_start_is_not_served(limits: DoorLimits) -> None:
     async def broken(scope: Any, receive: Any, send: Any) -> None:
         raise OSError("the store is not there")
 
     with pytest.raises(ServerFailed, match="the store is not there"):
         await serve_until(
             trio.Event(),
-            Guard(broken, rules),
+            Guard(broken, limits),
             bind="127.0.0.1:0",
             graceful_seconds=1,
             on_listening=lambda a: None,
         )
 
 
-async def test_a_server_whose_application_ended_by_itself_ends(rules: DoorRules) -> None:
+async def test_a_server_whose_application_ended_by_itself_ends(limits: DoorLimits) -> None:
     async def dying(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "lifespan.startup.complete"})
         await trio.sleep(60)
@@ -172,7 +172,7 @@ async def test_a_server_whose_application_ended_by_itself_ends(rules: DoorRules)
     with trio.fail_after(120), pytest.raises(ServerFailed, match="ended by itself"):
         await serve_until(
             trio.Event(),
-            Guard(dying, rules),
+            Guard(dying, limits),
             bind="127.0.0.1:0",
             graceful_seconds=1,
             on_listening=lambda a: None,

@@ -8,7 +8,7 @@ import trio.testing
 from quart_trio import QuartTrio
 
 from ostiary_net.front_door.heads import is_host
-from ostiary_net.front_door.rules import Receive, Scope, Send
+from ostiary_net.front_door.limits import Receive, Scope, Send
 from tests.net.front_door.conftest import OpenDoor, answering_lifespan, whole_body
 
 GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
@@ -326,7 +326,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_a_failure(open_door: Ope
     heard = await peer.hear_end()
     assert heard.startswith(b"HTTP/1.1 500")
     assert b"refused 500 at /stuck" in heard
-    assert trio.current_time() - began < 10 + door.guarded.rules.linger_seconds
+    assert trio.current_time() - began < 10 + door.guarded.limits.linger_seconds
     assert (door.guarded.late, door.guarded.refused) == (1, {500: 1})
 
 

@@ -20,10 +20,10 @@ from ostiary_net.front_door import (
     serving,
     supervise,
 )
-from ostiary_net.front_door.rules import DoorRules, Receive, Scope, Send
+from ostiary_net.front_door.limits import DoorLimits, Receive, Scope, Send
 from tests.net.front_door.conftest import answer_lifespan, refusal
 
-RULES = DoorRules(body_limit=lambda path: 1_000, refusal=refusal)
+LIMITS = DoorLimits(body_limit=lambda path: 1_000, refusal=refusal)
 
 
 async def application(how: str, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +54,7 @@ def main(how: str, bind: str, graceful_seconds: str = "0.2") -> int:
         return supervise(worker, bind=bind, workers=2, graceful_seconds=1, on_listening=tell)
     serving.FORCE_EXIT_SECONDS = 0.2  # type: ignore[misc]
     try:
-        app = Guard(partial(application, how), RULES)
+        app = Guard(partial(application, how), LIMITS)
         trio.run(partial(serve, app, bind=bind, graceful_seconds=float(graceful_seconds), on_listening=tell))
     except (AddressError, ServerFailed) as error:
         print(error, file=sys.stderr)
@@ -63,7 +63,7 @@ def main(how: str, bind: str, graceful_seconds: str = "0.2") -> int:
 
 
 patch_hypercorn()  # as the product's own module for plain Hypercorn does
-app = Guard(partial(application, "serve"), RULES)
+app = Guard(partial(application, "serve"), LIMITS)
 
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]))

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings, strategies as st
 from trio.testing import MockClock
 
 from ostiary_core.http import RateWindows, TokenEndpoint
-from ostiary_web.app.asgi_app import make_door_rules
+from ostiary_web.app.asgi_app import make_door_limits
 from tests.core.made_up import THREE
 from tests.net.lane.twins import HOUSE, SETTINGS, Heard, at_both, mask_answer, open_twin, request
 from tests.net.lane.wires import Kind
@@ -205,7 +205,7 @@ def test_failures_are_told_in_a_third_language_at_both_doors() -> None:
     lane, plain = at_both(
         [userinfo("unknown", made_up), once, once, too_large],
         endpoint=lambda: TokenEndpoint(RateWindows(scale=0), THREE),
-        rules=make_door_rules(replace(SETTINGS, languages=THREE)),
+        limits=make_door_limits(replace(SETTINGS, languages=THREE)),
     )
     assert lane == plain
     said = [json.loads(body)["msg"] for body in re.findall(rb'\{"code".*\}', lane.data)]

@@ -11,12 +11,12 @@ from ostiary_core.http import Request, credentials, form, sender
 from ostiary_core.http.sender import sender_of
 from ostiary_core.texts import LANGUAGES
 from ostiary_net.front_door import heads as front_door_heads, source
-from ostiary_net.front_door.rules import DoorRules
+from ostiary_net.front_door.limits import DoorLimits
 from ostiary_net.lane import scanner
 from ostiary_net.lane.heads import READ_FIELDS, HeadReader, PlainRequestHead
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.scanner import NOT_PLAIN
-from tests.net.lane.twins import HOUSE, RULES, at_both, request
+from tests.net.lane.twins import HOUSE, LIMITS, at_both, request
 
 CLIENT = ("203.0.113.7", 4711)
 
@@ -28,8 +28,8 @@ def introspection(token: str, *fields: tuple[str, str]) -> bytes:
 class CountingHeads(HeadReader):
     """Counts the heads that were not known."""
 
-    def __init__(self, rules: DoorRules = RULES) -> None:
-        super().__init__(rules, LANGUAGES)
+    def __init__(self, limits: DoorLimits = LIMITS) -> None:
+        super().__init__(limits, LANGUAGES)
         self.judged = 0
 
     def _judge(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
@@ -60,7 +60,7 @@ def test_a_head_is_known_whatever_a_proxy_calls_its_request(
     trusted: str | None, lines: list[str], kept: list[bytes]
 ) -> None:
     networks = () if trusted is None else (ip_network(trusted),)
-    heads = CountingHeads(replace(RULES, trusted_proxies=networks))
+    heads = CountingHeads(replace(LIMITS, trusted_proxies=networks))
     found: list[bytes] = []
     for number in "12":
         fields = [tuple(line.format(number).split(":", 1)) for line in lines]
@@ -185,7 +185,7 @@ def test_a_known_head_waits_for_its_body_and_one_that_came_before_its_body_is_re
 
 
 def test_of_the_secret_nothing_but_a_digest_is_kept() -> None:
-    heads = HeadReader(RULES, LANGUAGES)
+    heads = HeadReader(LIMITS, LANGUAGES)
     read(heads, introspection(HOUSE.access))
     held: list[object] = [*heads._known.items()]
     texts: list[str] = []

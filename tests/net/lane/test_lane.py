@@ -13,7 +13,7 @@ from trio.testing import wait_all_tasks_blocked
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request
 from ostiary_net.front_door import hypercorn_internals, protocol
-from ostiary_net.front_door.rules import Receive, Scope, Send
+from ostiary_net.front_door.limits import Receive, Scope, Send
 from ostiary_net.lane import open_lane
 from ostiary_net.turns.turn_queue import QueuedEvent
 from tests.net.lane import twins
@@ -22,7 +22,7 @@ from tests.net.lane.twins import HOUSE, Heard, Opened
 from tests.net.lane.wires import Kind
 
 PARTING_SECONDS = 1.0
-"""For how long a stop waits for what is on its way, as `DoorRules` has it."""
+"""For how long a stop waits for what is on its way, as `DoorLimits` has it."""
 
 ACTIVE = ASKED["active access token"]
 

@@ -14,14 +14,14 @@ from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.scanner import read_plain_head
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE, SMUGGLED, conversations
-from tests.net.lane.twins import RULES
+from tests.net.lane.twins import LIMITS
 
 CLIENT = ("203.0.113.7", 4711)
 
 
 def parser_of(*pieces: bytes) -> RequestParser:
     """One that was given all of it before it was asked."""
-    parser = RequestParser(HeadReader(RULES, LANGUAGES), CLIENT)
+    parser = RequestParser(HeadReader(LIMITS, LANGUAGES), CLIENT)
     for piece in pieces:
         parser.feed(piece)
     return parser
@@ -50,7 +50,7 @@ def test_what_belongs_elsewhere_is_handed_over_untouched(data: bytes) -> None:
 
 
 def test_a_server_under_a_path_has_its_operations_there_alone() -> None:
-    heads = HeadReader(replace(RULES, public_path="/auth"), LANGUAGES)
+    heads = HeadReader(replace(LIMITS, public_path="/auth"), LANGUAGES)
     for data in ASKED.values():
         there, twice = (data.replace(b" /api/", path) for path in (b" /auth/api/", b" /auth/auth/api/"))
         for sent, expected in (

@@ -17,7 +17,7 @@ from ostiary_net.lane.parser import RequestParser
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.test_lane import nobody, slow_down
-from tests.net.lane.twins import RULES, Heard, Line, Opened
+from tests.net.lane.twins import LIMITS, Heard, Line, Opened
 from tests.net.lane.wires import Kind
 from tests.net.rooms import Gate
 
@@ -152,7 +152,7 @@ async def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it
         await line.say(BODY)
         trio.lowlevel.remove_instrument(woken)
         steps, heard = woken.steps, await line.hear(1)
-    assert (steps > 0) == (seconds > RULES.body_wait_seconds)
+    assert (steps > 0) == (seconds > LIMITS.body_wait_seconds)
     assert heard.data.startswith(b"HTTP/1.1 200")
     assert not heard.closed
 

@@ -4,7 +4,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from ostiary_net.front_door.rules import Application
+from ostiary_net.front_door.limits import Application
 from ostiary_net.lane.shortcut import make_shortcut
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.test_lane import nobody

@@ -12,7 +12,7 @@ import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
-from ostiary_net.front_door.rules import Receive, Scope, Send
+from ostiary_net.front_door.limits import Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
 from tests.localhost import Certificate, made_certificate
 from tests.net.front_door.conftest import answer_lifespan

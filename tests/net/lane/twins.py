@@ -24,12 +24,12 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.rules import Application, DoorRules, Receive, Scope, Send
+from ostiary_net.front_door.limits import Application, DoorLimits, Receive, Scope, Send
 from ostiary_net.lane import open_lane
 from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
-from ostiary_web.app.asgi_app import make_door_rules
+from ostiary_web.app.asgi_app import make_door_limits
 from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
 from tests.core.story import World, given
@@ -37,7 +37,7 @@ from tests.net.lane.wires import Kind, Stream, connect_stream
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 
 SETTINGS: Final = Settings.from_environment({})
-RULES: Final = make_door_rules(SETTINGS)
+LIMITS: Final = make_door_limits(SETTINGS)
 _QUART: Final = create_app(SETTINGS)
 
 
@@ -159,7 +159,7 @@ async def open_twin(
     *,
     lane: bool,
     app: Application | None = None,
-    rules: DoorRules = RULES,
+    limits: DoorLimits = LIMITS,
     kind: Kind = Kind.MEMORY,
     run_sync: RunSync = run_inline,
     endpoint: Callable[[], TokenEndpoint] = TokenEndpoint,
@@ -181,7 +181,7 @@ async def open_twin(
             quart: Any = _QUART
             await quart(scope, receive, send)
 
-        guarded = Guard(app or web, replace(rules, **changed))
+        guarded = Guard(app or web, replace(limits, **changed))
         if lane:
             assert open_lane(guarded, service)
         door = Opened(guarded, service, clock, nursery, WorkerContext(None), kind)

@@ -21,7 +21,7 @@ import yaml  # type: ignore[import-untyped]
 from kubernetes_validate import ValidationError, validate
 
 from docs.reference_pages import described_settings
-from ostiary_net.front_door.rules import DoorRules
+from ostiary_net.front_door.limits import DoorLimits
 from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.postgres.schema import _LOCK_TIMEOUT_MS, _MOST_LOCK_ATTEMPTS, _PAUSE_SECONDS
@@ -357,7 +357,7 @@ def test_what_kubernetes_selects_is_the_pods_that_serve() -> None:
 def test_nginx_takes_as_long_a_head_as_the_server_and_waits_for_a_long_list() -> None:
     text = (DEPLOY / "nginx.conf").read_text()
     [kibibytes] = re.findall(r"^ *large_client_header_buffers \d+ (\d+)k;", text, re.MULTILINE)
-    [head_bytes] = [each.default for each in fields(DoorRules) if each.name == "head_bytes"]
+    [head_bytes] = [each.default for each in fields(DoorLimits) if each.name == "head_bytes"]
     assert int(kibibytes) * 1024 == head_bytes
     [seconds] = re.findall(r"proxy_read_timeout (\d+)s", text)
     assert int(seconds) >= 300, "an export of 400,000 entries takes 75"
@@ -380,7 +380,7 @@ def test_ingress_nginx_is_told_what_nginx_is() -> None:
 
 
 def test_proxies_close_idle_connections_before_ostiary_does() -> None:
-    [idle_seconds] = [each.default for each in fields(DoorRules) if each.name == "idle_seconds"]
+    [idle_seconds] = [each.default for each in fields(DoorLimits) if each.name == "idle_seconds"]
     assert isinstance(idle_seconds, float)
     [by_nginx] = re.findall(r"keepalive_timeout (\d+)s", (DEPLOY / "nginx.conf").read_text())
     [by_caddy] = re.findall(r"keepalive (\d+)s", (DEPLOY / "Caddyfile").read_text())

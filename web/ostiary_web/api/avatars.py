@@ -19,7 +19,7 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
 from ostiary_web.pictures.formats import MEDIA_TYPES, picture_in
 from ostiary_web.pictures.metadata import strip_metadata
-from ostiary_web.pictures.uploads import FILES_PREFIX
+from ostiary_web.pictures.orphaned_files import FILES_PREFIX
 
 avatars = GatedRoutes("avatars", __name__)
 

@@ -15,8 +15,8 @@ from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.sender import language_of
 from ostiary_core.model.why import Why
 from ostiary_core.texts import Languages
-from ostiary_net.front_door import DoorRules, Guard, patch_hypercorn
-from ostiary_net.front_door.rules import Scope
+from ostiary_net.front_door import DoorLimits, Guard, patch_hypercorn
+from ostiary_net.front_door.limits import Scope
 from ostiary_net.lane.shortcut import make_shortcut
 from ostiary_net.observability.metrics import Metrics
 from ostiary_web.api.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
@@ -54,9 +54,9 @@ def load_settings_or_exit(environment: Mapping[str, str]) -> Settings:
         exit_with(error)
 
 
-def make_door_rules(settings: Settings) -> DoorRules:
+def make_door_limits(settings: Settings) -> DoorLimits:
     """Return the limits that the front door holds every request to."""
-    return DoorRules(
+    return DoorLimits(
         body_limit=_body_limit,
         refusal=partial(_refusal, settings.languages, settings.public_path),
         has_page=has_page,
@@ -81,7 +81,7 @@ def asgi_app(
     application: Any = Application(settings, dependencies, ready=connect)
     if settings.otel_exporter_otlp_endpoint is not None:
         application.quart.before_request(_name_route)
-    guarded = Guard(application, make_door_rules(settings))
+    guarded = Guard(application, make_door_limits(settings))
     return guarded
 
 

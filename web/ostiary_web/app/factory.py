@@ -18,7 +18,7 @@ from ostiary_core.http import token_service
 from ostiary_core.http.envelope import token_service_failure
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_net.front_door.rules import Receive, Scope, Send
+from ostiary_net.front_door.limits import Receive, Scope, Send
 from ostiary_net.observability.log import list_frames
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.account import account

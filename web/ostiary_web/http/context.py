@@ -28,7 +28,7 @@ from ostiary_net.observability.log import log_refusal
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import ListQuery
-from ostiary_web.pictures.uploads import orphaned_files
+from ostiary_web.pictures.orphaned_files import orphaned_files
 from ostiary_web.server.app_services import AppServices, current_services
 from ostiary_web.server.telephones import phone_number
 

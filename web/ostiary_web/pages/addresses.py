@@ -6,7 +6,7 @@ from urllib.parse import unquote_plus, urlsplit
 
 from quart import Response, request
 
-from ostiary_net.front_door.rules import LONGEST_HEAD
+from ostiary_net.front_door.limits import LONGEST_HEAD
 from ostiary_web.http.browser import read_caller_cookie, read_refresh_cookie
 
 _FORM_HEADER_BYTES: Final = 256

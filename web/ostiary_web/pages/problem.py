@@ -7,7 +7,7 @@ from quart import Response, request
 
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
-from ostiary_net.front_door.rules import Scope
+from ostiary_net.front_door.limits import Scope
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.http.context import request_context
 from ostiary_web.pages.context import PageContext, choose_language, find_opened_page, open_page, render

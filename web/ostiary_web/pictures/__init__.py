@@ -1,1 +1,1 @@
-"""Pictures that users upload: their format, their metadata, and files without an account."""
+"""Pictures that users upload: their format, their metadata, and those left without an account."""

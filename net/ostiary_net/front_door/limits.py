@@ -29,7 +29,7 @@ class CannotStart(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DoorRules:
+class DoorLimits:
     """Limits of one server; the defaults suit callers that come directly or through a proxy."""
 
     body_limit: Callable[[str], int]

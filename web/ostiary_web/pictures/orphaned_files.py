@@ -1,4 +1,4 @@
-"""Name the addresses of uploaded files, and the files that a decision orphans."""
+"""Find the uploaded pictures that a decision leaves without an account, so that they are removed."""
 
 from collections.abc import Iterable
 from typing import Final
