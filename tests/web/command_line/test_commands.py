@@ -125,6 +125,43 @@ def test_users_are_listed_found_disabled_and_enabled(machine: Machine) -> None:
     assert machine.script("user", "enable", "bert")["enabled"] is True
 
 
+def test_a_user_is_shown_changed_signed_out_and_deleted_for_good(machine: Machine) -> None:
+    made = machine.script("user", "create", "anna", "--draw-password", "--keep")
+    del made["password"]
+    assert machine.script("user", "show", "ANNA") == made
+
+    said = ("--name", "Anna Ng", "--phone", "138 0013 8000", "--locale", "zh-CN", "--must-change-password")
+    changed = machine.script("user", "update", "anna", *said)
+    assert (changed["name"], changed["phone"], changed["locale"]) == ("Anna Ng", "+8613800138000", "zh-CN")
+    assert (changed["mustChangePassword"], changed["username"]) == (True, "anna")
+    assert machine.script("user", "update", "anna", "--phone", "")["phone"] is None
+    assert machine.script("user", "update", "anna", "--new-username", "ann")["id"] == made["id"]
+    assert machine.script("user", "update", "ann", "--new-username", "anna")["username"] == "anna"
+    assert machine.run("user", "update", "anna").exit_code == 2
+    wrong = machine.run("user", "update", "anna", "--timezone", "Mars", "--json").expect_refusal("A0401")
+    assert [error["path"] for error in wrong["errors"]] == ["timezone"]
+
+    assert machine.script("user", "end-sessions", "anna")["id"] == made["id"]
+    ended = [entry for entry in machine.run("audit", "export").out.splitlines() if "user_forced_out" in entry]
+    assert len(ended) == 1
+
+    assert machine.run("user", "delete", "anna", stdin="n\n").exit_code == 1
+    assert "for good?" in machine.run("user", "delete", "anna", stdin="y\n").err
+    machine.run("user", "show", "anna", "--json").expect_refusal("A0404")
+    machine.run("user", "delete", "admin", "--yes", "--json").expect_refusal("B1001")
+
+
+def test_roles_of_a_user_are_added_and_removed(machine: Machine) -> None:
+    machine.script("user", "create", "anna", "--draw-password")
+
+    added = machine.script("user", "roles", "anna", "--add", "super_admin")
+    assert added["roleIds"] == ["super_admin"]
+    assert machine.script("user", "roles", "anna") == added
+    assert machine.script("user", "roles", "anna", "--remove", "super_admin")["roleIds"] == []
+    machine.run("user", "roles", "anna", "--add", "none", "--json").expect_refusal("A0401")
+    machine.run("user", "roles", "admin", "--remove", "super_admin", "--json").expect_refusal("B1001")
+
+
 def test_the_rules_for_people_hold(machine: Machine) -> None:
     machine.run("user", "disable", "admin", "--json").expect_refusal("B1001")
     machine.run("user", "reset-password", "nobody", "--draw-password", "--json").expect_refusal("A0404")

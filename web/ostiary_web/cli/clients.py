@@ -37,7 +37,7 @@ _LABELS: Final[Labels] = {
     ),
     "secret": "command.secret",
 }
-_DELETED: Final[Labels] = {"clientId": "column.clients.clientId", "deleted": "command.client.deleted"}
+_DELETED: Final[Labels] = {"clientId": "column.clients.clientId", "deleted": "command.deleted"}
 
 
 @click.group()

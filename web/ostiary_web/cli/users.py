@@ -10,8 +10,11 @@ import msgspec
 
 from ostiary_core.events import (
     PasswordResetByAdministrator,
+    UserChanged,
+    UserDeleted,
     UserDisabled,
     UserEnabled,
+    UserForcedOut,
     UserRegistered,
     UserRequested,
 )
@@ -55,6 +58,11 @@ _LABELS: Final[Labels] = {
     ),
     "password": "command.password",
 }
+_SHOWN: Final[Labels] = {
+    **_LABELS,
+    **columns(RESOURCE.list_view, "locale", "timezone", "createdAt", "updatedAt"),
+}
+_DELETED: Final[Labels] = {"username": "column.users.username", "deleted": "command.deleted"}
 
 _IMPORTED: Final[Labels] = {
     "created": "command.import.created",
@@ -194,25 +202,99 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
 
 @user.command()
 @click.argument("username")
+@with_field_options(USER, {"roleIds": "role", "username": "new-username"}, left_out=("locale",))
+@click.option("--locale", type=LanguageTag(), help="The language to address the user in.")
 @with_printer
-def disable(printer: Printer, username: str) -> None:
-    """Keep USERNAME from signing in, and end all sessions."""
-    _switch(printer, UserDisabled, username)
+def update(printer: Printer, username: str, fields: dict[str, object], locale: Language | None) -> None:
+    """Change what is said of USERNAME, and nothing else. Another telephone number ends all sessions.
+
+    --role says all roles that there shall be, and '' stands for none; `roles` adds and removes single ones.
+    """
+    if locale is not None:
+        fields["locale"] = locale.tag
+    if not fields:
+        raise click.UsageError("nothing is said that could be changed")
+
+    async def work(context: CommandContext) -> Reply:
+        return await _change(context, context.find_user_id(username), fields)
+
+    _print_user(printer, run(work), labels=_SHOWN)
 
 
 @user.command()
 @click.argument("username")
+@click.option("--add", multiple=True, metavar="ROLE", help="Give this role; repeat for more.")
+@click.option("--remove", multiple=True, metavar="ROLE", help="Take this role away; repeat for more.")
 @with_printer
-def enable(printer: Printer, username: str) -> None:
-    """Let USERNAME sign in again. Nothing that ended comes back."""
-    _switch(printer, UserEnabled, username)
+def roles(printer: Printer, username: str, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
+    """Give USERNAME roles and take some away, by their codes; without an option, show the roles."""
 
-
-def _switch(printer: Printer, kind: type[UserEnabled | UserDisabled], username: str) -> None:
     async def work(context: CommandContext) -> Reply:
-        return await context.decide(kind(caller=OPERATOR, user_id=context.find_user_id(username)))
+        user_id = context.find_user_id(username)
+        known = await context.decide(UserRequested(caller=OPERATOR, user_id=user_id))
+        assert isinstance(known, UserKnown)
+        held = known.user.role_ids
+        asked = [role for role in dict.fromkeys((*held, *add)) if role not in remove]
+        return await _change(context, user_id, {"roleIds": asked}, shown={"roleIds": list(held)})
 
-    _print_user(printer, run(work))
+    _print_user(printer, run(work), labels=columns(RESOURCE.list_view, "username", "roleIds"))
+
+
+@user.command()
+@click.argument("username")
+@click.option("--yes", is_flag=True, help="Do not ask whether that is meant.")
+@with_printer
+def delete(printer: Printer, username: str, yes: bool) -> None:
+    """Delete USERNAME for good, and end all sessions."""
+    if not yes:
+        click.confirm(printer.text("command.user.delete", username=username), abort=True, err=True)
+
+    async def work(context: CommandContext) -> Reply:
+        event = UserDeleted(caller=OPERATOR, user_id=context.find_user_id(username))
+        return await context.decide(event)
+
+    run(work)
+    printer.record({"username": username, "deleted": True}, _DELETED)
+
+
+def _add_command(
+    name: str, kind: type[UserRequested | UserDisabled | UserEnabled | UserForcedOut], said: str
+) -> None:
+    """Add a command that decides one event about USERNAME and shows the user afterwards."""
+
+    @user.command(name, help=said)
+    @click.argument("username")
+    @with_printer
+    def act(printer: Printer, username: str) -> None:
+        async def work(context: CommandContext) -> Reply:
+            user_id = context.find_user_id(username)
+            await context.decide(kind(caller=OPERATOR, user_id=user_id))
+            return await context.decide(UserRequested(caller=OPERATOR, user_id=user_id))
+
+        _print_user(printer, run(work), labels=_SHOWN)
+
+
+_add_command("show", UserRequested, "Show USERNAME.")
+_add_command("disable", UserDisabled, "Keep USERNAME from signing in, and end all sessions.")
+_add_command("enable", UserEnabled, "Let USERNAME sign in again. Nothing that ended comes back.")
+_add_command("end-sessions", UserForcedOut, "End all sessions of USERNAME, in browsers and applications.")
+
+
+async def _change(
+    context: CommandContext,
+    user_id: str,
+    fields: dict[str, object],
+    shown: dict[str, object] | None = None,
+) -> Reply:
+    return await context.decide(
+        UserChanged(
+            caller=OPERATOR,
+            user_id=user_id,
+            fields=normalize_phone_number(context, fields),
+            faults=check_zone(fields),
+            shown=shown,
+        )
+    )
 
 
 def _read_password(printer: Printer, *, drawn: bool) -> str:
@@ -239,13 +321,15 @@ def _refuse_unseen(password: str) -> str:
     return password
 
 
-def _print_user(printer: Printer, reply: Reply, drawn_password: str | None = None) -> None:
+def _print_user(
+    printer: Printer, reply: Reply, drawn_password: str | None = None, labels: Labels = _LABELS
+) -> None:
     """Print the account in a reply, with its password if one was drawn."""
     if not isinstance(reply, UserKnown):
         raise TypeError(f"no account is in a {type(reply).__name__}")
     content = encode_item(RESOURCE.fields, reply.user)
     if drawn_password is None:
-        printer.record(content, _LABELS)
+        printer.record(content, labels)
         return
     with printer.explain_how_to_draw_again(reset_password_command(reply.user.username)):
         printer.record({**content, "password": drawn_password}, _LABELS)

@@ -762,7 +762,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.client.delete": (
             "Delete {client_id} for good? All its sessions end, and its identifier is never given out again."
         ),
-        "command.client.deleted": "Deleted",
+        "command.user.delete": "Delete {username} for good? All sessions of this user end.",
+        "command.deleted": "Deleted",
         "command.apply.done": "Done.",
         "command.apply.planned": "Nothing was done.",
         "command.apply.nothing": "Everything is as it is declared.",
