@@ -51,7 +51,7 @@ def refresh_login(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     held = realm.tokens.get(call.token or "")
     if held is None or held.is_access or held.session.client is not None:
         return refuse("A1001", "the backend's refresh accepts only its own refresh token")
-    verdict = realm.present(held, call, LOGIN_ACCESS_SECONDS, now, given)
+    verdict = realm.refresh(held, call, LOGIN_ACCESS_SECONDS, now, given)
     if verdict.answer.error == "A0500":
         return verdict
     if verdict.answer.kind is AnswerKind.REFUSED:

@@ -64,8 +64,8 @@ class Realm:
             return None
         return next((one for one in self.users.values() if one.phone == phone and not one.deleted), None)
 
-    def present(self, held: Held, call: Call, access_seconds: int, now: int, given: Answer) -> Verdict:
-        """A refresh token of a session, presented by its own client."""
+    def refresh(self, held: Held, call: Call, access_seconds: int, now: int, given: Answer) -> Verdict:
+        """Judge a refresh by the token's own client."""
         session, generation, _ = held
         if session.ended:
             return refuse("invalid_grant", "refresh token revoked")

@@ -87,7 +87,7 @@ def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("invalid_grant", "refresh token invalid")
     if held.session.client is not client:
         return refuse("invalid_grant", "refresh token of another client: the session is unaffected")
-    return realm.present(held, call, client.access_seconds, now, given)
+    return realm.refresh(held, call, client.access_seconds, now, given)
 
 
 def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

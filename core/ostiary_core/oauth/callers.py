@@ -120,22 +120,22 @@ CallerHandler = Callable[[E, W, Snapshot], Decision]
 RecordHandler = Callable[[E, Actor, R, Snapshot], Decision]
 
 
-def gate(check: Callable[[Any, Snapshot], W | Why]) -> Callable[[CallerHandler[E, W]], Handler[E]]:
+def require_actor(check: Callable[[Any, Snapshot], W | Why]) -> Callable[[CallerHandler[E, W]], Handler[E]]:
     """Refuse callers for whom `check` returns a reason; the rule is given what it returns for others."""
 
-    def guard(handler: CallerHandler[E, W]) -> Handler[E]:
+    def decorate(handler: CallerHandler[E, W]) -> Handler[E]:
         def decide(event: Any, snapshot: Snapshot, /) -> Decision:
             who = check(event.caller, snapshot)
             return refuse(who) if isinstance(who, Why) else handler(event, who, snapshot)
 
         return decide
 
-    return guard
+    return decorate
 
 
 def require_permission(*permissions: Permission) -> Callable[[CallerHandler[E, Actor]], Handler[E]]:
     """Refuse callers without one of `permissions`; the rule is given the actor."""
-    return gate(lambda caller, snapshot: check_permission(caller, snapshot, *permissions))
+    return require_actor(lambda caller, snapshot: check_permission(caller, snapshot, *permissions))
 
 
 def require_record(
@@ -146,11 +146,11 @@ def require_record(
     The rule is given the actor and the record. The permission is checked before any record is looked up.
     """
 
-    def guard(handler: RecordHandler[E, R]) -> Handler[E]:
+    def decorate(handler: RecordHandler[E, R]) -> Handler[E]:
         def decide(event: E, who: Actor, snapshot: Snapshot) -> Decision:
             found = find(event, who, snapshot)
             return refuse(found) if isinstance(found, Why) else handler(event, who, found, snapshot)
 
         return require_permission(*permissions)(decide)
 
-    return guard
+    return decorate

@@ -24,7 +24,7 @@ from ostiary_core.model.reply import (
 )
 from ostiary_core.model.secret import Entropy, Secret, draw_token
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.callers import Person, find_active_person, gate
+from ostiary_core.oauth.callers import Person, find_active_person, require_actor
 from ostiary_core.oauth.code import issue as issue_code
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
@@ -89,7 +89,7 @@ def deny(event: events.ConsentDenied, snapshot: Snapshot) -> Decision:
     )
 
 
-@gate(find_active_person)
+@require_actor(find_active_person)
 def withdraw(event: events.ConsentWithdrawn, who: Person, snapshot: Snapshot) -> Decision:
     """Withdraw a consent, which ends the client's sessions and codes of this user."""
     return withdraw_from(event.client_id, who.user, None, snapshot)

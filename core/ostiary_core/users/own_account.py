@@ -34,8 +34,8 @@ from ostiary_core.oauth.callers import (
     check_permission,
     find_active_person,
     find_person,
-    gate,
     permissions_of,
+    require_actor,
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
@@ -108,14 +108,14 @@ def refresh_login(event: events.LoginRefreshed, snapshot: Snapshot) -> Decision:
     return Decision(Refused(Why.NOT_SIGNED_IN), decision.changes, decision.facts)
 
 
-@gate(find_person)
+@require_actor(find_person)
 def sign_out(event: events.SignedOut, who: Person, snapshot: Snapshot) -> Decision:
     """End the login session that the token belongs to."""
     changes, fact = session.end(who.session, Why.SIGNED_OUT, snapshot.now)
     return Decision(Done(), changes, (fact,))
 
 
-@gate(find_active_person)
+@require_actor(find_active_person)
 def end_own_session(event: events.OwnSessionEnded, who: Person, snapshot: Snapshot) -> Decision:
     """End one session of the caller; another user's session is not found."""
     stored = snapshot.session(event.session_id)
@@ -153,7 +153,7 @@ def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision
 # --- the password and the telephone
 
 
-@gate(find_person)
+@require_actor(find_person)
 def change_password(event: events.PasswordChanged, who: Person, snapshot: Snapshot) -> Decision:
     """Set a new password for a user who entered the current one."""
     wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)

@@ -32,7 +32,7 @@ from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.user import is_phone
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.callers import Person, find_active_person, gate
+from ostiary_core.oauth.callers import Person, find_active_person, require_actor
 from ostiary_core.oauth.inherited_endings import login_epochs_now, with_next_epoch
 from ostiary_core.users.own_account import (
     all_ended_fact,
@@ -121,7 +121,7 @@ def _store_code(
     return Update(stored, replace(made, revision=stored.revision + 1))
 
 
-@gate(find_active_person)
+@require_actor(find_active_person)
 def change_phone(event: PhoneChanged, who: Person, snapshot: Snapshot) -> Decision:
     """Set a new number for a user who entered the code sent there and the current password."""
     wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)

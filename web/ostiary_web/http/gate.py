@@ -1,4 +1,4 @@
-"""Guard every route by a gate that says who may use it, before anything of the request is read.
+"""The gate of every route: who may use it, before anything of the request is read.
 
 A handler runs behind its route's gate. Whoever is not let in makes the server read no body, form or upload,
 hash no password and go through no list. The rules check a permission again with the change itself.
