@@ -125,7 +125,7 @@ def test_a_client_of_another_server_keeps_its_secret(
             assert answer.status_code == 200, answer.text
     another = sha256(b"another").hexdigest()
     lines = declared.machine.run("apply", str(declared.file)).lines
-    assert lines == ["Everything is as it is declared."]
+    assert lines == ["Everything is as declared."]
     [change] = declared.apply(text.replace(sha256(SECRET.encode()).hexdigest().upper(), another))["changes"]
     assert (change["path"], change["fields"]) == ("clients.app", {"secret": {"from": None, "to": None}})
     assert another not in str(change)
@@ -240,7 +240,7 @@ def test_pruning_deletes_only_what_somebody_said_yes_to(declared: Declared) -> N
         ("client-deleted", None),
         ("role-deleted", None),
     ]
-    assert declared.machine.run(*words).lines == ["Everything is as it is declared."], "nothing is asked"
+    assert declared.machine.run(*words).lines == ["Everything is as declared."], "nothing is asked"
 
 
 def test_a_fault_names_table_and_field_and_keeps_out_all(declared: Declared) -> None:

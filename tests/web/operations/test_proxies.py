@@ -193,9 +193,9 @@ def test_the_server_learns_who_asks_and_how_through_a_proxy_as_documented(
 @pytest.mark.parametrize(
     "trusted, level, words",
     [
-        (PROXY, "fine", f"was seen to come from {CALLER}, as it did"),
-        ("", "fault", f"was taken to come from {PROXY}, which is the proxy's: TRUST_PROXY must hold it"),
-        ("10.0.0.5", "fault", f"was taken to come from {PROXY}, which is the proxy's"),
+        (PROXY, "fine", f"the server saw the right address, {CALLER}"),
+        ("", "fault", f"the server saw {PROXY}, which is the proxy's: add it to TRUST_PROXY"),
+        ("10.0.0.5", "fault", f"the server saw {PROXY}, which is the proxy's"),
         ("127.0.0.0/8", "warning", f"asked from {CALLER}, which TRUST_PROXY trusts"),
     ],
 )
@@ -273,7 +273,7 @@ def test_a_proxy_that_takes_the_path_off_is_at_fault(tmp_path: Path, certificate
     with under_a_path(partial(nginx, to="http://ostiary/"), tmp_path, certificate) as (machine, _):
         finding = live(machine)
     assert finding["level"] == "fault"
-    assert "the proxy must hand the path on as it came" in finding["text"]
+    assert "the proxy must pass the path on unchanged" in finding["text"]
 
 
 def caddy_version() -> tuple[int, ...]:
@@ -351,7 +351,7 @@ def test_a_live_request_names_what_is_wrong_with_the_server(tmp_path: Path) -> N
     for folder in folders.values():
         folder.mkdir()
     with Machine(folders["believing"], TRUST_PROXY=CALLER).serving() as address:
-        found["which it made up"] = live(Machine(folders["believing"], PUBLIC_URL=address))
+        found["believed a forged"] = live(Machine(folders["believing"], PUBLIC_URL=address))
     away = Machine(folders["away"], PUBLIC_URL=f"http://localhost:{free_port()}")
     assert away.run("migrate").exit_code == 0
     found["does not answer: ConnectError"] = live(away)
@@ -364,5 +364,5 @@ def test_a_live_request_names_what_is_wrong_with_the_server(tmp_path: Path) -> N
     found["PUBLIC_URL"] = live(nameless)
     for words, finding in found.items():
         assert (finding["level"], words in finding["text"]) == ("fault", True), finding
-    assert "TRUST_PROXY holds more than the proxy" in found["which it made up"]["text"]
+    assert "TRUST_PROXY covers more than the proxy" in found["believed a forged"]["text"]
     assert nameless.script("client", "list")["total"] == 2, "the built-in ones alone"

@@ -41,7 +41,7 @@ async def test_each_replay_that_ended_a_session_can_be_told_from_the_others(
     for text in (
         "A used refresh token came again, too late for a safe retry.",
         "A used refresh token came again, with a different User-Agent.",
-        "A refresh token came that had been used before the last refresh.",
+        "A refresh token that was used before the last refresh came again.",
     ):
         assert page.count(text) == 1, text
 

@@ -52,7 +52,7 @@ async def test_who_touched_the_same_is_asked_first(served_app: Served) -> None:
     assert asked.status_code == 409
     text = unescape(asked.text)
     assert "Another user has changed this in the meantime." in text
-    assert "It is now: https://new.example/cb." in text
+    assert "Changed meanwhile to: https://new.example/cb." in text
     shown = form_of(asked, FORM)
     # Their own entries are kept, and what they did not touch is as it stands.
     assert "https://other.example/cb</textarea>" in text

@@ -63,7 +63,7 @@ ENGLISH = LANGUAGES.default.with_texts(
         "column.clients.contact": "Contact",
         "note.clients.contact": "Whom to ask.",
         "column.clients.floor": "Floor",
-        "note.clients.floor": "{least} to {most}; {default} where it is empty.",
+        "note.clients.floor": "{least} to {most}; {default} if empty.",
     }
 )
 VIEW: ListView[Any, Any] = ListView(
@@ -127,7 +127,7 @@ def test_sheets_have_a_column_for_it() -> None:
     template = ZipFile(BytesIO(write_template(VIEW, ENGLISH, Languages([ENGLISH]), START)))
     text = "".join(template.read(name).decode() for name in template.namelist() if "sheet" in name)
     assert "Contact" in text
-    assert "1 to 9; 3 where it is empty." in text
+    assert "1 to 9; 3 if empty." in text
     sheet = (Row(1, ("Contact", "Floor")), Row(2, ("anna", Number(value="4", shown="4"))))
     assert read_rows(VIEW, sheet, Languages([ENGLISH])).by_number == {2: {"contact": "anna", "floor": 4}}
 

@@ -109,14 +109,12 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.switch_user": "Use another account",
         "page.consent_failed": "This sign-in request cannot go on",
         "page.consent_failed_lead": (
-            "The system that sent you here made a request that is not in order. Nothing was shared with it. "
+            "The system that sent you here made an invalid request. Nothing was shared with it. "
             "Its developers will want to know:"
         ),
         # --- people's own account
         "page.account": "My account",
-        "page.account_lead": (
-            "What other systems see of you is your user name, display name, picture and language."
-        ),
+        "page.account_lead": "Other systems see your user name, display name, picture and language.",
         "page.profile": "Profile",
         "page.display_name": "Name",
         "page.display_name_hint": "An administrator can change it.",
@@ -126,7 +124,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.upload": "Upload",
         "page.picture_remove": "Remove",
         "page.chosen_language": "Language",
-        "page.chosen_language_none": "as the browser says",
+        "page.chosen_language_none": "Browser's language",
         "page.chosen_zone": "Time zone",
         "page.times_in": "All times are in the time zone {zone}.",
         "page.zone_proposed": "Your browser is in the time zone",
@@ -158,7 +156,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "page.sessions": "My sessions",
         "page.sessions_lead": (
-            "Each line is a browser or application in which you are signed in. Sign out what you do not know."
+            "Each line is a browser or application in which you are signed in. Sign out any you do not know."
         ),
         "page.this_session": "this one",
         "page.browser_session": "This server's pages",
@@ -204,7 +202,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.export": "Export",
         "page.import": "Import",
         "page.import_lead": (
-            "A sheet as it was exported, or the template filled in. Either all of it is imported, or nothing."
+            "An exported sheet, or the filled-in template. Either all of it is imported, or nothing."
         ),
         "page.import_file": "Sheet (.xlsx)",
         "page.import_mode": "Records that already exist",
@@ -212,23 +210,20 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.import_upsert": "are changed to what the sheet says",
         "page.import_template": "Template",
         "page.import_done": "{created} registered, {updated} changed, {unchanged} unchanged.",
-        "page.import_hashes_left": (
-            "Password hashes of users who already exist were left as they were: {number}."
-        ),
+        "page.import_hashes_left": "Password hashes of existing users were left unchanged: {number}.",
         "page.import_running": (
             "{prepared} of {rows} rows are prepared. Nothing is added before all of them are; this page "
-            "looks again by itself, and the import goes on without it."
+            "refreshes itself, and the import goes on without it."
         ),
         "page.import_lost": (
-            "The server that this import ran on is gone, after {prepared} of {rows} rows. Either nothing was "
+            "The server that ran this import is gone, after {prepared} of {rows} rows. Either nothing was "
             "imported or everything: look at the list, and import the sheet again if it is not there."
         ),
         "page.users_left_out": (
-            "{count} users match, and the list has the first {most} of them. Type more of the name or the "
-            "number."
+            "{count} users match, and the list shows the first {most}. Type more of the name or the number."
         ),
         "page.working": "Working…",
-        "page.stands_now": "It is now: {value}. Saving again replaces it.",
+        "page.stands_now": "Changed meanwhile to: {value}. Save again to overwrite it.",
         "page.nothing": "nothing",
         "page.clients": "Clients",
         "page.clients_lead": "Systems that may ask this server for tokens.",
@@ -284,11 +279,11 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.client_force_will": Plural(
             one=(
                 "{count} running session that you may see ends at once, and codes that were not redeemed are "
-                "void. The client stays enabled, and its secrets work on."
+                "void. The client stays enabled, and its secrets keep working."
             ),
             other=(
                 "{count} running sessions that you may see end at once, and codes that were not redeemed are "
-                "void. The client stays enabled, and its secrets work on."
+                "void. The client stays enabled, and its secrets keep working."
             ),
         ),
         "page.client_delete_will": Plural(
@@ -303,17 +298,17 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "page.client_reset_will": Plural(
             one=(
-                "The old secret stops working at once, or when the time chosen here is over; where two work "
-                "and the newer was never used, the older is the one that works on. Issued tokens stay good: "
-                "{count} running session that you may see goes on."
+                "The old secret stops working at once, or when the time chosen here is over. If two work "
+                "now and the newer has never been used, the older is kept and the newer replaced. Issued "
+                "tokens stay good: {count} running session that you may see goes on."
             ),
             other=(
-                "The old secret stops working at once, or when the time chosen here is over; where two work "
-                "and the newer was never used, the older is the one that works on. Issued tokens stay good: "
-                "{count} running sessions that you may see go on."
+                "The old secret stops working at once, or when the time chosen here is over. If two work "
+                "now and the newer has never been used, the older is kept and the newer replaced. Issued "
+                "tokens stay good: {count} running sessions that you may see go on."
             ),
         ),
-        "page.client_overlap": "The old secret works on for",
+        "page.client_overlap": "Keep the old secret for",
         "page.client_overlap_none": "no time: it ends at once",
         "page.hours": Plural(
             one="{count} hour",
@@ -400,7 +395,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.role_delete_will": "The role {name} is deleted. That works only while no user has it.",
         # --- the overview
         "page.overview": "Overview",
-        "page.overview_lead": "What happened, and what needs attention. Numbers are a minute or two late.",
+        "page.overview_lead": "What happened, and what needs attention. Figures lag by a minute or two.",
         "page.overview_range": "How long",
         "overview.day": "24 hours",
         "overview.week": "7 days",
@@ -464,19 +459,19 @@ LANGUAGE: Final = ENGLISH.with_texts(
             one="{count} entry of the audit trail is not counted yet.",
             other="{count} entries of the audit trail are not counted yet.",
         ),
-        "page.attention_no_backup": "No backup was made with ostiary backup yet.",
+        "page.attention_no_backup": "No backup has been made with ostiary backup yet.",
         "page.attention_backup": Plural(
             one="The last backup is {count} day old.", other="The last backup is {count} days old."
         ),
         "page.attention_schema": (
-            "The database has schema {newer}, and this release knows {known}: a newer release works on it."
+            "The database has schema {newer}, and this release knows {known}: a newer release is using it."
         ),
         "page.attention_finding": "{about}: {text}",
         "page.client_refusals": "Last refusals",
         "page.client_refusals_lead": (
             "The last {most} requests that were refused, the latest first. The log has them by trace id."
         ),
-        "page.client_refusals_none": "None is remembered.",
+        "page.client_refusals_none": "None recorded.",
         "page.client_refusal_when": "When",
         "page.client_refusal_asked": "Asked for",
         "page.client_refusal_why": "Why",
@@ -489,8 +484,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
             other="End {count} sessions",
         ),
         "page.online_end_will": Plural(
-            one="It ends at once: both its tokens are void, and nothing else is touched.",
-            other="{count} sessions end at once: their tokens are void, and nothing else is touched.",
+            one="It ends at once: both its tokens are revoked, and nothing else is touched.",
+            other="{count} sessions end at once: their tokens are revoked, and nothing else is touched.",
         ),
         "page.online_end_selected": "End selected",
         "page.online_end_all": "End all sessions",
@@ -535,20 +530,19 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.clients.wrongSecrets": "Wrong secrets",
         "column.clients.wrongSecretLastAt": "Last wrong secret at",
         "note.clients.clientId": (
-            "Required, and never changes. A row with the identifier of a client that exists changes that "
-            "client."
+            "Required, and never changes. A row with the identifier of an existing client changes it."
         ),
-        "note.clients.name": "Required. What users are shown.",
+        "note.clients.name": "Required. Shown to users.",
         "note.clients.redirectUris": (
             "One per line, each beginning with https:// (for local use http://localhost or http://127.0.0.1)."
         ),
         "note.clients.grantTypes": "Required. Any of: {choices}.",
         "note.clients.scopes": "Any of: {choices}.",
-        "note.clients.autoApproveScopes": "Those of the scopes that users are not asked about.",
-        "note.clients.accessTokenTtl": "{least} to {most}; {default} where it is empty.",
-        "note.clients.refreshTokenTtl": "{least} to {most}; {default} where it is empty.",
+        "note.clients.autoApproveScopes": "Scopes that users are not asked about.",
+        "note.clients.accessTokenTtl": "{least} to {most}; {default} if empty.",
+        "note.clients.refreshTokenTtl": "{least} to {most}; {default} if empty.",
         "note.clients.enabled": (
-            "For new clients; yes where it is empty. A client that exists is enabled and disabled elsewhere."
+            "For new clients; yes if empty. Existing clients are enabled and disabled elsewhere."
         ),
         "title.users": "Users",
         "column.users.id": "sub",
@@ -565,7 +559,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.users.avatarUrl": "Picture",
         "column.users.createdAt": "Created at",
         "column.users.updatedAt": "Updated at",
-        "note.users.username": "Required. A row with the name of a user who exists changes that user.",
+        "note.users.username": "Required. A row with the name of an existing user changes that user.",
         "note.users.name": "Required.",
         "note.users.phone": (
             "5 to 20 digits, with or without a leading plus. Another number ends all sessions of the user."
@@ -574,15 +568,15 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "8 to 256 characters, for new users only. Without one the user cannot sign in until it is reset."
         ),
         "note.users.passwordHash": (
-            "Of another system, for new users only, in place of a password: $argon2id$…, bcrypt ($2b$…, also "
-            "as Spring keeps it), $scrypt$ln=…, pbkdf2_sha256$… of Django, or $pbkdf2-sha256$… and "
+            "From another system, for new users only, in place of a password: $argon2id$…, bcrypt ($2b$…, "
+            "also as Spring stores it), $scrypt$ln=…, pbkdf2_sha256$… of Django, or $pbkdf2-sha256$… and "
             "$pbkdf2-sha512$… of passlib."
         ),
         "note.users.enabled": (
-            "For new users; yes where it is empty. A user who exists is enabled and disabled elsewhere."
+            "For new users; yes if empty. Existing users are enabled and disabled elsewhere."
         ),
         "note.users.mustChangePassword": (
-            "For new users, yes where it is empty, but no for those with a password hash."
+            "For new users; if empty, no for those with a password hash and yes for all others."
         ),
         "note.users.roleIds": "Codes of roles, one per line.",
         "note.users.locale": "Any of: {locales}; may be empty.",
@@ -594,7 +588,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.roles.permissions": "Permissions",
         "column.roles.builtIn": "Built in",
         "note.roles.code": (
-            "Required, and never changes. A row with the code of a role that exists changes that role."
+            "Required, and never changes. A row with the code of an existing role changes that role."
         ),
         "note.roles.name": "Required.",
         "note.roles.permissions": "One per line, any of: {choices}.",
@@ -717,7 +711,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "why.client_secret_wrong": "The client's secret was wrong.",
         "why.grant_type_missing": "grant_type was missing.",
         "why.grant_type_unknown": "Unknown grant_type.",
-        "why.grant_not_registered": "The client does not register this grant type.",
+        "why.grant_not_registered": "The client is not authorized to use this grant type.",
         "why.code_missing": "code was missing.",
         "why.redirect_uri_missing": "redirect_uri was missing.",
         "why.refresh_token_missing": "refresh_token was missing.",
@@ -730,7 +724,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "why.redirect_uri_different": "redirect_uri differed from the one in the authorization request.",
         "why.verifier_missing": "code_verifier was missing.",
         "why.verifier_wrong": "code_verifier did not match the code_challenge.",
-        "why.redirect_uri_unregistered": "The client no longer registers the redirect URI.",
+        "why.redirect_uri_unregistered": "The redirect URI is no longer registered.",
         "why.scope_unregistered": "The scope is not registered for the client.",
         "why.token_unknown": "No such refresh token was issued, or its session was cleared away.",
         "why.token_of_another_client": "The refresh token belongs to another client.",
@@ -743,7 +737,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "why.replayed_after_grace": "A used refresh token came again, too late for a safe retry.",
         "why.replayed_by_another_user_agent": "A used refresh token came again, with a different User-Agent.",
         "why.replayed_two_generations_late": (
-            "A refresh token came that had been used before the last refresh."
+            "A refresh token that was used before the last refresh came again."
         ),
         # --- text messages
         "message.change-phone": (
@@ -757,7 +751,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         # --- the command line
         "command.listed": "{first} to {last} of {total}",
         "command.secret": "Secret, shown this once",
-        "command.not_shown": "it is done, and what was drawn could not be shown: {reason}. Draw another by",
+        "command.not_shown": "done, but the new secret could not be printed ({reason}). Create another with",
         "command.password": "Password, shown this once",
         "command.client.delete": (
             "Delete {client_id} for good? All its sessions end, and its identifier is never given out again."
@@ -766,7 +760,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.deleted": "Deleted",
         "command.apply.done": "Done.",
         "command.apply.planned": "Nothing was done.",
-        "command.apply.nothing": "Everything is as it is declared.",
+        "command.apply.nothing": "Everything is as declared.",
         "command.apply.delete": (
             "Delete for good: {paths}? Sessions of these clients end, and no identifier is given out again."
         ),
@@ -802,7 +796,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.replay.otherwise": "  under the other policy",
         "command.replay.saved": "Saved",
         "command.replay.lost": "Lost",
-        "command.replay.left_out": "Not as the recorded policy would have it, so left out:",
+        "command.replay.left_out": "Left out, as the recorded policy does not explain them:",
         "command.replay.heading.session": "Session",
         "command.replay.heading.client": "Client",
         "command.replay.heading.at": "At",
@@ -810,11 +804,11 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.replay.heading.recorded": "Recorded",
         "command.replay.heading.changed": "Otherwise",
         # --- ostiary check
-        "check.settings.fine": "every value is one that is allowed",
+        "check.settings.fine": "every value is allowed",
         "check.settings.no_public_url": "is not set: URLs and cookies are derived from each request",
-        "check.settings.plain_public_url": "is http: passwords and tokens go over the network as they are",
+        "check.settings.plain_public_url": "is http: passwords and tokens cross the network in the clear",
         "check.settings.no_proxy_before_tls": (
-            "is not set, and something in front takes TLS off: all callers share its address and rate limits"
+            "is not set, and a proxy in front terminates TLS: all callers share its address and rate limits"
         ),
         "check.settings.no_proxy_before_socket": (
             "is not set, and requests over BIND's socket have no address: all callers share one rate limit"
@@ -822,34 +816,34 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "check.settings.proxy_too_wide": "{network} includes untrusted hosts: callers can forge any address",
         "check.settings.rate_limits": "the limits are not the specification's",
         "check.settings.no_gateway": "is not set: text messages go to {path}",
-        "check.settings.plain_gateway": "is http: recovery codes go as they are",
+        "check.settings.plain_gateway": "is http: recovery codes are sent in the clear",
         "check.settings.trail_for_ever": "the audit trail is kept for ever",
         "check.settings.trail_for_days": Plural(
             one="the audit trail is kept for {count} day", other="the audit trail is kept for {count} days"
         ),
-        "check.settings.password_set": "is still set, and read only while there is no administrator",
+        "check.settings.password_set": "is still set, but ignored once an administrator exists",
         "check.files.open": "{path} can be read by others (mode {mode}): chmod go= {path}",
         "check.files.secret_open": "{path} can be read by every user of this machine: chmod o= {path}",
         "check.files.unwritable": "{path} cannot be written by the user who runs this: it belongs to {owner}",
-        "check.files.owner": "{path} belongs to {owner}, its folder to {whose}, whose server needs it",
+        "check.files.owner": "{path} belongs to {owner}, but its folder and the server to {whose}",
         "check.files.no_temporary": (
-            "{path} cannot be written by the user who runs this: no large file can be taken"
+            "{path} cannot be written by the user who runs this: large files cannot be received"
         ),
         "check.files.fine": "no other user of this machine can read them",
         "check.interpreter.slow": (
-            "of {path} was built without --enable-optimizations: every request takes more of the processor"
+            "at {path} was built without --enable-optimizations: every request takes more processor time"
         ),
-        "check.database.fine": "takes changes, and has the schema of this release",
+        "check.database.fine": "can be written, and has the schema of this release",
         "check.database.log": (
             "the log has {size} MiB, and grows until the program that reads the file has ended"
         ),
-        "check.database.fault": "takes no change: {error} at {place}",
-        "check.clock.apart": "this machine's is {seconds} s from the database's, which counts",
+        "check.database.fault": "cannot be written: {error} at {place}",
+        "check.clock.apart": "differs from the database's by {seconds} s; the database's is used",
         "check.clock.set_back": Plural(
-            one="a record was changed {count} second from now: it was set back",
-            other="a record was changed {count} seconds from now: it was set back",
+            one="is {count} second behind the newest record: it was set back",
+            other="is {count} seconds behind the newest record: it was set back",
         ),
-        "check.clock.fine": "is where the records are",
+        "check.clock.fine": "agrees with the newest records",
         "check.client.no_scope": (
             "has no scope: nothing is granted to it, and every authorization request for it is refused"
         ),
@@ -864,22 +858,22 @@ LANGUAGE: Final = ENGLISH.with_texts(
             other="the refresh token lifetime is {count} days (RFC 9700 §4.14.2)",
         ),
         "check.client.no_consent": "users are not asked about {scopes}: only for systems of your own",
-        "check.replication.unseen": "could not be looked at: {error} at {place}",
+        "check.replication.unseen": "could not be read: {error} at {place}",
         "check.replication.asynchronous": Plural(
             one=(
-                "is asynchronous, with {count} standby: what was answered last is lost with the primary "
+                "is asynchronous, with {count} standby: the last changes are lost with the primary "
                 "(synchronous_standby_names; Patroni: synchronous_mode)"
             ),
             other=(
-                "is asynchronous, with {count} standbys: what was answered last is lost with the primary "
+                "is asynchronous, with {count} standbys: the last changes are lost with the primary "
                 "(synchronous_standby_names; Patroni: synchronous_mode)"
             ),
         ),
         "check.replication.fine": "a commit waits until a standby has it",
-        "check.standbys.unseen": "may not be looked at: GRANT pg_monitor TO the role of DATABASE_URL",
+        "check.standbys.unseen": "cannot be read: GRANT pg_monitor TO the role of DATABASE_URL",
         "check.standbys.behind": "{bytes} bytes and {seconds} s behind the primary",
         "check.archive.fails": (
-            "fails, last with {segment}: there is no way back to now, and the disk fills"
+            "fails, last with {segment}: the present cannot be restored, and the disk fills up"
         ),
         "check.pooler.shares": "lends a connection for a transaction at a time: statements are not prepared",
         "check.pooler.tracks": (
@@ -892,31 +886,28 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "{server} does not know a client that was registered a moment ago: it has another database"
         ),
         "live.path_lost": (
-            "{server} answers 404: the proxy must hand the path on as it came "
+            "{server} answers 404: the proxy must pass the path on unchanged "
             "(nginx: proxy_pass without a path; Caddy: handle, not handle_path)"
         ),
         "live.refused": "{server} answers a request for a token with {status}",
-        "live.session_unknown": "{server} gave a token of which this database knows nothing",
+        "live.session_unknown": "{server} gave a token that this database does not have",
         "live.asked_from_proxy": (
-            "asked from {own}, which TRUST_PROXY trusts: ask from a machine that is no proxy"
+            "asked from {own}, which TRUST_PROXY trusts: ask from a machine that is not a proxy"
         ),
         "live.made_up": (
-            "was taken to come from {seen}, which it made up: TRUST_PROXY holds more than the proxy"
+            "the server believed a forged X-Forwarded-For ({seen}): TRUST_PROXY covers more than the proxy"
         ),
-        "live.fine": "was seen to come from {seen}, as it did",
+        "live.fine": "the server saw the right address, {seen}",
         "live.proxy_silent": (
-            "was taken to come from {seen}, a trusted proxy, which does not say for whom it asks "
-            "(X-Forwarded-For)"
+            "the server saw {seen}, a trusted proxy, which does not name the caller (X-Forwarded-For)"
         ),
         "live.no_address": (
             "has no address, as it came over a socket in the file system: set TRUST_PROXY, as 127.0.0.1"
         ),
-        "live.proxy_distrusted": (
-            "was taken to come from {seen}, which is the proxy's: TRUST_PROXY must hold it"
-        ),
+        "live.proxy_distrusted": "the server saw {seen}, which is the proxy's: add it to TRUST_PROXY",
         "live.other_address": (
-            "was taken to come from {seen}, and this machine asked from {own}: if no network in between "
-            "changes addresses, that is the proxy's, and TRUST_PROXY must hold it"
+            "the server saw {seen}, and this machine asked from {own}: if no network in between changes "
+            "addresses, {seen} is the proxy's: add it to TRUST_PROXY"
         ),
         # --- how a session ended
         "ending.revoked_by_client": "The client revoked the session",
@@ -932,7 +923,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "User-Agent"
         ),
         "ending.replayed_two_generations_late": (
-            "A refresh token came that had been used before the last rotation, {delay} after that rotation"
+            "A refresh token that was used before the last rotation came again, {delay} after that rotation"
         ),
         "ending.consent_withdrawn": "{user} withdrew what the client was allowed",
         "ending.password_changed": "The user changed the password",
