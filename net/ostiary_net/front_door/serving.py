@@ -1,7 +1,8 @@
 """Serves as one process: Hypercorn's Trio worker on our sockets, from its start to a stop that always ends.
 
-A stop is graceful first: running requests are answered, idle connections close. After `graceful_seconds`
-requests are cancelled and connections cut off. Where a thread or a finalizer still hangs, the process exits.
+A stop is graceful first: running requests are answered, idle connections close (`idle_watcher.py`). After
+`graceful_seconds` requests are cancelled and connections cut off. Where a thread or a finalizer still hangs,
+the process exits (`stopping.py`).
 """
 
 import logging
