@@ -163,7 +163,7 @@ class Metrics:
         limited = [({"operation": operation.name.lower()}, n) for operation, n in self._limited.items()]
         yield from _write_counter("ostiary_rate_limited_total", "Requests over a rate limit.", limited)
         swept = [({"what": what}, number) for what, number in self._swept.items()]
-        yield from _write_counter("ostiary_swept_total", "Records cleared away by the sweeper.", swept)
+        yield from _write_counter("ostiary_swept_total", "Records purged by the sweeper.", swept)
         yield from _write_histogram(
             "ostiary_retry_delay_seconds",
             "How long after its first use a spent token came again in time.",

@@ -251,17 +251,17 @@ class SQLStore(ABC):
         )
         return [str(session_id) for (session_id,) in rows]
 
-    def find_expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+    def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Find up to `limit` identifiers of one kind that the rules may delete, the oldest first."""
-        if lapses is Expirable.TOKENS:
+        if kind is Expirable.TOKENS:
             # In the order of their key, from `after` on: an index by session would cost every rotation a
             # write.
             rows = self._find(lambda reading: reading.execute(_TOKENS, (after, limit)), now)
             orphans = tuple(digest for digest, session_id in rows if session_id is None)
             return ExpiredBatch(orphans, rows[-1][0] if len(rows) == limit else None)
-        kept_ms = kept_seconds(lapses, self.policy) * SECOND_MS
+        kept_ms = kept_seconds(kind, self.policy) * SECOND_MS
         rows = self._find(
-            lambda reading: reading.execute(_EXPIRED[lapses], (reading.now - kept_ms, limit)), now
+            lambda reading: reading.execute(_EXPIRED[kind], (reading.now - kept_ms, limit)), now
         )
         return ExpiredBatch(tuple(tuple(row) if len(row) > 1 else row[0] for row in rows))
 

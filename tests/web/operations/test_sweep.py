@@ -1,4 +1,4 @@
-"""`ostiary sweep`: what it cleared away is told, beside a server or without one."""
+"""`ostiary sweep`: what it purged is told, beside a server or without one."""
 
 from pathlib import Path
 

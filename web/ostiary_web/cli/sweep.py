@@ -12,7 +12,7 @@ from ostiary_web.server.storage import DAY_SECONDS
 @click.command()
 @with_printer
 def sweep(printer: Printer) -> None:
-    """Erase what has expired: salts, codes, sessions that are long dead, and their tokens.
+    """Purge what has expired: salts, codes, sessions that are long dead, and their tokens.
 
     It may run beside a server and is not in its way. RETENTION_SESSIONS_DAYS and RETENTION_AUDIT_DAYS say how
     long what is dead is kept. It also counts what the overview has not counted yet of the audit trail.
@@ -20,17 +20,17 @@ def sweep(printer: Printer) -> None:
 
     async def work(context: CommandContext) -> dict[str, int]:
         salts = await erase_salts(context.turns, context.store, context.clock)
-        clearing = Purge(
+        purge = Purge(
             context.turns,
             context.store,
             context.clock,
             audit_seconds=context.settings.retention_audit_days * DAY_SECONDS,
         )
         counted = await Summarising(context.store, context.clock).summarise_once()
-        return {"salts": salts, **await clearing.purge_once(), "counted entries": counted}
+        return {"salts": salts, **await purge.purge_once(), "counted entries": counted}
 
-    cleared = {_to_camel_case(what): number for what, number in run(work).items()}
-    printer.record(cleared, {what: f"command.sweep.{what}" for what in cleared})
+    purged = {_to_camel_case(what): number for what, number in run(work).items()}
+    printer.record(purged, {what: f"command.sweep.{what}" for what in purged})
 
 
 def _to_camel_case(what: str) -> str:

@@ -1,4 +1,4 @@
-"""What has lapsed is cleared away: a store under a constant load stays as large, and nobody notices."""
+"""What has expired is purged: a store under a constant load stays as large, and nobody notices."""
 
 from collections.abc import Iterator
 from dataclasses import replace
