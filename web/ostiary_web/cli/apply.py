@@ -36,7 +36,7 @@ class _CommandWithPrune(click.Command):
 @click.command(cls=_CommandWithPrune)
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option(
-    "--dry-run", is_flag=True, help="Say what would be done, and what would be refused; do nothing."
+    "--dry-run", is_flag=True, help="Print what would be done and what would be refused; do nothing."
 )
 @click.option(
     "--prune",
@@ -45,13 +45,13 @@ class _CommandWithPrune(click.Command):
     help="Also disable the clients that FILE does not have; with =delete, delete such clients "
     "and roles for good.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask whether --prune=delete is meant.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation of --prune=delete.")
 @with_printer
 def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes: bool) -> None:
-    """Make clients and roles what the TOML in FILE declares: all of it, or nothing.
+    """Apply the clients and roles that the TOML in FILE declares: all of them, or none.
 
-    What is there already is not touched, so it can be applied again at any time. A field that is left out is
-    as in a new record. New clients without a given secret get one that is printed this once.
+    What matches already is not touched, so FILE can be applied again at any time. A field that is left out
+    has its default. A new client without a given secret gets one, which is printed once.
     """
     try:
         declared = read_declaration(file, os.environ)
@@ -116,7 +116,7 @@ def _print_plan(printer: Printer, plan: Plan, secrets: Mapping[str, str], *, dry
 
 @click.command()
 def export() -> None:
-    """Print the clients and roles there are as the TOML that `ostiary apply` takes, without any secret."""
+    """Print all clients and roles as the TOML that `ostiary apply` takes, without any secret."""
 
     async def work(context: CommandContext) -> list[str]:
         clients, roles = _read_stored(context)

@@ -40,8 +40,8 @@ def export(follow: bool, cursor: Path | None) -> None:
 
     The lines are the items of `GET /api/audit/events`. No entry holds a token, code, secret or password.
 
-    With --follow it ends at SIGTERM, or once nobody reads the lines any more. Started again with the same
-    --cursor it leaves nothing out; of what was written last, some lines may come twice, with the same `id`.
+    With --follow it ends at SIGTERM, or once nobody reads the lines any more. Restarted with the same
+    --cursor it leaves nothing out; some of the last lines may come twice, with the same `id`.
     """
     if cursor is not None and not follow:
         raise click.UsageError("--cursor goes with --follow")

@@ -36,7 +36,7 @@ _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False, a
 @_FILE
 @with_printer
 def backup(printer: Printer, file: Path) -> None:
-    """Copy the database to FILE, which must not be there; - for standard output. The server may go on.
+    """Copy the database to FILE, which must not exist; - for standard output. The server may run.
 
     The copy is of one moment and is checked before it gets its name. It holds digests, names and telephone
     numbers: only its owner can read it. On its way to standard output it lies beside the database.
@@ -76,10 +76,10 @@ def _stream_backup(database: Path) -> None:
 @click.command()
 @with_printer
 def compact(printer: Printer) -> None:
-    """Give back to the disk what was erased of the SQLite file. The server must not run.
+    """Give the space of erased records in the SQLite file back to the disk. The server must not run.
 
-    It takes as much room again as the file has in the end, and says how many bytes it gained. The file is
-    written anew, or stays as it was.
+    It needs as much free space as the file has in the end, and prints how many bytes it gained. The file is
+    replaced as a whole, or stays as it was.
     """
     database = _sqlite_file(load_settings_or_exit(os.environ))
     # What SQLite writes beside the file may be too much for /tmp, and is nobody else's.
@@ -96,14 +96,14 @@ def compact(printer: Printer) -> None:
 @click.option(
     "--keep-sessions",
     is_flag=True,
-    help="Let tokens live on that were alive when the backup was made, also where they were ended since.",
+    help="Keep the tokens that were alive when the backup was made, even if they were ended since.",
 )
 @with_printer
 def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
-    """Make the database out of FILE, where there is none. The server must not run.
+    """Make the database from FILE; none may exist yet. The server must not run.
 
-    What was ended since the backup would be alive again: so all sessions are ended, and everybody signs in
-    anew. Passwords and clients are those of the backup.
+    Sessions that ended since the backup would be alive again, so all sessions end, and everybody signs in
+    again. Passwords and clients are those of the backup.
     """
     settings = load_settings_or_exit(os.environ)
     database, ended = _sqlite_file(settings), 0

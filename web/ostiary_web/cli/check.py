@@ -18,15 +18,15 @@ from ostiary_web.server.findings import Finding, Level
 @click.option(
     "--live",
     is_flag=True,
-    help="Also ask the running server at PUBLIC_URL for a token, and look where it saw that come from. "
+    help="Also ask the running server at PUBLIC_URL for a token, and check which address it saw. "
     "A deleted client ostiary-check-… stays in the audit trail.",
 )
 @with_printer
 def check(printer: Printer, live: bool) -> None:
-    """Look at settings, files, database, clock and clients. Exits with 1 where something is at fault.
+    """Check settings, files, database, clock and clients. Exits with 1 if something is at fault.
 
-    A warning is something that may be meant. Nothing is changed, but for one write that proves that the
-    database takes any.
+    A warning is about something that may be intended. Nothing is changed, except for one write that proves
+    that the database can be written.
     """
     settings = load_settings_or_exit(os.environ)
 

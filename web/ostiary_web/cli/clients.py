@@ -61,9 +61,9 @@ _with_fields = with_field_options(
 @_with_fields
 @with_printer
 def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
-    """Register CLIENT_ID, and print its secret this once.
+    """Register CLIENT_ID, and print its secret once.
 
-    Without an option it is called by its identifier, may use authorization_code and refresh_token, and has
+    Without options it is named by its identifier, may use authorization_code and refresh_token, and has
     every scope.
     """
 
@@ -80,9 +80,9 @@ def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
 @_with_fields
 @with_printer
 def update(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
-    """Change what is said of CLIENT_ID, and nothing else. Tokens it has stay good.
+    """Change the given fields of CLIENT_ID, and nothing else. Its tokens stay valid.
 
-    Options that may be repeated say all that there shall be; one empty value ('') stands for none.
+    An option that may be repeated replaces the whole list; one empty value ('') empties it.
     """
     if not fields:
         raise click.UsageError("nothing is said that could be changed")
@@ -91,7 +91,7 @@ def update(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
 
 @client.command()
 @click.argument("client_id")
-@click.option("--yes", is_flag=True, help="Do not ask whether that is meant.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_printer
 def delete(printer: Printer, client_id: str, yes: bool) -> None:
     """Delete CLIENT_ID for good, and end all its sessions. Its client_id is never used again."""
@@ -120,11 +120,11 @@ def list_clients(printer: Printer, search: str | None, page: int, page_size: int
     "--keep-old-for",
     "keep_old_for",
     type=Duration(),
-    help="How long the old secret works on: 90s, 30m, 12h, 7d. By default it stops working at once.",
+    help="How long the old secret keeps working: 90s, 30m, 12h, 7d. By default it stops working at once.",
 )
 @with_printer
 def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> None:
-    """Give CLIENT_ID another secret, and print it this once. Tokens it has stay good."""
+    """Give CLIENT_ID another secret, and print it once. Its tokens stay valid."""
     fields = {} if keep_old_for is None else {KEEP_OLD_FOR: keep_old_for}
 
     async def work(context: CommandContext) -> Record:
@@ -164,12 +164,12 @@ _add_command("show", ClientRequested, "Show CLIENT_ID, without its secret.")
 _add_command(
     "end-old-secret",
     OldSecretEnded,
-    "Let only the present secret of CLIENT_ID work, before the time its old one was given is over.",
+    "End the old secret of CLIENT_ID before its time; the present one keeps working.",
 )
 _add_command(
     "force-logout",
     ClientForcedOut,
-    "End all sessions of CLIENT_ID, and void its codes. It stays enabled, and its secrets work on.",
+    "End all sessions of CLIENT_ID, and void its codes. It stays enabled, and its secrets keep working.",
 )
 _add_command("disable", ClientDisabled, "Keep CLIENT_ID from authenticating, and end all its sessions.")
 _add_command("enable", ClientEnabled, "Let CLIENT_ID authenticate again. Nothing that ended comes back.")

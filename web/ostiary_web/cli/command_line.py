@@ -114,7 +114,7 @@ def work(bind: str, plain: bool) -> None:
 
 @main.command()
 def migrate() -> None:
-    """Bring the store's schema up to date, and make the first administrator where there is none."""
+    """Bring the store's schema up to date, and make the first administrator if there is none."""
     administrator = _run_or_exit(partial(_prepare_store, _prepare_settings()))
     if administrator is not None:
         greet(describe_first_administrator(administrator), administrator)

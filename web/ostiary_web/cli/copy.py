@@ -20,8 +20,8 @@ from ostiary_web.streams import exit_with, print_text
 def copy(printer: Printer, source: str, target: str | None) -> None:
     """Copy every record and the audit trail of the SQLite file FROM to the empty PostgreSQL database TO.
 
-    Both are written as DATABASE_URL is, and without TO its value is taken: an argument can be read by every
-    process of the machine, and TO may hold a password. Stop the server first: what it writes meanwhile is not
+    Both have the form of DATABASE_URL, whose value is used if TO is left out: every process of the machine
+    can read an argument, and TO may hold a password. Stop the server first: what it writes meanwhile is not
     in the copy. Tokens and sessions live on.
     """
     try:

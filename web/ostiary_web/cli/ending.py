@@ -11,10 +11,10 @@ from ostiary_web.server.rollback_check import forget_mark
 @click.command("end-everything")
 @with_printer
 def end_everything_command(printer: Printer) -> None:
-    """End every session and void every code, as after a restore, or where the database was copied.
+    """End every session and void every code, as after a restore, or when the database was copied.
 
-    The server may go on. All of every client ends at once, `console` included, by the operator; it is in the
-    audit trail. Passwords, secrets and remembered consents stay.
+    The server may run. All sessions of every client end at once, `console` included; the audit trail names
+    the operator. Passwords, secrets and remembered consents stay.
     """
     printer.record({"ended": run(end_everything)}, {"ended": "command.restore.ended"})
 

@@ -26,7 +26,7 @@ _REFRESH: Final = click.IntRange(1, 2_592_000)
 @click.option("--access-ttl", type=_ACCESS, metavar="SECONDS", help="The lifetime of access tokens.")
 @click.option("--refresh-ttl", type=_REFRESH, metavar="SECONDS", help="The refresh token lifetime.")
 @click.option(
-    "--recorded-grace", type=_GRACE, metavar="SECONDS", help="The grace the trail comes from; 30 by default."
+    "--recorded-grace", type=_GRACE, metavar="SECONDS", help="The grace of the recorded trail; 30 by default."
 )
 @with_printer
 def replay_trail(
@@ -40,8 +40,8 @@ def replay_trail(
 ) -> None:
     """Run an exported audit trail through the rules once more, under another policy.
 
-    AUDIT.jsonl is what `ostiary audit export` writes; - reads standard input. Nothing is asked of a store
-    and nothing is changed.
+    AUDIT.jsonl is what `ostiary audit export` writes; - reads standard input. No store is read, and
+    nothing is changed.
     """
     recorded = RECORDED
     if recorded_grace is not None:

@@ -14,8 +14,8 @@ from ostiary_web.server.storage import DAY_SECONDS
 def sweep(printer: Printer) -> None:
     """Purge what has expired: salts, codes, sessions that are long dead, and their tokens.
 
-    It may run beside a server and is not in its way. RETENTION_SESSIONS_DAYS and RETENTION_AUDIT_DAYS say how
-    long what is dead is kept. It also counts what the overview has not counted yet of the audit trail.
+    The server may run. RETENTION_SESSIONS_DAYS and RETENTION_AUDIT_DAYS say how long ended sessions and audit
+    entries are kept. It also counts the audit entries that the overview has not counted yet.
     """
 
     async def work(context: CommandContext) -> dict[str, int]:

@@ -133,8 +133,8 @@ def import_users(printer: Printer, file: Path, mode: str) -> None:
     """Register all users in FILE, or none: a sheet (.xlsx), CSV, or one JSON object a line (.jsonl).
 
     The columns are those of the interface's import template, by their headings or the names of the fields.
-    A passwordHash is what another system kept of a password (argon2id, bcrypt, scrypt, pbkdf2_sha256 of
-    Django, or what passlib and Werkzeug make), and the user signs in with that password as before. At most
+    A passwordHash is another system's hash of a password (argon2id, bcrypt, scrypt, pbkdf2_sha256 of
+    Django, or one of passlib or Werkzeug), and the user signs in with that password as before. At most
     2000 rows are imported at a time.
     """
     rows = read_import_file(file, RESOURCE.list_view)
@@ -206,9 +206,9 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
 @click.option("--locale", type=LanguageTag(), help="The language to address the user in.")
 @with_printer
 def update(printer: Printer, username: str, fields: dict[str, object], locale: Language | None) -> None:
-    """Change what is said of USERNAME, and nothing else. Another telephone number ends all sessions.
+    """Change the given fields of USERNAME, and nothing else. Another telephone number ends all sessions.
 
-    --role says all roles that there shall be, and '' stands for none; `roles` adds and removes single ones.
+    --role replaces all roles, and '' removes them; `roles` adds and removes single ones.
     """
     if locale is not None:
         fields["locale"] = locale.tag
@@ -242,7 +242,7 @@ def roles(printer: Printer, username: str, add: tuple[str, ...], remove: tuple[s
 
 @user.command()
 @click.argument("username")
-@click.option("--yes", is_flag=True, help="Do not ask whether that is meant.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_printer
 def delete(printer: Printer, username: str, yes: bool) -> None:
     """Delete USERNAME for good, and end all sessions."""
