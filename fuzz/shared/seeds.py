@@ -3,6 +3,8 @@
 from hashlib import sha256
 from random import Random
 
+from ostiary_core.model.secret import Entropy
+
 
 def choices(seed: int, world: int) -> Random:
     """The source of all choices in one world; the same in every process and on every machine."""
@@ -21,3 +23,16 @@ def entropy(world: str, number: int) -> bytes:
 def nonsense(what: str) -> str:
     """A well-formed bearer value that nobody ever issued."""
     return sha256(b"nonsense " + what.encode()).hexdigest()[:43]
+
+
+class SeededEntropy:
+    """The same draws in every run for one name, no two of them alike."""
+
+    def __init__(self, name: str = "a seed") -> None:
+        self._name = name
+        self._drawn = 0
+
+    def draw(self) -> Entropy:
+        """32 bytes."""
+        self._drawn += 1
+        return Entropy(sha256(f"{self._name} {self._drawn}".encode()).digest())

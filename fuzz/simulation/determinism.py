@@ -14,7 +14,6 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
-from hashlib import sha256
 from typing import Any, NoReturn, Self, TypeVar
 from unittest.mock import patch
 
@@ -24,22 +23,8 @@ import trio._core._run as scheduler
 from trio.testing import MockClock
 
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
-from ostiary_core.model.secret import Entropy
 
 T = TypeVar("T")
-
-
-class SeededEntropy:
-    """The same draws in every run, no two of them alike."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._drawn = 0
-
-    def draw(self) -> Entropy:
-        """32 bytes."""
-        self._drawn += 1
-        return Entropy(sha256(f"{self._name} {self._drawn}".encode()).digest())
 
 
 async def _in_place(sync_fn: Callable[..., T], *args: Any, **_: Any) -> T:

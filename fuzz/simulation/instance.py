@@ -18,8 +18,8 @@ from hypercorn.typing import ConnectionState
 from quart import request
 
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
+from fuzz.shared.seeds import SeededEntropy
 from fuzz.simulation.connections import Connection, Wire, connect
-from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.plan import Swarm
 from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.witness import Witness, WitnessedService

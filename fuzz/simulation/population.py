@@ -10,9 +10,9 @@ from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS
 from fuzz.shared.invariants import EXPLAINED
 from fuzz.shared.knowledge import KnownUser
 from fuzz.shared.meaning import call_of
+from fuzz.shared.seeds import SeededEntropy
 from fuzz.shared.steps import registrations_of
 from fuzz.simulation.callers import Callers
-from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.exchanges import DESKS
 from fuzz.simulation.instance import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD

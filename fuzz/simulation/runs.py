@@ -31,7 +31,7 @@ from fuzz.simulation.population import populate
 from fuzz.simulation.storage import OnFile, Shared, SharedMemory
 from fuzz.simulation.store_checker import StoreChecker
 from fuzz.simulation.story import IN_THE_END, Story
-from fuzz.simulation.visits import VISITOR, VISITS, draw_visit, find_wrong, list_readable
+from fuzz.simulation.visits import VISITOR, choose_routes, draw_visit, find_wrong
 from fuzz.simulation.witness import Witness
 from fuzz.workload.generator import Workload
 from ostiary_core.model.decision import Decision
@@ -241,7 +241,7 @@ class _World:
     async def _visit(self) -> None:
         random = Random(f"{self.seed} visits")
         login = await self.callers.sign_in_at(DESK)
-        for route in random.sample(list_readable(), VISITS):
+        for route in choose_routes(int(self.seed)):
             request = draw_visit(route, login, self.history, random)
             response = await self.exchanges.ask_aside(request, VISITOR, random.choice(self.instances))
             wrong = "" if response is None else find_wrong(route, response)

@@ -98,12 +98,12 @@ BY_ROW: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
 
 BY_TEST: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "advisories/test_faults.py::test_every_ending_counts_whatever_others_there_are": (
+        "web/attacks/test_published_faults.py::test_every_ending_counts_whatever_others_there_are": (
             "GHSA-83c4-ffjp-mxp9"
         ),
-        "advisories/test_faults.py::test_nearly_a_token_is_no_token": "GHSA-gv94-wp4h-vv8p",
-        "advisories/test_faults.py::test_no_answer_repeats_what_was_sent": "RFC 6749 §5.2",
-        "advisories/test_faults.py::test_no_header_of_a_stranger_opens_a_door": "CVE-2026-40575",
+        "web/attacks/test_published_faults.py::test_nearly_a_token_is_no_token": "GHSA-gv94-wp4h-vv8p",
+        "web/attacks/test_published_faults.py::test_no_answer_repeats_what_was_sent": "RFC 6749 §5.2",
+        "web/attacks/test_published_faults.py::test_no_header_of_a_stranger_opens_a_door": "CVE-2026-40575",
         "examples/suite.py::a_request_that_is_no_form_is_refused": "CVE-2026-9689",
         "net/postgres/test_processes.py::test_racing_redemptions_of_one_code_have_one_winner": (
             "CVE-2026-47386"

@@ -11,24 +11,15 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from ostiary_core.decide import decide
-from ostiary_core.events import AuthenticationMethod, ClientCredentials, RefreshRequested
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.instant import Arrival, Instant
 from ostiary_core.model.policy import SPECIFICATION
-from ostiary_core.model.records import (
-    Client,
-    Consent,
-    Epochs,
-    GrantType,
-    RefreshToken,
-    Session,
-    SessionKind,
-    Table,
-    User,
-)
+from ostiary_core.model.records import Key, RefreshToken, Table, revise
 from ostiary_core.model.reply import Refused, TokensIssued
-from ostiary_core.model.secret import Entropy, Secret, digest_of
+from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
+from tests.core.asks import refresh
+from tests.core.story import given
 
 
 class Outcome(Enum):
@@ -98,7 +89,10 @@ _MOMENTS: Final = tuple(
         2 * GRACE_MS,
     )
 )
-_SECRET: Final = Secret("of a client")
+_WORLD: Final = given()
+_WORLD.tokens()
+_SESSION: Final = _WORLD.the_session()
+_RECORDS: Final = _WORLD.everything()
 
 
 @pytest.mark.parametrize("generation", range(4))
@@ -123,16 +117,14 @@ def small_refreshes() -> Iterator[Presented]:
 
 def decide_refresh(seen: Presented) -> Outcome:
     """Let the core decide the refresh of a session that is made to be as described."""
-    snapshot, spent = _session_of(seen)
-    event = RefreshRequested(
-        ClientCredentials(client_id="app", secret=_SECRET, method=AuthenticationMethod.BASIC),
+    spent = Secret("spent")
+    event = refresh(
+        _WORLD.basic(),
         spent,
-        None,
-        "phone" if seen.same_agent else "desk",
-        Entropy(bytes(32)),
-        Arrival(Instant(seen.earliest), Instant(seen.latest)),
+        user_agent="phone" if seen.same_agent else "desk",
+        arrival=Arrival(Instant(seen.earliest), Instant(seen.latest)),
     )
-    decision = decide(event, snapshot, Instant(seen.now))
+    decision = decide(event, Snapshot(_records_of(seen, spent)), Instant(seen.now))
     if isinstance(decision.reply, TokensIssued):
         return Outcome.ROTATED if decision.changes else Outcome.REPEATED
     assert isinstance(decision.reply, Refused)
@@ -147,63 +139,22 @@ _OF_REFUSALS: Final = {
 }
 
 
-def _session_of(seen: Presented) -> tuple[Snapshot, Secret]:
-    began = Instant(ROTATED_AT)
-    client = Client(
-        client_id="app",
-        name="App",
-        secret_digest=_SECRET.digest,
-        redirect_uris=("https://app.example/cb",),
-        grant_types=(GrantType.AUTHORIZATION_CODE, GrantType.REFRESH_TOKEN),
-        scopes=("user.read",),
-        auto_approve_scopes=(),
-        access_token_seconds=60,
-        refresh_token_seconds=60,
-        enabled=True,
-        built_in=False,
-        created_at=began,
-        updated_at=began,
+def _records_of(seen: Presented, spent: Secret) -> dict[Key, Any]:
+    session = revise(
+        _SESSION,
+        expires_at=Instant(EXPIRES_AT),
+        access_expires_at=Instant(EXPIRES_AT),
+        generation=seen.generation,
+        salt=bytes(32) if seen.has_salt else None,
+        rotated_at=Instant(ROTATED_AT),
+        rotated_user_agent="phone",
+        ended_at=Instant(ROTATED_AT) if seen.has_ended else None,
+        ended_why=Why.REVOKED_BY_CLIENT if seen.has_ended else None,
     )
-    user = User(
-        user_id="u",
-        username="ann",
-        name="Ann",
-        password_hash=None,
-        must_change_password=False,
-        created_at=began,
-        updated_at=began,
-    )
-    session = Session(
-        "s",
-        SessionKind.AUTHORIZATION_CODE,
-        "app",
-        "u",
-        ("user.read",),
-        Epochs(0, 0, 0),
-        began,
-        Instant(EXPIRES_AT),
-        digest_of("access"),
-        ("user.read",),
-        Instant(EXPIRES_AT),
-        "phone",
-        "",
-        seen.generation,
-        bytes(32) if seen.has_salt else None,
-        Instant(ROTATED_AT),
-        "phone",
-        Instant(ROTATED_AT) if seen.has_ended else None,
-        Why.REVOKED_BY_CLIENT if seen.has_ended else None,
-    )
-    spent = Secret("spent")
     known = seen.token_generation >= 0
-    token = RefreshToken(spent.digest, "s", seen.token_generation) if known else None
-    records: dict[tuple[Table, Any], Any] = {
-        (Table.CLIENT, "app"): client,
-        (Table.USER, "u"): user,
-        (Table.CONSENT, ("u", "app")): Consent(
-            user_id="u", client_id="app", scopes=("user.read",), granted_at=began
-        ),
-        (Table.SESSION, "s"): session,
-        (Table.REFRESH_TOKEN, spent.digest): token,
+    token = RefreshToken(spent.digest, session.session_id, seen.token_generation) if known else None
+    return {
+        **_RECORDS,
+        session.key: session,
+        Key(Table.REFRESH_TOKEN, spent.digest): token,
     }
-    return Snapshot(records), spent

@@ -70,13 +70,13 @@ class Rotation(RuleBasedStateMachine):
 
     @invariant()
     def only_the_latest_pair_of_a_running_session_is_good(self) -> None:
-        """Introspect both tokens of the two latest pairs."""
+        """Introspect both tokens of every pair."""
         if self.ended is None:
             assert self.world.is_active(self.pairs[-1].access_token)
             assert self.world.is_active(self.pairs[-1].refresh_token)
-            assert not self.world.any_active(*self.pairs[-2:-1])
+            assert not self.world.any_active(*self.pairs[:-1])
         else:
-            assert not self.world.any_active(*self.pairs[-2:])
+            assert not self.world.any_active(*self.pairs)
             assert self.world.the_session().ended_why is self.ended
 
     def _refresh(self, generation: int, agent: str, seconds: float) -> Outcome:

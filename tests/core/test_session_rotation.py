@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given as for_all, settings, strategies as st
 
 from ostiary_core import Policy, Secret, Why, events as e, keys, load, take_turn
 from ostiary_core.model.fact import FactKind
@@ -340,21 +339,3 @@ def test_a_session_keeps_its_scope_when_the_client_loses_it() -> None:
     )
     second = world.when(refresh(world.basic(), first)).then(TokensIssued)
     assert second.scopes == ("user.read",)
-
-
-@settings(max_examples=50)
-@for_all(
-    waits=st.lists(st.integers(0, 40), min_size=1, max_size=8),
-    backs=st.lists(st.integers(0, 3), min_size=8, max_size=8),
-)
-def test_a_session_never_has_two_live_pairs(waits: list[int], backs: list[int]) -> None:
-    """Whatever of its tokens a client presents, and when: at most the last pair answered is good."""
-    world = given()
-    pairs = [world.tokens()]
-    for wait, back in zip(waits, backs, strict=False):
-        world.wait(wait)
-        reply = world.when(refresh(world.basic(), pairs[-1 - min(back, len(pairs) - 1)])).reply
-        if isinstance(reply, TokensIssued) and reply.access_token != pairs[-1].access_token:
-            pairs.append(reply)
-        live = [pair for pair in pairs if world.any_active(pair)]
-        assert live in ([], [pairs[-1]])

@@ -1,14 +1,14 @@
 """The machine room in tests: a clock set by hand, seeded entropy, a store that tells of its turns."""
 
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 import trio
 from argon2 import PasswordHasher, Type
 
 from fuzz.shared.memory_store import ServerMemoryStore
-from ostiary_core import Decision, Entropy, Instant
+from fuzz.shared.seeds import SeededEntropy
+from ostiary_core import Decision, Instant
 from ostiary_core.decide import READ_ONLY
 from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.model.audit import Origin
@@ -16,11 +16,9 @@ from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.records import Table, User
 from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.store import SQLStore
+from tests.core.story import START
 
 T = TypeVar("T")
-
-START: Final = Instant(1_800_000_000_123)
-"""Some instant in 2027 that is no whole second, so that rounding shows."""
 
 NANOSECONDS_A_MILLISECOND: Final = 1_000_000
 _RUNNING_MS: Final = 3_600_123
@@ -48,18 +46,6 @@ class HandClock(SystemClock):
     def set_back(self, seconds: float) -> None:
         """Set what the machine's clock on the wall shows; no time passes by it."""
         self._wall_ms -= round(seconds * SECOND_MS)
-
-
-class SeededEntropy:
-    """Draws that repeat in every run, no two of them alike."""
-
-    def __init__(self, seed: str = "a seed") -> None:
-        self._seed = seed
-        self._drawn = 0
-
-    def draw(self) -> Entropy:
-        self._drawn += 1
-        return Entropy(sha256(f"{self._seed} {self._drawn}".encode()).digest())
 
 
 class PlainStore(ServerMemoryStore):

@@ -3,7 +3,8 @@
 from hypothesis import given, strategies as st
 
 from ostiary_net.runtime.system import SystemClock
-from tests.net.rooms import START, HandClock
+from tests.core.story import START
+from tests.net.rooms import HandClock
 
 
 def test_where_the_machine_was_set_back_the_wall_slows_down_and_the_other_goes_on() -> None:

@@ -7,9 +7,9 @@ import trio
 from hypothesis import given, strategies as st
 from structlog.testing import capture_logs
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.system import run_inline
-from tests.net.rooms import SeededEntropy
 
 
 def files_in(folder: Path) -> Files:

@@ -12,10 +12,11 @@ from argon2.low_level import error_to_str
 from hypothesis import given, strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_net.runtime.passwords import OWASP, Passwords
 from ostiary_net.runtime.system import count_processors, run_inline
-from tests.net.rooms import CHEAP, Gate, SeededEntropy
+from tests.net.rooms import CHEAP, Gate
 
 DJANGO = "pbkdf2_sha256$1000000$0JA1CsaizUBxyZ2WWQzVkp$F3/1cbv7JFUA3A/JIRwluRzUycB1Uxzo33jLvMETXuA="
 SALT, DIGEST = "TknpPcdYa23NmTPG2Pvf+w", "A+KM3sYNqYl/OlAm2CCV5iR77M+UpcCwljuy30n3PZY"

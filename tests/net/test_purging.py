@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from fuzz.shared.memory_store import ServerMemoryStore
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Instant, MemoryStore, Secret, events as e
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.policy import Policy
@@ -35,7 +36,7 @@ from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.sweeping import Purge
 from tests.core import asks, story
-from tests.net.rooms import HandClock, PlainStore, SeededEntropy
+from tests.net.rooms import HandClock, PlainStore
 from tests.net.store.stores import DURABLE, KINDS, open_kind
 
 DAY = 24 * 60 * 60

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import trio
 from structlog.testing import capture_logs
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Secret
 from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested
 from ostiary_core.http import Answer, Request
@@ -20,7 +21,7 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import open_turns
-from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registration_of
+from tests.net.rooms import BreakingStore, HandClock, PlainStore, origin, registration_of
 
 SOURCE = "203.0.113.7"
 Headers = list[tuple[bytes, bytes]]

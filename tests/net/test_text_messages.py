@@ -20,6 +20,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Secret
@@ -33,7 +34,6 @@ from ostiary_net.runtime.text_messages import (
     open_gateway,
     open_text_messages,
 )
-from tests.net.rooms import SeededEntropy
 
 CODE = "491625"
 TOKEN = "gateway-token-8d1f"

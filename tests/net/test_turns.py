@@ -10,6 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Decision, Instant, LostRace
 from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
 from ostiary_core.model.audit import Origin
@@ -22,17 +23,8 @@ from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
 from ostiary_net.turns.turns import Turns, open_turns
-from tests.net.rooms import (
-    START,
-    BreakingStore,
-    Gate,
-    HandClock,
-    PlainStore,
-    SeededEntropy,
-    origin,
-    registration_of,
-    usernames,
-)
+from tests.core.story import START
+from tests.net.rooms import BreakingStore, Gate, HandClock, PlainStore, origin, registration_of, usernames
 
 T = TypeVar("T")
 

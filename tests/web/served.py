@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.records import RECORD_TABLES, Record, Table
@@ -31,7 +32,7 @@ from ostiary_web.server.storage import make_policy
 from ostiary_web.server.wiring import NO_UPKEEP, Dependencies, Upkeep
 from ostiary_web.sheets.reader import ReadSheet, read_sheet_in_place
 from ostiary_web.texts import LANGUAGES
-from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
+from tests.net.rooms import CHEAP, HandClock, PlainStore, origin
 from tests.web.callers import (
     ADMIN_PASSWORD,
     BASE,

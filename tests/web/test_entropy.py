@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 import httpx
 import pytest
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_web.app.asgi_app import asgi_app
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import Dependencies
-from tests.net.rooms import SeededEntropy
 from tests.web.account.pictures import png
 from tests.web.callers import ADMIN_PASSWORD, BASE, SOURCE, Api, Registered
 from tests.web.envelopes import expect_refusal, expect_success

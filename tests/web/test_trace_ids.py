@@ -19,8 +19,8 @@ from ostiary_web.http import security_headers
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
 from ostiary_web.server.logs import configure_logs
+from tests.core.story import START
 from tests.net.lane.wires import connect_stream
-from tests.net.rooms import START
 from tests.web.callers import SOURCE, Api
 from tests.web.conftest import Serve
 from tests.web.doors import DOORS

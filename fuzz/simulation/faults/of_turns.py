@@ -5,7 +5,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from fuzz.faults.planting import TOKEN_LOGGED, Fault, mistakes_in
-from fuzz.simulation.determinism import SeededEntropy
+from fuzz.shared.seeds import SeededEntropy
 from fuzz.simulation.faults.plants import Original, both
 from ostiary_core.events import CodeRedeemed
 from ostiary_core.model.instant import Instant

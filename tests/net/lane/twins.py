@@ -19,6 +19,7 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from trio.testing import MockClock
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES
@@ -34,7 +35,7 @@ from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
 from tests.core.story import World, given
 from tests.net.lane.wires import Kind, Stream, connect_stream
-from tests.net.rooms import HandClock, PlainStore, SeededEntropy
+from tests.net.rooms import HandClock, PlainStore
 
 SETTINGS: Final = Settings.from_environment({})
 LIMITS: Final = make_door_limits(SETTINGS)

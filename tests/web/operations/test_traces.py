@@ -21,6 +21,7 @@ from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, ROOT, Server
 from fuzz.shared import http_client
 from fuzz.shared.http_client import Fields, Response
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
 from ostiary_core.http import Request
@@ -28,7 +29,7 @@ from ostiary_net.observability.spans import open_spans
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
 from tests.net.postgres.authorizing import Desk
-from tests.net.rooms import HandClock, PlainStore, SeededEntropy
+from tests.net.rooms import HandClock, PlainStore
 
 PATIENCE_SECONDS = 30.0
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"

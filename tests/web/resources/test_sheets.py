@@ -20,7 +20,7 @@ from ostiary_web.api.resources.fields import Field, ListView, SheetUse
 from ostiary_web.api.resources.sheet_writing import TOO_LONG, SheetWriter
 from ostiary_web.sheets.cells import MOST_ROWS, BadCell, Cell, Number, Row
 from ostiary_web.sheets.reading import read_sheet
-from tests.net.rooms import START
+from tests.core.story import START
 from tests.web.resources.sheets import MAIN, book_around, cells, rows_of, sheet_of, zip_of
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
