@@ -22,14 +22,8 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
+from ostiary_core import events
 from ostiary_core.clients.client import decide_update, find_changeable
-from ostiary_core.events import (
-    ClientSecretReplaced,
-    ClientSecretReset,
-    ClientSecretUsed,
-    OldSecretEnded,
-    WrongSecretsCounted,
-)
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Update, refuse_fields
 from ostiary_core.model.fact import FactKind
@@ -48,7 +42,7 @@ OVERLAP_SECONDS: Final = Bounds(least=60, most=2_592_000, default=0)
 
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
-def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def reset(event: events.ClientSecretReset, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
     overlap_seconds = _read_overlap(event.fields)
     if isinstance(overlap_seconds, tuple):
@@ -60,7 +54,9 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
 
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
-def replace_secret(event: ClientSecretReplaced, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def replace_secret(
+    event: events.ClientSecretReplaced, who: Actor, client: Client, snapshot: Snapshot
+) -> Decision:
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
     if _is_present(client, event.digest):
         return Decision(ClientKnown(client))
@@ -93,7 +89,7 @@ def _is_waiting_for_first_use(client: Client, now: Instant) -> bool:
 
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
-def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
+def end_old(event: events.OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """End the old secret of a client before its time; where none works any more, nothing happens."""
     if client.old_secret_until is None or snapshot.now >= client.old_secret_until:
         return Decision(ClientKnown(client))
@@ -107,7 +103,7 @@ def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapsho
     return decide_update(client, changed, FactKind.CLIENT_OLD_SECRET_ENDED, who)
 
 
-def record_use(event: ClientSecretUsed, snapshot: Snapshot) -> Decision:
+def record_use(event: events.ClientSecretUsed, snapshot: Snapshot) -> Decision:
     """Note when a secret was last used, once a minute at most; `updated_at` stays as it is."""
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None:
@@ -116,7 +112,7 @@ def record_use(event: ClientSecretUsed, snapshot: Snapshot) -> Decision:
     return Decision(Done(), () if changed is None else (Update(client, changed),))
 
 
-def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot) -> Decision:
+def add_wrong(event: events.WrongSecretsCounted, snapshot: Snapshot) -> Decision:
     """Add the wrong secrets that one process counted; `updated_at` stays as it is."""
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None or client.secret_digest is None:
@@ -127,7 +123,7 @@ def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot) -> Decision:
     return Decision(Done(), (Update(client, changed),))
 
 
-def _note(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
+def _note(client: Client, event: events.ClientSecretUsed, used_at: Instant) -> Client | None:
     if _is_present(client, event.digest):
         return revise(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
     old = client.old_secret_digest

@@ -3,17 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from ostiary_core import events
 from ostiary_core.conformance.harness import StoreFactory, require, without_number
 from ostiary_core.conformance.scenario import Backend, origin_of, run_scenario
-from ostiary_core.events import (
-    ClientDisabled,
-    ClientEnabled,
-    ClientForcedOut,
-    ConsentWithdrawn,
-    Operator,
-    SignedIn,
-    UserForcedOut,
-)
 from ostiary_core.model.records import Table
 from ostiary_core.model.reply import Done, TokensIssued
 from ostiary_core.oauth.session import state_of
@@ -84,43 +76,43 @@ def _end_from_above() -> Backend:
             # The last sessions reach their maximum before they are ended once more.
             here.wait(1 if number < 1 else 400 * _DAY_SECONDS)
     for client_id in here.secrets:
-        here.ask(ClientForcedOut(caller=Operator(), client_id=client_id), object)
+        here.ask(events.ClientForcedOut(caller=events.Operator(), client_id=client_id), object)
     here.wait(1)
     return here
 
 
-def _withdraw(here: Backend, logins: dict[str, SignedIn]) -> None:
+def _withdraw(here: Backend, logins: dict[str, events.SignedIn]) -> None:
     for login in logins.values():
-        here.ask(ConsentWithdrawn(caller=login, client_id="app"), Done)
+        here.ask(events.ConsentWithdrawn(caller=login, client_id="app"), Done)
         here.wait(1)
 
 
 def _force_clients_out(here: Backend, logins: Any) -> None:
     for client_id in here.secrets:
-        here.ask(ClientForcedOut(caller=Operator(), client_id=client_id), object)
+        here.ask(events.ClientForcedOut(caller=events.Operator(), client_id=client_id), object)
         here.wait(1)
 
 
 def _disable_clients(here: Backend, logins: Any) -> None:
     for client_id in here.secrets:
-        here.ask(ClientDisabled(caller=Operator(), client_id=client_id), object)
+        here.ask(events.ClientDisabled(caller=events.Operator(), client_id=client_id), object)
         here.wait(1)
-        here.ask(ClientEnabled(caller=Operator(), client_id=client_id), object)
+        here.ask(events.ClientEnabled(caller=events.Operator(), client_id=client_id), object)
 
 
 def _force_users_out(here: Backend, logins: Any) -> None:
     for user_id in here.user_ids.values():
-        here.ask(UserForcedOut(caller=Operator(), user_id=user_id), object)
+        here.ask(events.UserForcedOut(caller=events.Operator(), user_id=user_id), object)
         here.wait(1)
 
 
-def _end_at_once(here: Backend, logins: dict[str, SignedIn]) -> None:
+def _end_at_once(here: Backend, logins: dict[str, events.SignedIn]) -> None:
     """End everything in one instant: of endings at one time the first of the trail counts."""
-    here.ask(ConsentWithdrawn(caller=logins["bob"], client_id="other"), Done)
-    here.ask(UserForcedOut(caller=Operator(), user_id=here.user_ids["bob"]), object)
+    here.ask(events.ConsentWithdrawn(caller=logins["bob"], client_id="other"), Done)
+    here.ask(events.UserForcedOut(caller=events.Operator(), user_id=here.user_ids["bob"]), object)
     for client_id in here.secrets:
-        here.ask(ClientForcedOut(caller=Operator(), client_id=client_id), object)
-    here.ask(UserForcedOut(caller=Operator(), user_id=here.user_ids["alice"]), object)
+        here.ask(events.ClientForcedOut(caller=events.Operator(), client_id=client_id), object)
+    here.ask(events.UserForcedOut(caller=events.Operator(), user_id=here.user_ids["alice"]), object)
 
 
 CHECKS: tuple[Callable[[StoreFactory], None], ...] = (a_session_has_its_own_history_and_ending,)

@@ -11,38 +11,8 @@ from hashlib import sha256
 from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from ostiary_core.events import (
-    AuthenticationMethod,
-    AuthorizationParameters,
-    ClientChanged,
-    ClientCredentials,
-    ClientCredentialsRequested,
-    ClientDisabled,
-    ClientEnabled,
-    ClientRegistered,
-    CodeRedeemed,
-    ConsentGiven,
-    ConsentWithdrawn,
-    Event,
-    FirstAdministratorCreated,
-    IntrospectionRequested,
-    Operator,
-    PasswordResetByTextMessage,
-    RecordExpired,
-    RefreshRequested,
-    RevocationRequested,
-    RoleChanged,
-    RoleDeleted,
-    RoleRegistered,
-    SignedIn,
-    SignedOut,
-    SignInAttempted,
-    TextCodeRequested,
-    UserChanged,
-    UserDeleted,
-    UserDisabled,
-    UserRegistered,
-)
+from ostiary_core import events
+from ostiary_core.events.event import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.records import Key, TextCodePurpose
@@ -85,11 +55,11 @@ def origin_of(place: int) -> Origin | None:
     return Origin(trace_id=f"trace {place}", source=f"203.0.113.{place % 250}", user_agent=f"agent {place}")
 
 
-def registration_of(username: str, seed: str, phone: str | None = None) -> UserRegistered:
+def registration_of(username: str, seed: str, phone: str | None = None) -> events.UserRegistered:
     """Make the event that registers a new account."""
     fields = {"username": username, "name": username, "phone": phone, "mustChangePassword": False}
-    return UserRegistered(
-        caller=Operator(), fields=fields, password_hash=_HASH, entropy=_entropy(f"{seed} {username}")
+    return events.UserRegistered(
+        caller=events.Operator(), fields=fields, password_hash=_HASH, entropy=_entropy(f"{seed} {username}")
     )
 
 
@@ -128,7 +98,7 @@ class Backend:
 
     def populate(self) -> None:
         """Create the first administrator, two clients and two users."""
-        first = FirstAdministratorCreated(
+        first = events.FirstAdministratorCreated(
             username="root", password_hash=_HASH, must_change_password=False, entropy=self.draw()
         )
         self.ask(first, object)
@@ -140,19 +110,19 @@ class Backend:
                 "grantTypes": ["authorization_code", "refresh_token", "client_credentials"],
                 "scopes": ["user.read"],
             }
-            registered = ClientRegistered(caller=Operator(), fields=fields, entropy=self.draw())
+            registered = events.ClientRegistered(caller=events.Operator(), fields=fields, entropy=self.draw())
             self.secrets[client_id] = self.ask(registered, SecretIssued).secret
         for number, username in enumerate(("alice", "bob")):
             known = self.ask(registration_of(username, "life", f"+1555010{number}"), UserKnown)
             self.user_ids[username] = known.user.user_id
 
-    def by(self, client_id: str) -> ClientCredentials:
-        return ClientCredentials(
-            client_id=client_id, secret=self.secrets[client_id], method=AuthenticationMethod.BASIC
+    def by(self, client_id: str) -> events.ClientCredentials:
+        return events.ClientCredentials(
+            client_id=client_id, secret=self.secrets[client_id], method=events.AuthenticationMethod.BASIC
         )
 
-    def login(self, username: str) -> SignedIn:
-        attempt = SignInAttempted(
+    def login(self, username: str) -> events.SignedIn:
+        attempt = events.SignInAttempted(
             username=username,
             verified_against=_HASH,
             password_matches=True,
@@ -160,23 +130,23 @@ class Backend:
             source="203.0.113.7",
             entropy=self.draw(),
         )
-        return SignedIn(access_token=self.ask(attempt, LoginIssued).tokens.access_token)
+        return events.SignedIn(access_token=self.ask(attempt, LoginIssued).tokens.access_token)
 
-    def code(self, caller: SignedIn, client_id: str = "app") -> Secret:
+    def code(self, caller: events.SignedIn, client_id: str = "app") -> Secret:
         challenge = urlsafe_b64encode(sha256(_VERIFIER.encode()).digest()).rstrip(b"=").decode()
-        parameters = AuthorizationParameters(
+        parameters = events.AuthorizationParameters(
             response_type="code",
             client_id=client_id,
             redirect_uri=_REDIRECT_URI,
             code_challenge=challenge,
             code_challenge_method="S256",
         )
-        given = ConsentGiven(caller=caller, parameters=parameters, entropy=self.draw())
+        given = events.ConsentGiven(caller=caller, parameters=parameters, entropy=self.draw())
         address = self.ask(given, CodeIssued).redirect_to.reveal()
         return Secret(parse_qs(urlsplit(address).query)["code"][0])
 
-    def redemption(self, code: Secret, client_id: str = "app") -> CodeRedeemed:
-        return CodeRedeemed(
+    def redemption(self, code: Secret, client_id: str = "app") -> events.CodeRedeemed:
+        return events.CodeRedeemed(
             credentials=self.by(client_id),
             code=code,
             redirect_uri=_REDIRECT_URI,
@@ -193,8 +163,8 @@ class Backend:
         client_id: str = "app",
         user_agent: str = "app/1.0",
         scopes: tuple[str, ...] | None = None,
-    ) -> RefreshRequested:
-        return RefreshRequested(
+    ) -> events.RefreshRequested:
+        return events.RefreshRequested(
             credentials=self.by(client_id),
             refresh_token=pair.refresh_token,
             scopes=scopes,
@@ -202,13 +172,13 @@ class Backend:
             entropy=self.draw(),
         )
 
-    def recovery(self, phone: str) -> TextCodeRequested:
-        return TextCodeRequested(
+    def recovery(self, phone: str) -> events.TextCodeRequested:
+        return events.TextCodeRequested(
             caller=None, purpose=TextCodePurpose.RESET_PASSWORD, phone=phone, entropy=self.draw()
         )
 
-    def machine(self) -> ClientCredentialsRequested:
-        return ClientCredentialsRequested(
+    def machine(self) -> events.ClientCredentialsRequested:
+        return events.ClientCredentialsRequested(
             credentials=self.by("other"),
             scopes=None,
             user_agent=None,
@@ -254,13 +224,13 @@ def run_scenario() -> Backend:
     here.ask(here.refreshing(pairs[1], user_agent="another"), object)
     here.wait(40)
     here.ask(here.refreshing(rotated), TokensIssued)
-    here.ask(RevocationRequested(credentials=here.by("other"), token=pairs[2].access_token), object)
-    here.ask(IntrospectionRequested(credentials=here.by("app"), token=rotated.access_token), object)
+    here.ask(events.RevocationRequested(credentials=here.by("other"), token=pairs[2].access_token), object)
+    here.ask(events.IntrospectionRequested(credentials=here.by("app"), token=rotated.access_token), object)
     here.wait(1)
-    here.ask(ConsentWithdrawn(caller=bob, client_id="other"), object)
-    here.ask(SignedOut(caller=alice), object)
-    here.ask(ClientDisabled(caller=Operator(), client_id="other"), object)
-    here.ask(ClientEnabled(caller=Operator(), client_id="other"), object)
+    here.ask(events.ConsentWithdrawn(caller=bob, client_id="other"), object)
+    here.ask(events.SignedOut(caller=alice), object)
+    here.ask(events.ClientDisabled(caller=events.Operator(), client_id="other"), object)
+    here.ask(events.ClientEnabled(caller=events.Operator(), client_id="other"), object)
     here.ask(here.refreshing(pairs[2], client_id="other"), object)
     here.wait(1)
     _delete_and_make_again(here)
@@ -268,7 +238,9 @@ def run_scenario() -> Backend:
     here.wait(1)
     here.code(alice, "other")
     here.code(bob)
-    changed = ClientChanged(caller=Operator(), client_id="other", fields={"autoApproveScopes": ["user.read"]})
+    changed = events.ClientChanged(
+        caller=events.Operator(), client_id="other", fields={"autoApproveScopes": ["user.read"]}
+    )
     here.ask(changed, ClientKnown)
     here.wait(1)
     unasked = here.code(bob, "other")
@@ -290,7 +262,7 @@ def _make_expired_records(here: Backend, store: MemoryStore) -> None:
     here.wait(40 * 24 * 60 * 60)
     for kind_of_record in Expirable:
         for identifier in store.find_expired(kind_of_record, b"", here.now, 100).identifiers:
-            here.ask(RecordExpired(key=Key(kind_of_record.table, identifier)), Done)
+            here.ask(events.RecordExpired(key=Key(kind_of_record.table, identifier)), Done)
     here.wait(1)
 
 
@@ -298,23 +270,23 @@ def _delete_and_make_again(here: Backend) -> None:
     """Delete and make again roles, names, numbers, codes and accounts, in one batch and over two."""
     alice, bob = here.user_ids["alice"], here.user_ids["bob"]
 
-    def role(code: str, name: str) -> RoleRegistered:
-        return RoleRegistered(caller=Operator(), fields={"code": code, "name": name})
+    def role(code: str, name: str) -> events.RoleRegistered:
+        return events.RoleRegistered(caller=events.Operator(), fields={"code": code, "name": name})
 
-    def delete_role(code: str) -> RoleDeleted:
-        return RoleDeleted(caller=Operator(), role_id=code)
+    def delete_role(code: str) -> events.RoleDeleted:
+        return events.RoleDeleted(caller=events.Operator(), role_id=code)
 
-    def change(user_id: str, **fields: object) -> UserChanged:
-        return UserChanged(caller=Operator(), user_id=user_id, fields=fields)
+    def change(user_id: str, **fields: object) -> events.UserChanged:
+        return events.UserChanged(caller=events.Operator(), user_id=user_id, fields=fields)
 
-    def change_role(code: str, name: str) -> RoleChanged:
-        return RoleChanged(caller=Operator(), role_id=code, fields={"name": name})
+    def change_role(code: str, name: str) -> events.RoleChanged:
+        return events.RoleChanged(caller=events.Operator(), role_id=code, fields={"name": name})
 
-    def delete_user(user_id: str) -> UserDeleted:
-        return UserDeleted(caller=Operator(), user_id=user_id)
+    def delete_user(user_id: str) -> events.UserDeleted:
+        return events.UserDeleted(caller=events.Operator(), user_id=user_id)
 
-    def all_of(kind: type[object], *events: Event) -> None:
-        for event in events:
+    def all_of(kind: type[object], *asked: Event) -> None:
+        for event in asked:
             here.ask(event, kind)
 
     drawn = here.ask(here.recovery("+15550100"), TextCodeDrawn).code
@@ -340,7 +312,7 @@ def _delete_and_make_again(here: Backend) -> None:
     here.ask(here.recovery("+15550100"), TextCodeDrawn)
     all_of(RoleKnown, role("reader", "a reader"))
     all_of(UserKnown, change(alice, phone="+15550101"))
-    all_of(UserKnown, UserDisabled(caller=Operator(), user_id=bob))
+    all_of(UserKnown, events.UserDisabled(caller=events.Operator(), user_id=bob))
     all_of(Done, delete_user(bob))
     all_of(UserKnown, registration_of("bob", "made again", "+15550100"))
     all_of(Done, delete_user(alice))
@@ -349,5 +321,5 @@ def _delete_and_make_again(here: Backend) -> None:
     here.wait(1)
 
 
-def _reset_password(code: Secret) -> PasswordResetByTextMessage:
-    return PasswordResetByTextMessage(phone="+15550100", code=code, new_password_hash=_HASH)
+def _reset_password(code: Secret) -> events.PasswordResetByTextMessage:
+    return events.PasswordResetByTextMessage(phone="+15550100", code=code, new_password_hash=_HASH)

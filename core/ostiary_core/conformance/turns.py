@@ -31,22 +31,14 @@ _PATIENCE = 1_000_000
 Split = Callable[[EventBatch], Iterable[tuple[Event, ...]]]
 
 
-def _each_alone(batch: EventBatch) -> Iterable[tuple[Event, ...]]:
-    return [(event,) for event in batch.events]
-
-
-def _all_together(batch: EventBatch) -> Iterable[tuple[Event, ...]]:
-    return [batch.events]
-
-
 def a_turn_of_one_event_is_decided_and_kept(stores: StoreFactory) -> None:
     """Check the store against the reference after every turn, with one event in each turn."""
-    _run_scenario_on(stores, _each_alone)
+    _run_scenario_on(stores, lambda batch: [(event,) for event in batch.events])
 
 
 def a_turn_of_many_events_is_the_same_as_many_turns(stores: StoreFactory) -> None:
     """Check that each event of a turn sees what the events before it changed."""
-    _run_scenario_on(stores, _all_together)
+    _run_scenario_on(stores, lambda batch: [batch.events])
 
 
 def _run_scenario_on(stores: StoreFactory, split: Split) -> None:

@@ -8,16 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.events import (
-    AuthenticationMethod,
-    ClientCredentials,
-    ClientCredentialsRequested,
-    CodeRedeemed,
-    GrantUnrecognised,
-    IntrospectionRequested,
-    RefreshRequested,
-    RevocationRequested,
-)
+from ostiary_core import events
 from ostiary_core.http.answer import (
     NO_STORE,
     Answer,
@@ -55,12 +46,12 @@ PATHS_USING_ENTROPY: Final = frozenset({"/api/oauth2/token"})
 """Paths whose events use the entropy that comes with a request."""
 
 TokenServiceEvent = (
-    CodeRedeemed
-    | RefreshRequested
-    | ClientCredentialsRequested
-    | GrantUnrecognised
-    | IntrospectionRequested
-    | RevocationRequested
+    events.CodeRedeemed
+    | events.RefreshRequested
+    | events.ClientCredentialsRequested
+    | events.GrantUnrecognised
+    | events.IntrospectionRequested
+    | events.RevocationRequested
 )
 
 
@@ -95,9 +86,9 @@ def read(
     if isinstance(credentials, tuple):
         return refusal(operation, *credentials)
     if operation is Operation.INTROSPECT:
-        return IntrospectionRequested(credentials, _secret(form, "token"))
+        return events.IntrospectionRequested(credentials, _secret(form, "token"))
     if operation is Operation.REVOKE:
-        return RevocationRequested(credentials, _secret(form, "token"))
+        return events.RevocationRequested(credentials, _secret(form, "token"))
     return _token_event(form, credentials, sender.user_agent, source, entropy, arrival)
 
 
@@ -107,7 +98,7 @@ def _secret(form: Mapping[str, str], field: str) -> Secret | None:
 
 def _token_event(
     form: Mapping[str, str],
-    credentials: ClientCredentials,
+    credentials: events.ClientCredentials,
     user_agent: str | None,
     source: str,
     entropy: Entropy,
@@ -115,7 +106,7 @@ def _token_event(
 ) -> TokenServiceEvent:
     match form.get("grant_type"):
         case GrantType.AUTHORIZATION_CODE:
-            return CodeRedeemed(
+            return events.CodeRedeemed(
                 credentials=credentials,
                 code=_secret(form, "code"),
                 redirect_uri=form.get("redirect_uri"),
@@ -126,13 +117,13 @@ def _token_event(
             )
         case GrantType.REFRESH_TOKEN:
             spent = _secret(form, "refresh_token")
-            return RefreshRequested(credentials, spent, _scopes(form), user_agent, entropy, arrival)
+            return events.RefreshRequested(credentials, spent, _scopes(form), user_agent, entropy, arrival)
         case GrantType.CLIENT_CREDENTIALS:
-            return ClientCredentialsRequested(credentials, _scopes(form), user_agent, source, entropy)
+            return events.ClientCredentialsRequested(credentials, _scopes(form), user_agent, source, entropy)
         case None:
-            return GrantUnrecognised(credentials=credentials, why=Why.GRANT_TYPE_MISSING)
+            return events.GrantUnrecognised(credentials=credentials, why=Why.GRANT_TYPE_MISSING)
         case _:
-            return GrantUnrecognised(credentials=credentials, why=Why.GRANT_TYPE_UNKNOWN)
+            return events.GrantUnrecognised(credentials=credentials, why=Why.GRANT_TYPE_UNKNOWN)
 
 
 def _scopes(form: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -158,9 +149,9 @@ def answer(event: TokenServiceEvent, decision: Decision) -> Answer:
 
 def _operation(event: TokenServiceEvent) -> Operation:
     match event:
-        case IntrospectionRequested():
+        case events.IntrospectionRequested():
             return Operation.INTROSPECT
-        case RevocationRequested():
+        case events.RevocationRequested():
             return Operation.REVOKE
         case _:
             return Operation.TOKEN
@@ -190,14 +181,14 @@ def _introspection(active: TokenActive) -> str:
 
 
 def refusal(
-    operation: Operation, why: Why, method: AuthenticationMethod = AuthenticationMethod.FORM
+    operation: Operation, why: Why, method: events.AuthenticationMethod = events.AuthenticationMethod.FORM
 ) -> Answer:
     """Answer with an error (RFC 6749 §5.2): a 400 or, for `invalid_client` but by form at `/token`, a 401."""
     meaning = MEANINGS[why]
     status = meaning.status
     headers: Headers = NO_STORE
     if meaning.error == "invalid_client":
-        if operation is Operation.TOKEN and method is AuthenticationMethod.FORM:
+        if operation is Operation.TOKEN and method is events.AuthenticationMethod.FORM:
             status = 400
         else:
             headers = (*NO_STORE, _CHALLENGE)

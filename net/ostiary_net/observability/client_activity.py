@@ -9,22 +9,7 @@ registered, so that no stranger fills the memory.
 from collections.abc import Mapping
 from typing import Final
 
-from ostiary_core.events import (
-    AuthorizationChecked,
-    AutomaticConsentRequested,
-    ClientCredentialsRequested,
-    ClientSecretUsed,
-    CodeRedeemed,
-    ConsentDenied,
-    ConsentGiven,
-    Event,
-    GrantUnrecognised,
-    IntrospectionRequested,
-    ProfileRequested,
-    RefreshRequested,
-    RevocationRequested,
-    WrongSecretsCounted,
-)
+from ostiary_core import events
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
@@ -41,18 +26,23 @@ from ostiary_net.observability.summaries import (
     count_refusal,
 )
 
-_OPERATIONS: Final[Mapping[type[Event], str]] = {
-    CodeRedeemed: "authorization_code",
-    RefreshRequested: "refresh_token",
-    ClientCredentialsRequested: "client_credentials",
-    GrantUnrecognised: "token",
-    IntrospectionRequested: "introspect",
-    RevocationRequested: "revoke",
+_OPERATIONS: Final[Mapping[type[events.Event], str]] = {
+    events.CodeRedeemed: "authorization_code",
+    events.RefreshRequested: "refresh_token",
+    events.ClientCredentialsRequested: "client_credentials",
+    events.GrantUnrecognised: "token",
+    events.IntrospectionRequested: "introspect",
+    events.RevocationRequested: "revoke",
 }
 """Names of the token service's requests: the grant, else the operation."""
 _AUTHORIZE: Final = "authorize"
 
-_AUTHORIZATIONS: Final = (AuthorizationChecked, ConsentGiven, AutomaticConsentRequested, ConsentDenied)
+_AUTHORIZATIONS: Final = (
+    events.AuthorizationChecked,
+    events.ConsentGiven,
+    events.AutomaticConsentRequested,
+    events.ConsentDenied,
+)
 _CAUSED_BY_CLIENT: Final = frozenset(
     {Why.REDIRECT_URI_NOT_REGISTERED, Why.RESPONSE_TYPE_UNSUPPORTED, Why.SCOPE_NOT_ALLOWED}
 )
@@ -70,7 +60,7 @@ _CLIENT_UNPROVEN: Final = frozenset(
 _UNKNOWN_CLIENT: Final = "\0"
 """Key of all clients that may not exist: counted too, or time would tell which do; never flushed."""
 
-UseEvent = ClientSecretUsed | WrongSecretsCounted
+UseEvent = events.ClientSecretUsed | events.WrongSecretsCounted
 """Event that flushes the use of a client's secret."""
 
 
@@ -83,7 +73,7 @@ class ClientActivity:
         self._tallies: dict[SummaryKey, Tally] = {}
         self._last: dict[str, list[Refusal]] = {}
 
-    def record(self, event: Event, decision: Decision, now: Instant, trace_id: str) -> None:
+    def record(self, event: events.Event, decision: Decision, now: Instant, trace_id: str) -> None:
         """Record a decision once: whether the client's secret was right, and a refusal."""
         reply = decision.reply
         if isinstance(event, TokenServiceEvent):
@@ -98,12 +88,12 @@ class ClientActivity:
         if isinstance(reply, Refused):
             self._record_refusal(event, reply.why, now, trace_id)
 
-    def _record_refusal(self, event: Event, why: Why, now: Instant, trace_id: str) -> None:
+    def _record_refusal(self, event: events.Event, why: Why, now: Instant, trace_id: str) -> None:
         if isinstance(event, _AUTHORIZATIONS):
             if why in _MENDED_BY_USER:
                 return
             client_id = event.parameters.client_id if why in _CAUSED_BY_CLIENT else None
-        elif isinstance(event, ProfileRequested):
+        elif isinstance(event, events.ProfileRequested):
             client_id = None
         elif isinstance(event, TokenServiceEvent):
             client_id = _UNKNOWN_CLIENT if why in _CLIENT_UNPROVEN else event.credentials.client_id
@@ -134,11 +124,11 @@ class ClientActivity:
         wrong.pop(_UNKNOWN_CLIENT, None)
         return [
             *(
-                ClientSecretUsed(client_id=client_id, digest=digest, used_at=used_at)
+                events.ClientSecretUsed(client_id=client_id, digest=digest, used_at=used_at)
                 for (client_id, digest), used_at in uses.items()
             ),
             *(
-                WrongSecretsCounted(client_id=client_id, times=times, last_at=last_at)
+                events.WrongSecretsCounted(client_id=client_id, times=times, last_at=last_at)
                 for client_id, (times, last_at) in wrong.items()
             ),
         ]

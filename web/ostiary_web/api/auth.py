@@ -4,13 +4,7 @@ from typing import Annotated, NamedTuple
 
 from quart import Response, request
 
-from ostiary_core.events import (
-    LoginRefreshed,
-    PasswordChanged,
-    PasswordHashRequested,
-    SignedOut,
-    SignInAttempted,
-)
+from ostiary_core import events
 from ostiary_core.http.endpoint import is_failure
 from ostiary_core.http.sender import user_agent_of
 from ostiary_core.model.identifiers import canonical_username
@@ -53,11 +47,11 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
     if wait:
         raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
     while True:
-        on_file = (await context.submit(PasswordHashRequested(of=username))).reply
+        on_file = (await context.submit(events.PasswordHashRequested(of=username))).reply
         password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
         # An unknown name has no hash, and verifying takes as long.
         verified = await context.passwords.verify_and_renew(password_hash, password)
-        attempt = SignInAttempted(
+        attempt = events.SignInAttempted(
             username=username,
             verified_against=password_hash,
             password_matches=verified.matches,
@@ -80,7 +74,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
 async def renew_login(context: RequestContext, refresh_token: Secret, arrival: Arrival) -> LoginIssued:
     """Return the next pair of a login session; raise `RequestRefused`, or `TurnFailed` in doubt."""
     decision = await context.submit(
-        LoginRefreshed(
+        events.LoginRefreshed(
             refresh_token=refresh_token,
             user_agent=user_agent_of(context.headers),
             entropy=context.draw_entropy(),
@@ -104,7 +98,7 @@ class PasswordCheck(NamedTuple):
 
 async def verify_current_password(context: RequestContext, password: str) -> PasswordCheck:
     """Verify the caller's current password; one too long to be any is wrong without hashing."""
-    on_file = await context.decide(PasswordHashRequested(of=context.caller))
+    on_file = await context.decide(events.PasswordHashRequested(of=context.caller))
     assert isinstance(on_file, PasswordOnFile)
     is_short_enough = len(password) <= LONGEST_PASSWORD
     matches = is_short_enough and await context.passwords.verify(on_file.password_hash, password)
@@ -119,7 +113,7 @@ async def change_password(context: RequestContext, old: str, new: str) -> None:
         raise RequestRefused(Refused(Why.FIELDS_INVALID, faults))
     check = await verify_current_password(context, old)
     await context.decide(
-        PasswordChanged(
+        events.PasswordChanged(
             caller=context.caller,
             verified_against=check.verified_against,
             password_matches=check.matches,
@@ -180,7 +174,7 @@ async def refresh(context: RequestContext) -> Response:
 @auth.post("/api/auth/logout", gate=LOGIN_TOKEN)
 async def logout(context: RequestContext) -> Response:
     """End the caller's login session."""
-    reply = (await context.submit(SignedOut(caller=context.caller))).reply
+    reply = (await context.submit(events.SignedOut(caller=context.caller))).reply
     response = context.failure(reply) if isinstance(reply, Refused) else context.success(None)
     return forget_login(response)
 

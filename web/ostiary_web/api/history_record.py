@@ -9,7 +9,7 @@ from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, HistoryStep, StepKind
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant, iso_time
-from ostiary_core.model.records import Session, SessionKind
+from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import UserKnown
 from ostiary_core.oauth.session import SessionState
 from ostiary_core.texts import Language
@@ -86,7 +86,7 @@ def encode_history(of: Explanation, language: Language, names: Names) -> Session
     return SessionHistoryRecord(
         id=session.session_id,
         kind="login" if session.kind is SessionKind.LOGIN else "oauth",
-        grant_type=_grant_type(session),
+        grant_type=None if session.kind is SessionKind.LOGIN else session.kind.value,
         state=of.state,
         why=of.why and of.why.value,
         client_id=session.client_id,
@@ -124,10 +124,6 @@ def _step_record(step: HistoryStep, of: Explanation, language: Language, names: 
         delay_ms=step.delay_ms,
         changes=encode_changes(step.changes),
     )
-
-
-def _grant_type(session: Session) -> str | None:
-    return None if session.kind is SessionKind.LOGIN else session.kind.value
 
 
 def _time(at: Instant | None) -> str | None:

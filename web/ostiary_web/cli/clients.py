@@ -5,19 +5,9 @@ from typing import Final
 
 import click
 
+from ostiary_core import events
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
-from ostiary_core.events import (
-    ClientChanged,
-    ClientDeleted,
-    ClientDisabled,
-    ClientEnabled,
-    ClientForcedOut,
-    ClientRegistered,
-    ClientRequested,
-    ClientSecretReset,
-    Event,
-    OldSecretEnded,
-)
+from ostiary_core.events.event import ClientEvent
 from ostiary_core.model.client import CLIENT
 from ostiary_core.model.records import Client
 from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
@@ -69,7 +59,7 @@ def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
 
     async def work(context: CommandContext) -> Record:
         with_fields = {"name": client_id, **USUAL_FIELDS, **fields, "clientId": client_id}
-        event = ClientRegistered(caller=OPERATOR, fields=with_fields, entropy=context.draw_entropy())
+        event = events.ClientRegistered(caller=OPERATOR, fields=with_fields, entropy=context.draw_entropy())
         return await _describe(context, await context.decide(event))
 
     _show_secret(printer, client_id, run(work))
@@ -86,7 +76,7 @@ def update(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
     """
     if not fields:
         raise click.UsageError("nothing is said that could be changed")
-    _decide(printer, ClientChanged(caller=OPERATOR, client_id=client_id, fields=fields))
+    _decide(printer, events.ClientChanged(caller=OPERATOR, client_id=client_id, fields=fields))
 
 
 @client.command()
@@ -99,7 +89,7 @@ def delete(printer: Printer, client_id: str, yes: bool) -> None:
         click.confirm(printer.text("command.client.delete", client_id=client_id), abort=True, err=True)
 
     async def work(context: CommandContext) -> None:
-        await context.decide(ClientDeleted(caller=OPERATOR, client_id=client_id))
+        await context.decide(events.ClientDeleted(caller=OPERATOR, client_id=client_id))
 
     run(work)
     printer.record({"clientId": client_id, "deleted": True}, _DELETED)
@@ -128,7 +118,7 @@ def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> 
     fields = {} if keep_old_for is None else {KEEP_OLD_FOR: keep_old_for}
 
     async def work(context: CommandContext) -> Record:
-        event = ClientSecretReset(
+        event = events.ClientSecretReset(
             caller=OPERATOR, client_id=client_id, fields=fields, entropy=context.draw_entropy()
         )
         return await _describe(context, await context.decide(event))
@@ -148,7 +138,7 @@ def reset_secret_command(client_id: str) -> str:
 
 def _add_command(
     name: str,
-    kind: type[ClientRequested | OldSecretEnded | ClientForcedOut | ClientDisabled | ClientEnabled],
+    kind: type[ClientEvent],
     said: str,
 ) -> None:
     """Add a command that decides one event about CLIENT_ID and shows the client afterwards."""
@@ -160,22 +150,26 @@ def _add_command(
         _decide(printer, kind(caller=OPERATOR, client_id=client_id))
 
 
-_add_command("show", ClientRequested, "Show CLIENT_ID, without its secret.")
+_add_command("show", events.ClientRequested, "Show CLIENT_ID, without its secret.")
 _add_command(
     "end-old-secret",
-    OldSecretEnded,
+    events.OldSecretEnded,
     "End the old secret of CLIENT_ID before its time; the present one keeps working.",
 )
 _add_command(
     "force-logout",
-    ClientForcedOut,
+    events.ClientForcedOut,
     "End all sessions of CLIENT_ID, and void its codes. It stays enabled, and its secrets keep working.",
 )
-_add_command("disable", ClientDisabled, "Keep CLIENT_ID from authenticating, and end all its sessions.")
-_add_command("enable", ClientEnabled, "Let CLIENT_ID authenticate again. Nothing that ended comes back.")
+_add_command(
+    "disable", events.ClientDisabled, "Keep CLIENT_ID from authenticating, and end all its sessions."
+)
+_add_command(
+    "enable", events.ClientEnabled, "Let CLIENT_ID authenticate again. Nothing that ended comes back."
+)
 
 
-def _decide(printer: Printer, event: Event) -> None:
+def _decide(printer: Printer, event: events.Event) -> None:
     async def work(context: CommandContext) -> Record:
         return await _describe(context, await context.decide(event))
 

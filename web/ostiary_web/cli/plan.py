@@ -16,18 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ostiary_core.events import (
-    AdministrationEvent,
-    ClientChanged,
-    ClientDeleted,
-    ClientDisabled,
-    ClientEnabled,
-    ClientRegistered,
-    ClientSecretReplaced,
-    RoleChanged,
-    RoleDeleted,
-    RoleRegistered,
-)
+from ostiary_core import events
+from ostiary_core.events.event import AdministrationEvent
 from ostiary_core.model.client import CLIENT, Client
 from ostiary_core.model.fields import differing_fields
 from ostiary_core.model.role import ROLE, Role
@@ -127,40 +117,42 @@ def make_plan(
 
 def _prune_client(client: Client, prune: Prune | None) -> PlanStep:
     action, fields = Action.DISABLE, {"enabled": Values(True, False)}
-    events: tuple[AdministrationEvent, ...] = ()
+    decided: tuple[AdministrationEvent, ...] = ()
     if prune is Prune.DELETE:
         action, fields = Action.DELETE, {}
-        events = (ClientDeleted(caller=OPERATOR, client_id=client.client_id),)
+        decided = (events.ClientDeleted(caller=OPERATOR, client_id=client.client_id),)
     elif prune is Prune.DISABLE and client.enabled:
-        events = (ClientDisabled(caller=OPERATOR, client_id=client.client_id),)
-    return PlanStep(action=action, kind="clients", identifier=client.client_id, fields=fields, events=events)
+        decided = (events.ClientDisabled(caller=OPERATOR, client_id=client.client_id),)
+    return PlanStep(action=action, kind="clients", identifier=client.client_id, fields=fields, events=decided)
 
 
 def _prune_role(role: Role, prune: Prune | None) -> PlanStep:
-    events = (RoleDeleted(caller=OPERATOR, role_id=role.role_id),) if prune is Prune.DELETE else ()
-    return PlanStep(action=Action.DELETE, kind="roles", identifier=role.role_id, fields={}, events=events)
+    deletion = (events.RoleDeleted(caller=OPERATOR, role_id=role.role_id),) if prune is Prune.DELETE else ()
+    return PlanStep(action=Action.DELETE, kind="roles", identifier=role.role_id, fields={}, events=deletion)
 
 
 def _role_step(code: str, fields: Mapping[str, object], stored: Role | None) -> PlanStep:
     if stored is None:
-        event = RoleRegistered(caller=OPERATOR, fields={**fields, "code": code})
+        event = events.RoleRegistered(caller=OPERATOR, fields={**fields, "code": code})
         return PlanStep(
             action=Action.CREATE, kind="roles", identifier=code, fields=_list_new(fields), events=(event,)
         )
     changed = _compare(ROLE.values(stored), {**ROLE.defaults(), **fields})
-    events = (
-        (RoleChanged(caller=OPERATOR, role_id=code, fields=_after(changed), shown=_before(changed)),)
-        if changed
-        else ()
+    change = events.RoleChanged(caller=OPERATOR, role_id=code, fields=_after(changed), shown=_before(changed))
+    return PlanStep(
+        action=Action.CHANGE,
+        kind="roles",
+        identifier=code,
+        fields=changed,
+        events=(change,) if changed else (),
     )
-    return PlanStep(action=Action.CHANGE, kind="roles", identifier=code, fields=changed, events=events)
 
 
 def _client_step(
     client_id: str, declared: DeclaredClient, stored: Client | None, draw: Callable[[], Entropy]
 ) -> PlanStep:
     if stored is None:
-        event = ClientRegistered(
+        event = events.ClientRegistered(
             caller=OPERATOR,
             fields={**declared.fields, "clientId": client_id},
             secret_digest=declared.secret_digest,
@@ -173,10 +165,10 @@ def _client_step(
     current = CLIENT.values(stored)
     stays = {"enabled": current["enabled"]}
     changed = _compare(current, {**CLIENT.defaults(), **stays, **declared.fields})
-    events = tuple(_client_events(client_id, changed, declared, stored))
-    if any(isinstance(event, ClientSecretReplaced) for event in events):
+    steps = tuple(_client_events(client_id, changed, declared, stored))
+    if any(isinstance(event, events.ClientSecretReplaced) for event in steps):
         changed[SECRET] = Values(None, None)
-    return PlanStep(action=Action.CHANGE, kind="clients", identifier=client_id, fields=changed, events=events)
+    return PlanStep(action=Action.CHANGE, kind="clients", identifier=client_id, fields=changed, events=steps)
 
 
 def _client_events(
@@ -185,15 +177,15 @@ def _client_events(
     switched = {name for name in changed if name == "enabled" and isinstance(changed[name].after, bool)}
     edited = {name: changed[name] for name in changed if name not in switched}
     if edited:
-        yield ClientChanged(
+        yield events.ClientChanged(
             caller=OPERATOR, client_id=client_id, fields=_after(edited), shown=_before(edited)
         )
     for name in switched:
-        switch = ClientEnabled if changed[name].after else ClientDisabled
+        switch = events.ClientEnabled if changed[name].after else events.ClientDisabled
         yield switch(caller=OPERATOR, client_id=client_id)
     if declared.secret_digest not in (None, stored.secret_digest):
         assert declared.secret_digest is not None
-        yield ClientSecretReplaced(caller=OPERATOR, client_id=client_id, digest=declared.secret_digest)
+        yield events.ClientSecretReplaced(caller=OPERATOR, client_id=client_id, digest=declared.secret_digest)
 
 
 def _list_new(fields: Mapping[str, object]) -> dict[str, Values]:

@@ -96,7 +96,7 @@ class Printer:
         rows = [[escape_controls(cell) for cell in row] for row in rows]
         widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
         for row in rows:
-            padded = (_pad(cell, width) for cell, width in zip(row, widths, strict=True))
+            padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
             print_text(_GAP.join(padded).rstrip())
 
     def refuse(self, reply: Refused, place: Callable[[str], str] = str) -> NoReturn:
@@ -162,10 +162,6 @@ def _language_of(environment: Mapping[str, str], languages: Languages) -> Langua
         (environment[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environment.get(name)), ""
     )
     return languages.negotiate(re.split("[.@]", named)[0].replace("_", "-"))
-
-
-def _pad(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
 
 
 def _width(text: str) -> int:

@@ -8,16 +8,8 @@ from typing import Final
 import click
 import msgspec
 
-from ostiary_core.events import (
-    PasswordResetByAdministrator,
-    UserChanged,
-    UserDeleted,
-    UserDisabled,
-    UserEnabled,
-    UserForcedOut,
-    UserRegistered,
-    UserRequested,
-)
+from ostiary_core import events
+from ostiary_core.events.event import AccountEvent
 from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.secret import draw_token
 from ostiary_core.model.user import USER, User
@@ -107,7 +99,7 @@ def create(
     async def work(context: CommandContext) -> Reply:
         faults = new_password_faults("password", password)
         return await context.decide(
-            UserRegistered(
+            events.UserRegistered(
                 caller=OPERATOR,
                 fields=normalize_phone_number(context, asked),
                 password_hash=None if faults else await context.passwords.hash(password),
@@ -191,11 +183,11 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
         if faults:
             raise make_refusal(*faults)
         await context.decide(
-            PasswordResetByAdministrator(
+            events.PasswordResetByAdministrator(
                 caller=OPERATOR, user_id=user_id, new_password_hash=await context.passwords.hash(password)
             )
         )
-        return await context.decide(UserRequested(caller=OPERATOR, user_id=user_id))
+        return await context.decide(events.UserRequested(caller=OPERATOR, user_id=user_id))
 
     _print_user(printer, run(work), password if draw_password else None)
 
@@ -231,7 +223,7 @@ def roles(printer: Printer, username: str, add: tuple[str, ...], remove: tuple[s
 
     async def work(context: CommandContext) -> Reply:
         user_id = context.find_user_id(username)
-        known = await context.decide(UserRequested(caller=OPERATOR, user_id=user_id))
+        known = await context.decide(events.UserRequested(caller=OPERATOR, user_id=user_id))
         assert isinstance(known, UserKnown)
         held = known.user.role_ids
         asked = [role for role in dict.fromkeys((*held, *add)) if role not in remove]
@@ -250,7 +242,7 @@ def delete(printer: Printer, username: str, yes: bool) -> None:
         click.confirm(printer.text("command.user.delete", username=username), abort=True, err=True)
 
     async def work(context: CommandContext) -> Reply:
-        event = UserDeleted(caller=OPERATOR, user_id=context.find_user_id(username))
+        event = events.UserDeleted(caller=OPERATOR, user_id=context.find_user_id(username))
         return await context.decide(event)
 
     run(work)
@@ -258,7 +250,9 @@ def delete(printer: Printer, username: str, yes: bool) -> None:
 
 
 def _add_command(
-    name: str, kind: type[UserRequested | UserDisabled | UserEnabled | UserForcedOut], said: str
+    name: str,
+    kind: type[AccountEvent],
+    said: str,
 ) -> None:
     """Add a command that decides one event about USERNAME and shows the user afterwards."""
 
@@ -269,15 +263,17 @@ def _add_command(
         async def work(context: CommandContext) -> Reply:
             user_id = context.find_user_id(username)
             await context.decide(kind(caller=OPERATOR, user_id=user_id))
-            return await context.decide(UserRequested(caller=OPERATOR, user_id=user_id))
+            return await context.decide(events.UserRequested(caller=OPERATOR, user_id=user_id))
 
         _print_user(printer, run(work), labels=_SHOWN)
 
 
-_add_command("show", UserRequested, "Show USERNAME.")
-_add_command("disable", UserDisabled, "Keep USERNAME from signing in, and end all sessions.")
-_add_command("enable", UserEnabled, "Let USERNAME sign in again. Nothing that ended comes back.")
-_add_command("end-sessions", UserForcedOut, "End all sessions of USERNAME, in browsers and applications.")
+_add_command("show", events.UserRequested, "Show USERNAME.")
+_add_command("disable", events.UserDisabled, "Keep USERNAME from signing in, and end all sessions.")
+_add_command("enable", events.UserEnabled, "Let USERNAME sign in again. Nothing that ended comes back.")
+_add_command(
+    "end-sessions", events.UserForcedOut, "End all sessions of USERNAME, in browsers and applications."
+)
 
 
 async def _change(
@@ -287,7 +283,7 @@ async def _change(
     shown: dict[str, object] | None = None,
 ) -> Reply:
     return await context.decide(
-        UserChanged(
+        events.UserChanged(
             caller=OPERATOR,
             user_id=user_id,
             fields=normalize_phone_number(context, fields),

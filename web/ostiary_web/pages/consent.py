@@ -4,13 +4,7 @@ from urllib.parse import urlsplit
 
 from quart import Response, request
 
-from ostiary_core.events import (
-    AuthorizationChecked,
-    AutomaticConsentRequested,
-    ConsentDenied,
-    ConsentGiven,
-    Event,
-)
+from ostiary_core import events
 from ostiary_core.http.authorization import read_query, scope_text
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
@@ -32,11 +26,11 @@ consent = PageRoutes("consent", __name__)
 async def show_consent(page: PageContext) -> Response:
     """Show an authorization request's question, or redirect; HEAD issues no code (RFC 9110 §9.2.1)."""
     context, parameters = page.request, read_query(request.query_string)
-    event: AutomaticConsentRequested | AuthorizationChecked
+    event: events.AutomaticConsentRequested | events.AuthorizationChecked
     if request.method == "HEAD":
-        event = AuthorizationChecked(caller=context.caller, parameters=parameters)
+        event = events.AuthorizationChecked(caller=context.caller, parameters=parameters)
     else:
-        event = AutomaticConsentRequested(
+        event = events.AutomaticConsentRequested(
             caller=context.caller, parameters=parameters, entropy=context.draw_entropy()
         )
     return await _answer(page, event, parameters.redirect_uri)
@@ -46,18 +40,20 @@ async def show_consent(page: PageContext) -> Response:
 async def decide_consent(page: PageContext) -> Response:
     """Decide the user's answer; the redirect is a 303, so the client never gets the form."""
     context, parameters = page.request, read_query(request.query_string)
-    event: ConsentGiven | ConsentDenied
+    event: events.ConsentGiven | events.ConsentDenied
     match page.form.get("decision"):
         case "approve":
-            event = ConsentGiven(caller=context.caller, parameters=parameters, entropy=context.draw_entropy())
+            event = events.ConsentGiven(
+                caller=context.caller, parameters=parameters, entropy=context.draw_entropy()
+            )
         case "deny":
-            event = ConsentDenied(caller=context.caller, parameters=parameters)
+            event = events.ConsentDenied(caller=context.caller, parameters=parameters)
         case _:
             return await render(page, "consent_error.html", refused=Why.FIELDS_INVALID)
     return await _answer(page, event, parameters.redirect_uri)
 
 
-async def _answer(page: PageContext, event: Event, redirect_uri: str | None) -> Response:
+async def _answer(page: PageContext, event: events.Event, redirect_uri: str | None) -> Response:
     """Redirect as an authorization request is decided, or show the question."""
     match (await page.request.submit(event)).reply:
         case CodeIssued(redirect_to=redirect_to):

@@ -106,10 +106,6 @@ class PageContext:
         account = self.request.account_known
         return account is not None and permission.value in account.permissions
 
-    def forget_visitor(self) -> None:
-        """Forget the user, whose login session has ended."""
-        self.request.signed_in = self.request.account_known = None
-
     @property
     def is_form_ours(self) -> bool:
         """Whether a page of this server made the form."""

@@ -113,7 +113,7 @@ async def submit_password(page: PageContext) -> Response:
 async def show_signed_out(page: PageContext, return_to: str, reply: Refused) -> Response:
     """Show the sign-in page to a user whom wrong passwords signed out."""
     username = "" if page.user is None else page.user.username
-    page.forget_visitor()
+    page.request.signed_in = page.request.account_known = None
     page.address = sign_in_page(return_to)
     return await _sign_in_form(page, return_to, reply, username)
 

@@ -110,7 +110,9 @@ def _check_files(settings: Settings) -> Iterator[Finding]:
         path = settings.database.path
         paths += [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))]
         yield from _check_owners(path, paths)
-    open_ones = [path for path in paths if path.is_file() and _is_open_to_others(path)]
+    open_ones = [
+        path for path in paths if path.is_file() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    ]
     for path in open_ones:
         mode = stat.S_IMODE(path.stat().st_mode)
         yield Finding(Level.FAULT, "files", "check.files.open", {"path": path, "mode": f"{mode:o}"})
@@ -133,10 +135,6 @@ def _check_owners(database: Path, paths: Iterable[Path]) -> Iterator[Finding]:
         if whose != 0 and path.is_file() and path.stat().st_uid != whose:
             values = {"path": path, "owner": read_owner(path), "whose": find_user_name(whose)}
             yield Finding(Level.WARNING, "owner", "check.files.owner", values)
-
-
-def _is_open_to_others(path: Path) -> bool:
-    return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 # --- what it runs on

@@ -153,9 +153,7 @@ async def open_services(
                 username=settings.admin_username,
                 password=settings.admin_password,
             )
-        _add_gauges(metrics, turns, passwords, text_messages)
-        if isinstance(store, LoggingStore):
-            _add_log_gauge(metrics, store)
+        _add_gauges(metrics, store, turns, passwords, text_messages)
         service = dependencies.change_service(
             Service(
                 turns=turns,
@@ -279,7 +277,9 @@ async def _open_metrics(settings: Settings, metrics: Metrics) -> AsyncIterator[N
             nursery.cancel_scope.cancel()
 
 
-def _add_gauges(metrics: Metrics, turns: Turns, passwords: Passwords, text_messages: TextMessages) -> None:
+def _add_gauges(
+    metrics: Metrics, store: ServerStore, turns: Turns, passwords: Passwords, text_messages: TextMessages
+) -> None:
     """Add the gauges that are read when the metrics are asked for."""
     metrics.add_gauge(
         "ostiary_turns_waiting",
@@ -296,11 +296,9 @@ def _add_gauges(metrics: Metrics, turns: Turns, passwords: Passwords, text_messa
         "Text messages on their way to the gateway.",
         lambda: [({}, text_messages.count_unfinished())],
     )
-
-
-def _add_log_gauge(metrics: Metrics, store: LoggingStore) -> None:
-    metrics.add_gauge(
-        "ostiary_write_ahead_log_bytes",
-        "The file of SQLite's log; beyond 80 MiB somebody keeps it from being folded.",
-        lambda: [({}, store.log_bytes())],
-    )
+    if isinstance(store, LoggingStore):
+        metrics.add_gauge(
+            "ostiary_write_ahead_log_bytes",
+            "The file of SQLite's log; beyond 80 MiB somebody keeps it from being folded.",
+            lambda: [({}, store.log_bytes())],
+        )

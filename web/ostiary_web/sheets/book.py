@@ -74,7 +74,7 @@ def text_cell(text: str, style: Style) -> str:
     >>> text_cell("=1+1", Style.QUOTED)
     ' s="4" t="inlineStr"><is><t>=1+1</t></is></c>'
     """
-    held = escape(_UNHOLDABLE.sub(_escape_sign, text))
+    held = escape(_UNHOLDABLE.sub(lambda sign: f"_x{ord(sign[0]):04X}_", text))
     space = ' xml:space="preserve"' if text != text.strip() else ""
     return f' s="{style:d}" t="inlineStr"><is><t{space}>{held}</t></is></c>'
 
@@ -87,10 +87,6 @@ def number_cell(number: float, style: Style = Style.GENERAL) -> str:
 def boolean_cell(truth: bool) -> str:
     """Make a cell that holds true or false."""
     return f' t="b"><v>{truth:d}</v></c>'
-
-
-def _escape_sign(found: re.Match[str]) -> str:
-    return f"_x{ord(found[0]):04X}_"
 
 
 class Book:

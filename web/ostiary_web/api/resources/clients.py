@@ -7,18 +7,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 from quart import Response
 
-from ostiary_core.events import (
-    ClientChanged,
-    ClientDeleted,
-    ClientDisabled,
-    ClientEnabled,
-    ClientForcedOut,
-    ClientImported,
-    ClientRegistered,
-    ClientRequested,
-    ClientSecretReset,
-    OldSecretEnded,
-)
+from ostiary_core import events
 from ostiary_core.model.client import CLIENT, SCOPES, Client
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.instant import Instant
@@ -54,12 +43,12 @@ def _add_last_use(store: ListingStore | None, found: Sequence[Client]) -> list[C
     return [ClientWithUse(client, last_used.get(client.client_id)) for client in found]
 
 
-async def _make_registration(context: RequestContext, fields: Fields) -> ClientRegistered:
-    return ClientRegistered(caller=context.caller, fields=fields, entropy=context.draw_entropy())
+async def _make_registration(context: RequestContext, fields: Fields) -> events.ClientRegistered:
+    return events.ClientRegistered(caller=context.caller, fields=fields, entropy=context.draw_entropy())
 
 
-async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> ClientImported:
-    return ClientImported(
+async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> events.ClientImported:
+    return events.ClientImported(
         caller=context.caller, fields=fields, replace=replace, entropy=context.draw_entropy()
     )
 
@@ -82,14 +71,14 @@ RESOURCE: Final = Resource(
         name="clients", source=CLIENTS, fields=fields_of(CLIENT, "client"), add_details=_add_last_use
     ),
     record_type=CLIENT,
-    show=ClientRequested,
+    show=events.ClientRequested,
     register=_make_registration,
-    change=lambda context, client_id, fields, shown: ClientChanged(
+    change=lambda context, client_id, fields, shown: events.ClientChanged(
         caller=context.caller, client_id=client_id, fields=fields, shown=shown
     ),
-    delete=ClientDeleted,
-    enable=ClientEnabled,
-    disable=ClientDisabled,
+    delete=events.ClientDeleted,
+    enable=events.ClientEnabled,
+    disable=events.ClientDisabled,
     import_row=_make_import,
 )
 
@@ -116,9 +105,9 @@ async def reset_secret(context: RequestContext, client_id: str) -> Response:
     return context.success(NewSecret(secret=reply.secret.reveal()))
 
 
-def make_secret_reset(context: RequestContext, client_id: str, fields: Fields) -> ClientSecretReset:
+def make_secret_reset(context: RequestContext, client_id: str, fields: Fields) -> events.ClientSecretReset:
     """Return the event for `{keepOldForSeconds}`, or for nothing."""
-    return ClientSecretReset(
+    return events.ClientSecretReset(
         caller=context.caller, client_id=client_id, fields=fields, entropy=context.draw_entropy()
     )
 
@@ -127,7 +116,7 @@ def make_secret_reset(context: RequestContext, client_id: str, fields: Fields) -
 async def end_old_secret(context: RequestContext, client_id: str) -> Response:
     """End the old secret's grace now."""
     refuse_body(context)
-    reply = await context.decide(OldSecretEnded(caller=context.caller, client_id=client_id))
+    reply = await context.decide(events.OldSecretEnded(caller=context.caller, client_id=client_id))
     return await answer_change(context, RESOURCE, reply)
 
 
@@ -135,12 +124,12 @@ async def end_old_secret(context: RequestContext, client_id: str) -> Response:
 async def force_out(context: RequestContext, client_id: str) -> Response:
     """End all sessions and unredeemed codes of the client; it stays enabled and keeps its secrets."""
     refuse_body(context)
-    await context.decide(ClientForcedOut(caller=context.caller, client_id=client_id))
+    await context.decide(events.ClientForcedOut(caller=context.caller, client_id=client_id))
     return context.success(None)
 
 
 @clients.get(f"{_PATH}/<client_id>/sessions", gate=require_permission(Permission.CLIENT_LIST))
 async def list_sessions(context: RequestContext, client_id: str) -> Response:
     """List the client's active sessions that the caller may see."""
-    await context.decide(ClientRequested(caller=context.caller, client_id=client_id))
+    await context.decide(events.ClientRequested(caller=context.caller, client_id=client_id))
     return await answer_list(context, select_visible_sessions(context), only={"client_id": client_id})

@@ -12,7 +12,7 @@ Rules, all in this file ("Common conventions", READINGS 35):
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, Generic, TypeVar
 
@@ -186,7 +186,7 @@ class _Reader(Generic[T]):
         if any(value not in field.choices for value in given):
             self._add_fault(name, FieldRule.CHOICE)
             return None
-        return _merge_values(field.choices[value] for value in given)
+        return tuple(dict.fromkeys(stored for value in given for stored in field.choices[value]))
 
     def _read_text(self, name: str) -> str | None:
         """Return a parameter's only value; None if empty."""
@@ -223,7 +223,3 @@ def _parse_instant(text: str, of_a_day: time) -> Instant | None:
 def _is_plain(text: str) -> bool:
     """Whether every store can search for the text."""
     return len(text) <= _LONGEST_TEXT and "\x00" not in text
-
-
-def _merge_values(values: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(value for several in values for value in several))

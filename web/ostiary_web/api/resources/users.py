@@ -8,18 +8,7 @@ from typing import Final
 
 from quart import Response
 
-from ostiary_core.events import (
-    ConsentWithdrawnByAdministrator,
-    PasswordResetByAdministrator,
-    UserChanged,
-    UserDeleted,
-    UserDisabled,
-    UserEnabled,
-    UserForcedOut,
-    UserImported,
-    UserRegistered,
-    UserRequested,
-)
+from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.user import USER
@@ -44,10 +33,10 @@ _PASSWORD_HASH: Final = "passwordHash"
 # --- events
 
 
-async def _make_registration(context: RequestContext, fields: Fields) -> UserRegistered:
+async def _make_registration(context: RequestContext, fields: Fields) -> events.UserRegistered:
     password_hash, faults = await _hash_password(context, fields)
     fields = normalize_phone_number(context, fields)
-    return UserRegistered(
+    return events.UserRegistered(
         caller=context.caller,
         fields={name: value for name, value in fields.items() if name != _PASSWORD},
         password_hash=password_hash,
@@ -56,8 +45,10 @@ async def _make_registration(context: RequestContext, fields: Fields) -> UserReg
     )
 
 
-def _make_change(context: RequestContext, user_id: str, fields: Fields, shown: Fields | None) -> UserChanged:
-    return UserChanged(
+def _make_change(
+    context: RequestContext, user_id: str, fields: Fields, shown: Fields | None
+) -> events.UserChanged:
+    return events.UserChanged(
         caller=context.caller,
         user_id=user_id,
         fields=normalize_phone_number(context, fields),
@@ -66,10 +57,10 @@ def _make_change(context: RequestContext, user_id: str, fields: Fields, shown: F
     )
 
 
-async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> UserImported:
+async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> events.UserImported:
     foreign_hash, hash_faults = _read_foreign_hash(fields)
     password_hash, faults = (None, ()) if hash_faults else await _hash_password(context, fields)
-    return UserImported(
+    return events.UserImported(
         caller=context.caller,
         fields=normalize_phone_number(context, _drop_passwords(fields)),
         replace=replace,
@@ -142,12 +133,12 @@ RESOURCE: Final = Resource(
     ),
     list_view=ListView(name="users", source=USERS, fields=fields_of(USER)),
     record_type=USER,
-    show=UserRequested,
+    show=events.UserRequested,
     register=_make_registration,
     change=_make_change,
-    delete=UserDeleted,
-    enable=UserEnabled,
-    disable=UserDisabled,
+    delete=events.UserDeleted,
+    enable=events.UserEnabled,
+    disable=events.UserDisabled,
     import_row=_make_import,
     has_password=lambda fields: bool(fields.get(_PASSWORD)),
 )
@@ -168,13 +159,13 @@ async def reset_password(context: RequestContext, user_id: str) -> Response:
 
 async def make_password_reset(
     context: RequestContext, user_id: str, fields: Fields
-) -> PasswordResetByAdministrator:
+) -> events.PasswordResetByAdministrator:
     """Return the event for `{password}`; raise `RequestRefused` with its faults."""
     password_hash, faults = await _hash_password(context, fields)
     unknown = tuple(FieldFault(name, FieldRule.UNKNOWN) for name in fields if name != _PASSWORD)
     if password_hash is None or unknown:
         context.refuse(Why.FIELDS_INVALID, (*_require_password(password_hash, faults), *unknown))
-    return PasswordResetByAdministrator(
+    return events.PasswordResetByAdministrator(
         caller=context.caller, user_id=user_id, new_password_hash=password_hash
     )
 
@@ -183,14 +174,14 @@ async def make_password_reset(
 async def force_out(context: RequestContext, user_id: str) -> Response:
     """End all sessions and unredeemed codes of the user."""
     refuse_body(context)
-    await context.decide(UserForcedOut(caller=context.caller, user_id=user_id))
+    await context.decide(events.UserForcedOut(caller=context.caller, user_id=user_id))
     return context.success(None)
 
 
 @users.get(f"{_PATH}/<user_id>/grants", gate=require_permission(Permission.USER_LIST))
 async def list_grants(context: RequestContext, user_id: str) -> Response:
     """List the clients that the user has approved, each with its active sessions."""
-    await context.decide(UserRequested(caller=context.caller, user_id=user_id))
+    await context.decide(events.UserRequested(caller=context.caller, user_id=user_id))
     return context.success(await list_grants_of_user(context, user_id))
 
 
@@ -199,6 +190,6 @@ async def withdraw_grant(context: RequestContext, user_id: str, client_id: str) 
     """Withdraw the user's consent: that client's sessions of the user end, and it must ask again."""
     refuse_body(context)
     await context.decide(
-        ConsentWithdrawnByAdministrator(caller=context.caller, user_id=user_id, client_id=client_id)
+        events.ConsentWithdrawnByAdministrator(caller=context.caller, user_id=user_id, client_id=client_id)
     )
     return context.success(None)

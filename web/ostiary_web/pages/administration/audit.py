@@ -5,7 +5,7 @@ from typing import Final
 
 from quart import Response, request
 
-from ostiary_core.history.explain import HistoryStep, explain
+from ostiary_core.history.explain import explain
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.audit import AuditEntry
@@ -128,8 +128,12 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
             (
                 step,
                 step_text(step, explanation, page.language, names, agent_text=_short_agent_text),
-                _format_time(page, step),
-                [agent for agent in (step.earlier_user_agent, step.user_agent) if _has_name(page, agent)],
+                "—" if step.at is None else page.moment(step.at, seconds=True),
+                [
+                    agent
+                    for agent in (step.earlier_user_agent, step.user_agent)
+                    if agent is not None and browser_name(agent, page.language) is not None
+                ],
                 format_changes(step.fact, step.changes, page.language) if step.fact else [],
             )
             for step in explanation.steps
@@ -142,11 +146,3 @@ def _short_agent_text(user_agent: str | None, language: Language) -> str:
     """Return a browser's name; the whole User-Agent follows the sentence."""
     name = None if user_agent is None else browser_name(user_agent, language)
     return name or whole_agent_text(user_agent, language)
-
-
-def _has_name(page: PageContext, user_agent: str | None) -> bool:
-    return user_agent is not None and browser_name(user_agent, page.language) is not None
-
-
-def _format_time(page: PageContext, step: HistoryStep) -> object:
-    return "—" if step.at is None else page.moment(step.at, seconds=True)

@@ -10,7 +10,6 @@ from ostiary_core.model.records import Client, GrantType
 from ostiary_net.observability.summaries import REFUSALS_KEPT, Refusal
 from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS, make_secret_reset
 from ostiary_web.http.browser import own_address
-from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import (
     RecordAction,
     deletion_action,
@@ -21,7 +20,6 @@ from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.list_page import ListPage
 from ostiary_web.pages.administration.record_forms import read_number
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages
-from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.administration.snippets import endpoints_for, snippets_for
 from ostiary_web.pages.context import PageContext
 from ostiary_web.server.checks import check_client
@@ -59,10 +57,6 @@ async def _refusals(page: PageContext, client: Client) -> list[tuple[Refusal, st
     """Return the client's last refused requests, each with its reason in words."""
     last = await page.request.query(lambda store, now: store.last_refusals(client.client_id))
     return [(refusal, reason_text(refusal.why, page.language)) for refusal in last]
-
-
-async def _count_running(context: RequestContext, client_id: str) -> int:
-    return await count_running_sessions(context, client_id=client_id)
 
 
 async def _reset(page: PageContext, client_id: str) -> Event:
@@ -120,7 +114,6 @@ client_pages = make_record_pages(
             deletion_action(RESOURCE, "page.client_delete_will"),
         ),
         extra_context=_extra_context,
-        count_running=_count_running,
         in_title=frozenset({"id", "clientId", "name", "enabled", "builtIn", "updatedAt"}),
         is_fixed=lambda client: client.built_in,
     )

@@ -344,14 +344,12 @@ def _filters(
         if match is Match.IS:
             choices = (("true", page.text("page.yes")), ("false", page.text("page.no")))
         else:
-            said = list_page.words.get(name, _same_text)
-            choices = tuple((value, said(value, page.language)) for value in field.choices or ())
+            said = list_page.words.get(name)
+            choices = tuple(
+                (each, said(each, page.language) if said else each) for each in field.choices or ()
+            )
         found.append(_Filter(name, label, _first(arguments, name), choices or None))
     return found
-
-
-def _same_text(value: str, language: Language) -> str:
-    return value
 
 
 def _first(arguments: Mapping[str, Sequence[str]], name: str) -> str:

@@ -205,7 +205,7 @@ def _charts(view: _View) -> Iterator[Chart]:
     page = view.page
     kinds = {kind: page.text(f"overview.{kind}") for kind in SessionKind}
     running = [
-        view.series(Metric.RUNNING, [kind], kinds[kind], href=_list_address(kind))
+        view.series(Metric.RUNNING, [kind], kinds[kind], href=f"/admin/online?kind={KIND_CODES[kind]}")
         for kind in view.found.running
     ]
     yield draw("running", running, view.periods(None), page.text("page.overview_running_note"))
@@ -213,10 +213,6 @@ def _charts(view: _View) -> Iterator[Chart]:
         yield from _trail_charts(view, kinds)
     refused = view.by_reason(Metric.REFUSED, lambda why: None)
     yield draw("refused", refused, view.periods(None), page.text("page.overview_refused_note"))
-
-
-def _list_address(kind: SessionKind) -> str:
-    return f"/admin/online?kind={KIND_CODES[kind]}"
 
 
 def _trail_charts(view: _View, kinds: Mapping[SessionKind, str]) -> Iterator[Chart]:

@@ -100,7 +100,8 @@ def describe_form(
             hint=_hint(page, field, is_new=is_new) or hints.get(field.name, ""),
             is_required=field.is_required or field.setting is Setting.IMPORTED,
             most=_most_characters(field),
-            options=options.get(field.name) or _choices(field),
+            options=options.get(field.name)
+            or [(each, each) for each in (field.choices(SPECIFICATION) if field.choices else ())],
         )
         for field in form_fields(record_type, is_new=is_new)
     ]
@@ -170,7 +171,3 @@ def _most_characters(field: RecordField[Any]) -> int:
     if field.kind is Kind.INTEGER:
         return _LONGEST_NUMBER
     return LONGEST_PASSWORD if field.setting is Setting.IMPORTED else field.most or _LONGEST_TEXT
-
-
-def _choices(field: RecordField[Any]) -> Options:
-    return () if field.choices is None else [(each, each) for each in field.choices(SPECIFICATION)]

@@ -18,7 +18,7 @@ from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.records import create_record
 from ostiary_web.api.resources.resource import Resource
-from ostiary_web.http.context import RequestContext, RequestRefused
+from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction
 from ostiary_web.pages.administration.imports import add_import
@@ -37,6 +37,7 @@ from ostiary_web.pages.administration.record_forms import (
     list_facts,
     read_form,
 )
+from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.texts import TextFamily
@@ -63,8 +64,8 @@ class RecordPages(Generic[T, V]):
     actions: tuple[RecordAction[T], ...]
     extra_context: Callable[[PageContext, T | None], Awaitable[Values]]
     """Makes what else the templates show, `hints` and `options` of the form; no item for a new record."""
-    count_running: Callable[[RequestContext, str], Awaitable[int]]
-    """Counts the running sessions that an action would end."""
+    has_sessions: bool = True
+    """Whether an action on a record may end sessions, whose list has a filter by its identifier."""
     in_title: frozenset[str]
     """Names of the fields that the page of a record does not list with the others."""
     is_fixed: Callable[[T], bool]
@@ -265,12 +266,12 @@ async def _item(
         pages.item_template,
         refused=refused,
         place=pages.list_page.place,
-        label=_labels(page, pages),
+        label=TextFamily(page.language, f"column.{pages.resource.name}"),
         item=item,
         shown=shown,
         secret=secret,
         notice=page.done_notice,
-        running=await pages.count_running(page.request, item_id),
+        running=await _count_running(page, pages, item_id),
         list_address=address_of_list(pages.list_page.place) if page.may(resource.permissions.list) else None,
         list_name=page.text(pages.list_page.heading),
         address_of_item=f"{pages.list_page.place}/{item_id}",
@@ -291,11 +292,6 @@ async def _item(
             extra.get("options", {}),
         ),
     )
-
-
-def _labels(page: PageContext, pages: RecordPages[T, V]) -> TextFamily:
-    """Return the labels of a record's fields."""
-    return TextFamily(page.language, f"column.{pages.resource.name}")
 
 
 _ORIGINAL: Final = "shown"
@@ -364,12 +360,18 @@ def _format_value(page: PageContext, value: object) -> str:
     return words or page.text("page.nothing")
 
 
+async def _count_running(page: PageContext, pages: RecordPages[T, V], item_id: str) -> int:
+    """Return how many running sessions an action would end, as far as the visitor may see them."""
+    whose = {pages.resource.record_type.identifier: item_id}
+    return await count_running_sessions(page.request, **whose) if pages.has_sessions else 0
+
+
 async def _ask(
     page: PageContext, pages: RecordPages[T, V], action: RecordAction[T], item: T, reply: Refused | None
 ) -> Response:
     resource, place = pages.resource, pages.list_page.place
     item_id = resource.identify(item)
-    count = await pages.count_running(page.request, item_id)
+    count = await _count_running(page, pages, item_id)
     return await render(
         page,
         "administration/confirm.html",

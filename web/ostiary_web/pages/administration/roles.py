@@ -5,7 +5,6 @@ from typing import Any, Final
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
 from ostiary_web.api.resources.roles import RESOURCE, describe_permission
-from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import deletion_action
 from ostiary_web.pages.administration.list_page import ListPage
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages
@@ -18,10 +17,6 @@ async def _extra_context(page: PageContext, role: Role | None) -> dict[str, Any]
     words = {permission.value: describe_permission(permission, page.language) for permission in Permission}
     options = [(code, f"{text} ({code})") for code, text in words.items()]
     return {"options": {"permissions": options}, "words": words}
-
-
-async def _no_sessions(context: RequestContext, role_id: str) -> int:
-    return 0
 
 
 _LIST: Final = ListPage(
@@ -41,7 +36,7 @@ role_pages = make_record_pages(
         item_template="administration/role.html",
         actions=(deletion_action(RESOURCE, "page.role_delete_will"),),
         extra_context=_extra_context,
-        count_running=_no_sessions,
+        has_sessions=False,
         in_title=frozenset({"id", "code", "name", "permissions", "builtIn"}),
         is_fixed=lambda role: role.built_in,
     )

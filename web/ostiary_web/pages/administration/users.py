@@ -13,7 +13,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore
 from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.api.resources.users import RESOURCE, make_password_reset
-from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import (
     RecordAction,
@@ -24,7 +23,6 @@ from ostiary_web.pages.administration.actions import (
 from ostiary_web.pages.administration.list_page import ListPage
 from ostiary_web.pages.administration.list_return import with_done_notice
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages, page_of_record
-from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.applications import describe_grant, find_grant
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import zone_groups
@@ -61,10 +59,6 @@ def _all_roles(store: ListingStore, now: Instant) -> Sequence[Role]:
     while items := store.items_after(listing, found[-1] if found else None, now):
         found += items
     return found
-
-
-async def _count_running(context: RequestContext, user_id: str) -> int:
-    return await count_running_sessions(context, user_id=user_id)
 
 
 async def _reset(page: PageContext, user_id: str) -> Event:
@@ -110,7 +104,6 @@ _PAGES: Final = RecordPages(
         deletion_action(RESOURCE, "page.user_delete_will"),
     ),
     extra_context=_extra_context,
-    count_running=_count_running,
     in_title=frozenset({"username", "name", "enabled", "mustChangePassword", "avatarUrl", "updatedAt"}),
     is_fixed=lambda user: False,
 )
