@@ -76,9 +76,21 @@ def address_served(process: subprocess.Popen[str]) -> str:
 def test_what_others_reach_is_refused(bind: str) -> None:
     with start_demo(bind=bind) as process:
         said = refusal(process)
-    assert said.startswith(f"ostiary: cannot listen on {bind}: ")
+    assert said.startswith(f"ostiary: BIND: cannot listen on {bind}: ")
     assert "passwords are known to everybody" in said
-    assert "127.0.0.1:8000" in said
+    assert "127.0.0.1:8001" in said
+
+
+def test_beside_a_running_server_it_says_which_setting_is_to_be_another() -> None:
+    with open_listeners("127.0.0.1:0") as [taken]:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        for setting, options, address in (("BIND", (), bind), ("SHOP_BIND", ("--shop", bind), "127.0.0.1:0")):
+            with start_demo(*options, bind=address) as process:
+                said = refusal(process)
+            assert said.startswith(f"ostiary: {setting}: cannot listen on {bind}: "), said
+            assert said.endswith(
+                "allowed: an address that is free and that only this machine reaches, as 127.0.0.1:8001"
+            )
 
 
 def test_the_shop_is_for_this_machine_as_well() -> None:

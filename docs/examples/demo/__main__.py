@@ -6,15 +6,18 @@ import sys
 import click
 
 from demo.running import run_demo
-from ostiary_net.front_door import AddressError, ServerFailed
+from ostiary_net.front_door import ServerFailed
 from ostiary_web.app.asgi_app import greet, load_settings_or_exit
 from ostiary_web.server.logs import configure_logs
+from ostiary_web.server.setting_values import SettingError
 
 
 @click.command()
 @click.option(
     "--shop",
     "shop_bind",
+    envvar="SHOP_BIND",
+    show_envvar=True,
     default="127.0.0.1:9000",
     show_default=True,
     metavar="HOST:PORT",
@@ -29,7 +32,7 @@ def main(shop_bind: str) -> None:
     configure_logs("warning", settings.log_format)
     try:
         run_demo(settings, shop_bind=shop_bind, tell=_tell)
-    except* (AddressError, ServerFailed) as group:
+    except* (SettingError, ServerFailed) as group:
         sys.exit(f"ostiary: {group.exceptions[0]}")
 
 

@@ -7,6 +7,7 @@ import json
 import secrets
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -45,7 +46,14 @@ class Authorization:
         return urlsafe_b64encode(sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
 
 
-def _plain(value: object) -> str:
+def moment(seconds: float) -> str:
+    """A time as people read it, in the zone of this machine."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def _plain(name: str, value: object) -> str:
+    if name in ("exp", "iat") and isinstance(value, int):
+        return f"{value} ({moment(value)})"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -119,15 +127,16 @@ class OAuthClient:
             f"{self._server}/api/oauth2/{operation}", data=form, auth=self._basic, headers=headers
         )
         fields = {name: shortened(value) if name in _TOKENS else value for name, value in form.items()}
-        lines = [f"POST /api/oauth2/{operation}", *(f"{name}={value}" for name, value in fields.items())]
+        lines = [f"POST /api/oauth2/{operation}", f"Authorization: Basic {self._client_id}:…"]
         if user_agent is not None:
             lines.append(f"User-Agent: {user_agent}")
+        lines += [f"{name}={value}" for name, value in fields.items()]
         return self._sent(operation, "\n".join(lines), answer)
 
     def _sent(self, what: str, shown: str, answer: httpx.Response) -> tuple[Sent, dict[str, Any]]:
         content: dict[str, Any] = answer.json() if answer.content else {}
         lines = (
-            f"{name}: {shortened(str(value)) if name in _TOKENS[:2] else _plain(value)}"
+            f"{name}: {shortened(str(value)) if name in _TOKENS[:2] else _plain(name, value)}"
             for name, value in content.items()
         )
         return Sent(what, shown, answer.status_code, "\n".join(lines)), content

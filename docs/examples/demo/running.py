@@ -7,7 +7,7 @@ import ipaddress
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_web.app.asgi_app import asgi_app, make_door_limits
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 
 _GRACEFUL_SECONDS = 2.0
@@ -35,12 +36,12 @@ def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, st
     """Serve both until SIGTERM, SIGINT or SIGHUP, on a store that is made for it and gone afterwards.
 
     Of `PUBLIC_URL` only the path counts: the server is where it listens, under that path. `tell` is given the
-    addresses of the server and of the shop and everybody's password. Raises `AddressError` where others than
-    this machine would reach one of them.
+    addresses of the server and of the shop and everybody's password. Raises `SettingError` for an address
+    that is taken, or that others than this machine would reach.
     """
     with (
-        _listening_here(settings.bind) as server_listeners,
-        _listening_here(shop_bind) as shop_listeners,
+        _listening_here("BIND", settings.bind) as server_listeners,
+        _listening_here("SHOP_BIND", shop_bind) as shop_listeners,
         tempfile.TemporaryDirectory(prefix="ostiary-demo-") as folder,
     ):
         # Text messages too are gone afterwards, unless somebody said where they are to go.
@@ -63,20 +64,20 @@ def _public_url(listener: socket.socket, path: str) -> str | None:
 
 
 @contextmanager
-def _listening_here(bind: str) -> Iterator[list[socket.socket]]:
+def _listening_here(setting: str, bind: str) -> Iterator[list[socket.socket]]:
     """As `listening`, for this machine alone; what a name or a descriptor stands for, its sockets tell."""
+    allowed = "an address that is free and that only this machine reaches, as 127.0.0.1:8001"
     if "unix:" in bind:
-        raise _refused(bind, "no browser opens a Unix socket")
-    with open_listeners(bind) as listeners:
+        raise SettingError(setting, f"cannot listen on {bind}: no browser opens a Unix socket", allowed)
+    with ExitStack() as stack:
+        try:
+            listeners = stack.enter_context(open_listeners(bind))
+        except AddressError as error:
+            raise SettingError(setting, str(error), allowed) from error
         if not all(map(_is_loopback, listeners)):
             why = "the demonstration's passwords are known to everybody, and others would reach it there"
-            raise _refused(bind, why)
+            raise SettingError(setting, f"cannot listen on {bind}: {why}", allowed)
         yield listeners
-
-
-def _refused(bind: str, why: str) -> AddressError:
-    allowed = "an address that only this machine reaches, as 127.0.0.1:8000"
-    return AddressError(f"cannot listen on {bind}: {why}; allowed: {allowed}")
 
 
 def _is_loopback(listener: socket.socket) -> bool:

@@ -4,15 +4,14 @@ import hmac
 import secrets
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from quart import Response, abort, redirect, render_template, request
 from quart_trio import QuartTrio
 
-from demo.protocol import Authorization, OAuthClient, Sent, shortened
+from demo.protocol import Authorization, OAuthClient, Sent, moment, shortened
 from demo.sample import PASSWORD
 from demo.texts import add_texts
 from ostiary_core.texts import Language, Languages
@@ -85,7 +84,7 @@ def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartT
             if token is not None
         ]
         if found.spent_token is not None:
-            used, ends = _clock(found.spent_at), _clock(found.spent_at + _GRACE_SECONDS)
+            used, ends = moment(found.spent_at), moment(found.spent_at + _GRACE_SECONDS)
             state = text("demo.grace", used=used, ends=ends)
             tokens.append((text("demo.spent_token"), shortened(found.spent_token), state))
         notice, found.notice = found.notice, None
@@ -114,7 +113,10 @@ def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartT
         shoppers[key] = _Shopper(authorization=Authorization())
         authorization = shoppers[key].authorization
         assert authorization is not None
-        response = redirect(oauth.address_to_ask_at(authorization), 303)
+        address = oauth.address_to_ask_at(authorization)
+        request_line = unquote(address.removeprefix(server)).replace("?", "\n").replace("&", "\n")
+        shoppers[key].sent(Sent("sso", f"GET {request_line}", 303, "", text("demo.led")))
+        response = redirect(address, 303)
         response.set_cookie(cookie, key, httponly=True, samesite="Lax")
         return response
 
@@ -196,8 +198,4 @@ async def _state(oauth: OAuthClient, token: str, text: Any) -> str:
     _, content = await oauth.introspect(token)
     if not content.get("active"):
         return str(text("demo.inactive"))
-    return str(text("demo.active", until=_clock(content["exp"])))
-
-
-def _clock(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%H:%M:%S")
+    return str(text("demo.active", until=moment(content["exp"])))

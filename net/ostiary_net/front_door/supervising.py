@@ -17,7 +17,7 @@ import structlog
 import trio
 
 from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline, notify_manager
-from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
+from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS
 from ostiary_net.front_door.stopping import list_stop_signals
 
@@ -47,15 +47,12 @@ def supervise(
     Each is started as `argv` with the addresses of the inherited sockets, `fd://N`, behind it. The code is 0
     when all stopped in time. `on_listening` is called with the addresses when the first worker serves.
     `examine` is called while the address is held and before there are workers; what it raises ends it.
+    Raises `AddressError`.
     """
-    try:
-        with open_listeners(bind) as listeners:
-            examine()
-            supervisor = _Supervisor(argv, listeners, workers, graceful_seconds, on_listening)
-            return trio.run(supervisor.run)
-    except AddressError as error:
-        _log.critical(str(error))
-        return 1
+    with open_listeners(bind) as listeners:
+        examine()
+        supervisor = _Supervisor(argv, listeners, workers, graceful_seconds, on_listening)
+        return trio.run(supervisor.run)
 
 
 @dataclass(slots=True)

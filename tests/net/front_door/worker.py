@@ -49,11 +49,11 @@ def tell(addresses: list[str]) -> None:
 
 
 def main(how: str, bind: str, graceful_seconds: str = "0.2") -> int:
-    if how.startswith("supervise"):
-        worker = [sys.executable, "-m", __spec__.name, how.partition("-")[2] or "serve"]
-        return supervise(worker, bind=bind, workers=2, graceful_seconds=1, on_listening=tell)
-    serving.FORCE_EXIT_SECONDS = 0.2  # type: ignore[misc]
     try:
+        if how.startswith("supervise"):
+            worker = [sys.executable, "-m", __spec__.name, how.partition("-")[2] or "serve"]
+            return supervise(worker, bind=bind, workers=2, graceful_seconds=1, on_listening=tell)
+        serving.FORCE_EXIT_SECONDS = 0.2  # type: ignore[misc]
         app = Guard(partial(application, how), LIMITS)
         trio.run(partial(serve, app, bind=bind, graceful_seconds=float(graceful_seconds), on_listening=tell))
     except (AddressError, ServerFailed) as error:

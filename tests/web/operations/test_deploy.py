@@ -166,11 +166,17 @@ def dead_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "http://127.0.0.1:9")
 
 
-@pytest.mark.usefixtures("dead_proxy")
-def test_the_health_check_of_the_container_asks_the_server_itself_at_its_own_port(tmp_path: Path) -> None:
+def container_check() -> list[str]:
+    """The command of the container's health check."""
     container = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ")
     [check] = re.findall(r"^HEALTHCHECK .* CMD +(\[.*\])$", container, re.MULTILINE)
-    program, *arguments = json.loads(check)
+    words: list[str] = json.loads(check)
+    return words
+
+
+@pytest.mark.usefixtures("dead_proxy")
+def test_the_health_check_of_the_container_asks_the_server_itself_at_its_own_port(tmp_path: Path) -> None:
+    program, *arguments = container_check()
     assert program == "python"
     bind = f"127.0.0.1:{free_port()}"
     machine = Machine(tmp_path, BIND=bind)
@@ -244,6 +250,9 @@ def test_the_head_of_compose_says_what_makes_its_files_work(tmp_path: Path) -> N
     waits = {name: set(each.get("depends_on", ())) for name, each in content["services"].items()}
     assert "ostiary-1" in waits["ostiary-2"], "so the first one makes the administrator, and says so"
     assert waits["ostiary-1"] == {"postgres"}
+    _, *check = content["services"]["ostiary-1"]["healthcheck"]["test"]
+    assert check == container_check(), "podman's images have none, and ostiary-2 would wait for ever"
+    assert all("id.example.com" in (DEPLOY / file).read_text() for file in ("compose.yaml", "Caddyfile"))
 
 
 def test_containers_run_without_root_and_write_nowhere_but_to_their_volumes() -> None:

@@ -23,6 +23,7 @@ from typing import Final
 
 import httpx
 import pytest
+from cryptography import x509
 from playwright.sync_api import Browser
 
 from fuzz.processes.server import Server
@@ -160,12 +161,14 @@ def behind(
         yield machine, f"https://localhost:{port}"
 
 
-def live(machine: Machine) -> dict[str, str]:
-    """What `ostiary check` finds of a live request."""
+def live(machine: Machine, tls: str | None = None) -> dict[str, str]:
+    """What `ostiary check` finds of a live request; `tls` is what it says of TLS."""
     ran = machine.run("check", "--live", "--json")
     found: list[dict[str, str]] = json.loads(ran.out)["findings"]
     [finding] = [each for each in found if each["about"] == "live request"]
     assert ran.exit_code == (finding["level"] == "fault"), ran.out
+    said = [(each["level"], each["text"][: len(tls or "")]) for each in found if each["about"] == "TLS"]
+    assert said == ([] if tls is None else [("warning", tls)])
     return finding
 
 
@@ -203,7 +206,8 @@ def test_a_live_request_finds_whether_trust_proxy_is_right(
     open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, trusted: str, level: str, words: str
 ) -> None:
     with behind(open_proxy, tmp_path, certificate, TRUST_PROXY=trusted) as (machine, _):
-        finding = live(machine)
+        ends = x509.load_pem_x509_certificate(certificate.certificate.read_bytes()).not_valid_after_utc
+        finding = live(machine, f"TLSv1.3; the certificate ends {ends:%Y-%m-%dT%H:%M:%S}")
         clients = [each["clientId"] for each in machine.script("client", "list")["items"]]
     assert (finding["level"], words in finding["text"]) == (level, True), finding
     assert not [name for name in clients if name.startswith("ostiary-check")], "it leaves no client"

@@ -155,9 +155,11 @@ def test_systemd_is_told_when_the_server_serves_and_when_it_stops(
 def test_a_file_that_is_no_socket_is_left_alone(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "door"
     path.write_text("somebody's letter")
-    ran = machine.run("serve", env={"BIND": f"unix:{path}"})
-    assert ran.exit_code == 1
-    assert ran.err.startswith(f"ostiary: cannot listen on unix:{path}: ")
+    for workers in ("1", "2"):
+        ran = machine.run("serve", env={"BIND": f"unix:{path}", "WORKERS": workers})
+        assert ran.exit_code == 1
+        assert ran.err.startswith(f"ostiary: BIND: cannot listen on unix:{path}: ")
+        assert ran.err.endswith("; allowed: an address that is free, as 127.0.0.1:8001\n")
     assert path.read_text() == "somebody's letter"
 
 

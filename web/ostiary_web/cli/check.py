@@ -35,7 +35,7 @@ def check(printer: Printer, live: bool) -> None:
 
     findings = run(find)
     if live:
-        findings.append(run(ask_live))
+        findings += run(ask_live)
     worst = max((list(Level).index(each.level) for each in findings), default=0)
     if printer.for_scripts:
         listed = [

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import click
 import structlog
@@ -94,6 +94,8 @@ def _serve(settings: Settings, *, plain: bool) -> None:
             on_listening=lambda addresses: _greet(settings, administrator, addresses),
             examine=partial(_examine_metrics_ports, settings),
         )
+    except AddressError as error:
+        _exit_with_bind(error)
     except SettingError as error:
         exit_with(error)
     sys.exit(code)
@@ -196,8 +198,14 @@ def _serve_here(
         faulthandler.enable(sys.__stderr__)  # a disk that fails beneath a mapped file ends the process
     try:
         trio.run(serving)
-    except (AddressError, ServerFailed) as error:
+    except AddressError as error:
+        _exit_with_bind(error)
+    except ServerFailed as error:
         exit_with(error)
+
+
+def _exit_with_bind(error: AddressError) -> NoReturn:
+    exit_with(SettingError("BIND", str(error), "an address that is free, as 127.0.0.1:8001"))
 
 
 def _greet(

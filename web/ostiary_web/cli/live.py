@@ -7,13 +7,14 @@ request says that it comes from somewhere else (`X-Forwarded-For`), as whoever w
 
 import ipaddress
 import ssl
-from typing import Final
+from typing import Final, NamedTuple
 
 import httpx
 
 from ostiary_core.events import ClientDeleted, ClientRegistered
 from ostiary_core.model.client import SCOPES
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import SECOND_MS, Instant, iso_time, later
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.reply import SecretIssued
 from ostiary_core.storage.listing import AUDIT, Listing
@@ -26,7 +27,16 @@ _MADE_UP: Final = "192.0.2.201"
 _ANOTHER_LOOPBACK: Final = "127.0.0.2"
 """Address to ask a local proxy from; the proxy itself asks from 127.0.0.1."""
 _TIMEOUT_SECONDS: Final = 15.0
+_RENEWED_SECONDS: Final = 14 * 86_400
+"""Seconds before its end by which a certificate is renewed; automatic clients do so earlier."""
 _ABOUT: Final = "live request"
+
+
+class _Tls(NamedTuple):
+    """TLS of a connection: its version, and until when the server's certificate is good."""
+
+    version: str
+    certificate_ends_at: Instant
 
 
 class _NoToken(Exception):
@@ -38,10 +48,10 @@ class _NoToken(Exception):
         self.values = values
 
 
-async def ask_live(context: CommandContext) -> Finding:
-    """Ask once, and judge what the server saw."""
+async def ask_live(context: CommandContext) -> list[Finding]:
+    """Ask once, and judge what the server saw and the TLS that it was asked by."""
     if context.settings.public_url is None:
-        return Finding(Level.FAULT, _ABOUT, "live.no_public_url")
+        return [Finding(Level.FAULT, _ABOUT, "live.no_public_url")]
     client_id = f"ostiary-check-{context.draw_entropy()[:8].hex()}"
     fields = {
         "clientId": client_id,
@@ -55,19 +65,18 @@ async def ask_live(context: CommandContext) -> Finding:
     registered = await context.decide(event)
     assert isinstance(registered, SecretIssued)
     try:
-        own = await _ask(context.settings.public_url, client_id, registered.secret.reveal())
+        own, tls = await _ask(context.settings.public_url, client_id, registered.secret.reveal())
         seen = await _find_source(context, client_id)
     except _NoToken as fault:
-        return Finding(
-            Level.FAULT, _ABOUT, fault.key, {"server": context.settings.public_url, **fault.values}
-        )
+        values = {"server": context.settings.public_url, **fault.values}
+        return [Finding(Level.FAULT, _ABOUT, fault.key, values)]
     finally:
         await context.decide(ClientDeleted(caller=OPERATOR, client_id=client_id))
-    return _judge(context, own, seen)
+    return [_judge(context, own, seen), *([] if tls is None else [_judge_tls(context, tls)])]
 
 
-async def _ask(public_url: str, client_id: str, secret: str) -> str:
-    """Get a token; return the address that this machine asked from."""
+async def _ask(public_url: str, client_id: str, secret: str) -> tuple[str, _Tls | None]:
+    """Get a token; return the address that this machine asked from, and the TLS of an https address."""
     host = httpx.URL(public_url).host
     local = _ANOTHER_LOOPBACK if host in ("localhost", "127.0.0.1") else None
     # The machine's own authorities, and no proxy that the environment names: it is not what callers come by.
@@ -81,7 +90,9 @@ async def _ask(public_url: str, client_id: str, secret: str) -> str:
                 auth=(client_id, secret),
                 headers={"X-Forwarded-For": _MADE_UP},
             ) as response:
-                own = str(response.extensions["network_stream"].get_extra_info("client_addr")[0])
+                stream = response.extensions["network_stream"]
+                own = str(stream.get_extra_info("client_addr")[0])
+                tls = _read_tls(stream.get_extra_info("ssl_object"))
         except httpx.HTTPError as error:
             raise _NoToken("live.no_answer", error=type(error).__name__) from error
     if response.status_code == 401:
@@ -90,7 +101,21 @@ async def _ask(public_url: str, client_id: str, secret: str) -> str:
         raise _NoToken("live.path_lost")
     if response.status_code != 200:
         raise _NoToken("live.refused", status=response.status_code)
-    return own
+    return own, tls
+
+
+def _read_tls(connection: ssl.SSLObject | None) -> _Tls | None:
+    certificate = None if connection is None else connection.getpeercert()
+    if connection is None or not certificate:
+        return None
+    ends = ssl.cert_time_to_seconds(str(certificate["notAfter"]))
+    return _Tls(str(connection.version()), Instant(ends * SECOND_MS))
+
+
+def _judge_tls(context: CommandContext, tls: _Tls) -> Finding:
+    ends_soon = tls.certificate_ends_at < later(context.clock.now(), _RENEWED_SECONDS)
+    level, key = (Level.WARNING, "live.tls_ends_soon") if ends_soon else (Level.FINE, "live.tls")
+    return Finding(level, "TLS", key, {"version": tls.version, "until": iso_time(tls.certificate_ends_at)})
 
 
 async def _find_source(context: CommandContext, client_id: str) -> str:

@@ -898,6 +898,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "the server believed a forged X-Forwarded-For ({seen}): TRUST_PROXY covers more than the proxy"
         ),
         "live.fine": "the server saw the right address, {seen}",
+        "live.tls": "{version}; the certificate is good until {until}",
+        "live.tls_ends_soon": "{version}; the certificate ends {until}: renew it",
         "live.proxy_silent": (
             "the server saw {seen}, a trusted proxy, which does not name the caller (X-Forwarded-For)"
         ),

@@ -672,6 +672,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "live.asked_from_proxy": "请求来自 {own}，它在 TRUST_PROXY 之内：请从非代理的机器发出请求",
         "live.made_up": "被认为来自伪造的地址 {seen}：TRUST_PROXY 的范围超出了代理",
         "live.fine": "来源地址 {seen} 正确",
+        "live.tls": "{version}；证书有效至 {until}",
+        "live.tls_ends_soon": "{version}；证书将于 {until} 到期，请续期",
         "live.proxy_silent": "被认为来自受信任的代理 {seen}，它没有说明为谁请求（X-Forwarded-For）",
         "live.no_address": "经文件系统套接字到达，没有地址：请设置 TRUST_PROXY，例如 127.0.0.1",
         "live.proxy_distrusted": "被认为来自代理的地址 {seen}：TRUST_PROXY 须包含它",
