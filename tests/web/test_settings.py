@@ -231,7 +231,7 @@ def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: P
         (b"", "is empty"),
         (b"\n", "is empty"),
         (b"hunter22\n\n", "has more than one line"),
-        (b"hunter\xff22", "is no text in UTF-8"),
+        (b"hunter\xff22", "is not text in UTF-8"),
         (b"hunter22" * 1025, "is too large"),
     ):
         path.write_bytes(content)
@@ -245,7 +245,7 @@ def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: P
         assert line(together) == f"ostiary: {' and '.join(named)}: are set together; allowed: one of them"
     path.unlink()
     os.mkfifo(path)
-    assert line(by_file).startswith(f"ostiary: {name}_FILE: '{path}' is no file; allowed: ")
+    assert line(by_file).startswith(f"ostiary: {name}_FILE: '{path}' is not a file; allowed: ")
 
 
 def test_a_secret_in_a_file_is_read_anew_and_a_file_that_is_gone_changes_nothing(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def _open_inherited(descriptor: int) -> socket.socket:
     inherited = socket.socket(fileno=descriptor)
     if not inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         inherited.detach()
-        raise ValueError("the descriptor is no socket that listens")
+        raise ValueError("the descriptor is not a listening socket")
     inherited.setblocking(False)
     return inherited
 

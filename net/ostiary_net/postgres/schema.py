@@ -113,7 +113,7 @@ def bring_up_to_date(
                 attempts += 1
                 if attempts == _MOST_LOCK_ATTEMPTS:
                     raise SchemaError(
-                        f"step {missing[0].version} of the schema waits for a lock that others keep: end the "
+                        f"step {missing[0].version} of the schema waits for a lock that others hold: end the "
                         "long transactions of the database, and start again"
                     ) from error
                 time.sleep(_PAUSE_SECONDS)

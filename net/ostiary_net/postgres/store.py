@@ -309,7 +309,7 @@ class PostgreSQLStore(SQLStore):
 
     def _writers_of_entries(self, execute: Execute) -> frozenset[str]:
         if self._is_distributed:
-            raise SchemaError("where tables lie on several machines nothing tells which entries are to come")
+            raise SchemaError("with tables on several machines it is unknown which entries are still to come")
         return frozenset(str(writer) for (writer,) in execute(_WRITERS_OF_ENTRIES, ()))
 
     def count_entries(self, now: Instant, limit: int) -> int:
@@ -326,7 +326,7 @@ class PostgreSQLStore(SQLStore):
 
         def check(transaction: Transaction) -> None:
             if not is_current(transaction.ask):
-                raise SchemaError("the database has not the schema of this release: `ostiary migrate`")
+                raise SchemaError("the database does not have the schema of this release: `ostiary migrate`")
             for names, needed in _NEEDED:
                 if transaction.ask(_LACKING, (names, needed)):
                     raise SchemaError("the role may not change every table: grant it what `migrate` has")

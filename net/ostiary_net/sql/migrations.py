@@ -63,7 +63,7 @@ def find_missing(
     if applied and not released:
         raise SchemaError(
             f"it has schema version {applied[-1][0]}, from before the first release, and this Ostiary reads "
-            f"{known[0][0]} and later: begin with another database"
+            f"{known[0][0]} and later: start with another database"
         )
     if released == known[: len(released)]:
         missing = steps[len(released) :]

@@ -47,7 +47,7 @@ def _make_copy(
     if not source.exists():
         raise BackupError(f"there is no database at {source}")
     if target.exists():
-        raise BackupError(f"{target} is there already; name another file, or move it away")
+        raise BackupError(f"{target} exists already; name another file, or move it away")
     if not target.parent.is_dir():
         # Not made here: where its disk is not mounted, the copy would land beside it.
         raise BackupError(f"there is no folder {target.parent}; make it, or mount what it is on")
@@ -63,7 +63,7 @@ def _make_copy(
         flush_to_disk(unfinished)
         os.link(unfinished, target)
     except FileExistsError as error:
-        raise BackupError(f"{target} is there already; name another file, or move it away") from error
+        raise BackupError(f"{target} exists already; name another file, or move it away") from error
     except (OSError, apsw.Error) as error:
         raise BackupError(f"{source} could not be copied to {target}: {describe(error)}") from error
     finally:
@@ -83,7 +83,7 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
     for end in ("", "-wal", "-shm"):
         left = database.with_name(database.name + end)
         if left.exists():
-            raise BackupError(f"{left} is there: stop the server and move it away first")
+            raise BackupError(f"{left} exists: stop the server and move it away first")
     database.parent.mkdir(parents=True, exist_ok=True)
     return _make_copy(backup, database, create_file, finish)
 
@@ -128,7 +128,7 @@ def _copy(source: Path, target: Path) -> None:
         _merge_log(writing)
         found = [str(line) for (line,) in writing.execute("PRAGMA integrity_check")]
         if found != ["ok"]:
-            raise BackupError(f"the copy is not whole: {found[0]}")
+            raise BackupError(f"the copy is not complete: {found[0]}")
         examine(writing, Opening.UPDATES)
     finally:
         writing.close(force=True)

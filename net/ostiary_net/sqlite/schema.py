@@ -72,13 +72,13 @@ def _read_applied(connection: apsw.Connection) -> list[tuple[int, str]]:
         tables = connection.execute("SELECT name FROM sqlite_schema").fetchall()
     except apsw.NotADBError as error:
         raise SchemaError(
-            "the database file is not a SQLite file; name one of Ostiary's own, or one not there yet"
+            "the database file is not a SQLite file; name one of Ostiary's own, or a new one"
         ) from error
     if application_id == APPLICATION_ID:
         rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version")
         return [(int(version), str(name)) for version, name in rows]
     if application_id or tables:
         raise SchemaError(
-            "the database file belongs to another program; name a file of Ostiary's own, or one not there yet"
+            "the database file belongs to another program; name a file of Ostiary's own, or a new one"
         )
     return []

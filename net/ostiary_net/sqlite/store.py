@@ -169,7 +169,7 @@ class SQLiteStore(SQLStore):
         """Raise unless a change would be kept now, on the schema of this release."""
         with self._writer.transaction() as connection:
             if not is_current(connection):
-                raise SchemaError("the database has not the schema of this release: `ostiary migrate`")
+                raise SchemaError("the database does not have the schema of this release: `ostiary migrate`")
             # Only a write finds out that the disk is full or has become read-only.
             connection.pragma("user_version", 0)
             connection.execute("COMMIT")

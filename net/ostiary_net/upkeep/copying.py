@@ -54,7 +54,7 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
     arrived = target.counts()
     if arrived != there:
         differing = [f"{name}: {number} and {arrived[name]}" for name, number in there.items()]
-        raise CopyError(f"the copy is not whole ({'; '.join(differing)}); empty the target and begin again")
+        raise CopyError(f"the copy is not complete ({'; '.join(differing)}); empty the target and retry")
     return arrived
 
 

@@ -276,9 +276,9 @@ def test_a_fault_names_table_and_field_and_keeps_out_all(declared: Declared) -> 
     [
         (None, "cannot be read: No such file"),
         ("x" * (1024 * 1024 + 1), "has more than 1048576 bytes"),
-        ("\udcff", "is no text in UTF-8"),
-        ("[clients", "is no TOML: "),
-        ("x = " + "[" * 100_000, "is no TOML: "),
+        ("\udcff", "is not text in UTF-8"),
+        ("[clients", "is not TOML: "),
+        ("x = " + "[" * 100_000, "is not TOML: "),
         ("clients = 1", "clients: must hold a table for each of them"),
         ("[roles]\nauditor = []", "roles: must hold a table for each of them"),
         ("".join(f"[roles.r{number}]\n" for number in range(1001)), "declares more than 1000"),

@@ -88,7 +88,7 @@ def test_csv_is_read_as_spreadsheets_write_it(
 @pytest.mark.parametrize(
     "name, content, fault",
     [
-        ("people.txt", b"", "has none of the endings"),
+        ("people.txt", b"", "must end in .xlsx"),
         ("nobody.csv", None, "cannot be read: No such file"),
         ("people.csv", b"username,name\n\xff,x", 'save it as "CSV UTF-8"'),
         ("people.csv", "username,name\nzoe,Zoë Müller".encode("cp1252"), 'save it as "CSV UTF-8"'),
@@ -103,9 +103,9 @@ def test_csv_is_read_as_spreadsheets_write_it(
             "Row 1, Roles holds the spreadsheet error #REF!",
         ),
         ("people.csv", b"username,name\nanna,Anna" + b",x" * 300, "holds too much"),
-        ("people.csv", b'username,name\nanna,"An"na', "is no CSV"),
-        ("people.jsonl", b'{"username": "anna"}\n[]', "line 2 is no JSON object"),
-        ("people.jsonl", b"[" * 100_000, "line 1 is no JSON object"),
+        ("people.csv", b'username,name\nanna,"An"na', "is not CSV"),
+        ("people.jsonl", b'{"username": "anna"}\n[]', "line 2 is not a JSON object"),
+        ("people.jsonl", b"[" * 100_000, "line 1 is not a JSON object"),
         ("people.jsonl", b" " * (8 * 1024 * 1024 + 64 * 1024 + 1), "import it in parts"),
         ("people.csv", b"", "A0401"),
         ("people.jsonl", b"\n", "A0401"),

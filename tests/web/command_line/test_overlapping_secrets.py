@@ -47,4 +47,4 @@ def test_what_is_no_duration_is_said_before_anything_is_asked(
 ) -> None:
     ran = machine.run("client", "reset-secret", "app", "--keep-old-for", duration)
     assert ran.exit_code == 2
-    assert "is no duration" in ran.err
+    assert "is not a duration" in ran.err

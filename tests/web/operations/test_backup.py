@@ -159,7 +159,7 @@ def test_nothing_is_written_over_and_nothing_that_is_not_whole_is_restored(
     machine.script("backup", str(file))
     kept = file.read_bytes()
     again = machine.run("backup", str(file))
-    assert (again.exit_code, "is there already" in again.err) == (1, True)
+    assert (again.exit_code, "exists already" in again.err) == (1, True)
     assert file.read_bytes() == kept
     back = machine.run("restore", str(file))
     assert (back.exit_code, "stop the server" in back.err) == (1, True)
@@ -182,10 +182,10 @@ def test_a_database_that_can_be_read_and_is_not_whole_is_neither_copied_nor_rest
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_master WHERE name = 'audit_by_time'")
     ran = machine.run("backup", str(file))
-    assert (ran.exit_code, "the copy is not whole" in ran.err, file.exists()) == (1, True, False)
+    assert (ran.exit_code, "the copy is not complete" in ran.err, file.exists()) == (1, True, False)
     file.write_bytes((tmp_path / "here" / "ostiary.db").read_bytes())
     ran = elsewhere.run("restore", str(file))
-    assert (ran.exit_code, "the copy is not whole" in ran.err) == (1, True)
+    assert (ran.exit_code, "the copy is not complete" in ran.err) == (1, True)
 
 
 class FullDisk(Disk):

@@ -24,7 +24,7 @@ class Duration(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         written = _WRITTEN.fullmatch(value)
         if written is None:
-            self.fail(f"{value!r} is no duration; give a number with s, m, h or d, as 12h", param, ctx)
+            self.fail(f"{value!r} is not a duration; give a number with s, m, h or d, as 12h", param, ctx)
         return int(written[1]) * _SECONDS[written[2]]
 
 

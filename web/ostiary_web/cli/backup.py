@@ -124,7 +124,7 @@ def _sqlite_file(settings: Settings) -> Path:
     database = settings.database
     if not isinstance(database, SQLiteFile):
         exit_with(
-            f"{database} is no SQLite file: PostgreSQL has pg_dump and pg_restore, and after a restore "
+            f"{database} is not a SQLite file: PostgreSQL has pg_dump and pg_restore, and after a restore "
             "`ostiary end-everything`"
         )
     return database.path

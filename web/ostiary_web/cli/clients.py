@@ -75,7 +75,7 @@ def update(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
     An option that may be repeated replaces the whole list; one empty value ('') empties it.
     """
     if not fields:
-        raise click.UsageError("nothing is said that could be changed")
+        raise click.UsageError("no field to change was given")
     _decide(printer, events.ClientChanged(caller=OPERATOR, client_id=client_id, fields=fields))
 
 

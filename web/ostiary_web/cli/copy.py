@@ -35,7 +35,7 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     except SettingError as error:
         exit_with(error)
     if not isinstance(source_database, SQLiteFile) or not source_database.path.exists():
-        exit_with("FROM: names no SQLite file that is there; allowed: sqlite:///PATH")
+        exit_with("FROM: names no existing SQLite file; allowed: sqlite:///PATH")
     if not isinstance(target_database, PostgreSQLDatabase):
         exit_with("TO: names no PostgreSQL database; allowed: postgresql://USER@HOST/DATABASE")
     # Here, as whoever keeps a file need not have the driver.

@@ -88,11 +88,11 @@ def _parse(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError:
-        raise DeclarationError("is no text in UTF-8") from None
+        raise DeclarationError("is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise DeclarationError(f"is no TOML: {error}") from None
+        raise DeclarationError(f"is not TOML: {error}") from None
     except RecursionError:
-        raise DeclarationError("is no TOML: it is nested too deeply") from None
+        raise DeclarationError("is not TOML: it is nested too deeply") from None
 
 
 def _tables(kind: str, content: object) -> dict[str, dict[str, object]]:

@@ -137,7 +137,7 @@ class _Follower:
         if 0 < end.number < self._cursor.number:
             raise CannotFollow(
                 f"the database has entries up to {end.number}, and {self._cursor.number} was written: it was "
-                "put back to an earlier moment, or is another one; begin with another --cursor"
+                "put back to an earlier moment, or is another one; start with another --cursor"
             )
         writers = end.writers if end.number > self._cursor.number else frozenset()
         since = time.monotonic()

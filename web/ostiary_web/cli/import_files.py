@@ -41,7 +41,7 @@ def read_import_file(path: Path, list_view: ListView[T, V]) -> SheetRows:
             return read_rows(list_view, _read_csv(path, content), LANGUAGES)
         case ".jsonl":
             return _read_json_lines(path, content)
-    return _exit(path, "has none of the endings .xlsx, .csv and .jsonl")
+    return _exit(path, "must end in .xlsx, .csv or .jsonl")
 
 
 def _read_file(path: Path) -> bytes:
@@ -68,7 +68,7 @@ def _read_csv(path: Path, content: bytes) -> Sheet:
             width = len(rows[0].cells) if rows else len(cells)
             rows.append(Row(number, [_decode_cell(text, place < width) for place, text in enumerate(cells)]))
     except csv.Error as error:
-        _exit(path, f"is no CSV: {error}")
+        _exit(path, f"is not CSV: {error}")
     return tuple(rows) or FieldRule.SHEET_EMPTY
 
 
@@ -98,14 +98,14 @@ def _decode_csv(path: Path, content: bytes) -> str:
             return content.decode(encoding)
         except UnicodeDecodeError:
             continue
-    return _exit(path, 'is no text in UTF-8: save it as "CSV UTF-8", or as a sheet (.xlsx)')
+    return _exit(path, 'is not text in UTF-8: save it as "CSV UTF-8", or as a sheet (.xlsx)')
 
 
 def _read_json_lines(path: Path, content: bytes) -> SheetRows:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        _exit(path, "is no text in UTF-8, which JSON always is (RFC 8259)")
+        _exit(path, "is not text in UTF-8, which JSON always is (RFC 8259)")
     rows = dict(_decode_json_lines(path, text))
     if 0 < len(rows) <= MOST_ROWS:
         return read_objects(rows)
@@ -120,7 +120,7 @@ def _decode_json_lines(path: Path, text: str) -> Iterator[tuple[int, Fields]]:
         try:
             yield number, msgspec.json.decode(line, type=dict[str, object])
         except (msgspec.DecodeError, RecursionError):
-            _exit(path, f"line {number} is no JSON object")
+            _exit(path, f"line {number} is not a JSON object")
 
 
 def _exit(path: Path, fault: str) -> NoReturn:

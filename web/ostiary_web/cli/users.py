@@ -205,7 +205,7 @@ def update(printer: Printer, username: str, fields: dict[str, object], locale: L
     if locale is not None:
         fields["locale"] = locale.tag
     if not fields:
-        raise click.UsageError("nothing is said that could be changed")
+        raise click.UsageError("no field to change was given")
 
     async def work(context: CommandContext) -> Reply:
         return await _change(context, context.find_user_id(username), fields)
@@ -305,7 +305,7 @@ def _read_password(printer: Printer, *, drawn: bool) -> str:
         line = sys.stdin.readline()
         line.encode()  # in the locale C, bytes that are no UTF-8 are read as halves of surrogate pairs
     except UnicodeError:
-        raise click.UsageError("the password on standard input is no text in the locale's encoding") from None
+        raise click.UsageError("the password on standard input is not in the locale's encoding") from None
     if not line:
         raise click.UsageError("a password is expected on standard input; or ask for --draw-password")
     return _refuse_unseen(line.rstrip("\r\n"))

@@ -94,9 +94,9 @@ def read_links(text: str) -> dict[str, str]:
     for part in filter(None, map(str.strip, text.split(","))):
         kind, _, address = part.partition("=")
         if kind not in ("privacy", "help") or kind in links:
-            raise ValueError(f"{kind[:40]!r} is not known, or there twice")
+            raise ValueError(f"{kind[:40]!r} is not known, or is given twice")
         if not _is_link(address):
-            raise ValueError(f"the address of {kind} is none that a page may lead to")
+            raise ValueError(f"the address of {kind} is not one that a page may lead to")
         links[kind] = address
     return links
 

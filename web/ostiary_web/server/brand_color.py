@@ -43,7 +43,7 @@ def read_colors(text: str) -> BrandColor:
     """
     colors = [part.strip().lower() for part in text.split(",")]
     if len(colors) > 2 or not all(re.fullmatch("#[0-9a-f]{6}", each, re.ASCII) for each in colors):
-        raise ValueError(f"{text[:40]!r} is no colour")
+        raise ValueError(f"{text[:40]!r} is not a colour")
     for color, pages in zip(colors, _SHEETS, strict=False):
         if (ratio := least_contrast(color, pages)) < _LEAST_CONTRAST:
             # Rounded down: what is too little never looks as if it were enough.

@@ -27,7 +27,7 @@ def read_logo(path: str) -> tuple[bytes, str, str]:
         return stripped, picture.type.value, MEDIA_TYPES[picture.type]
     if picture is None and _is_svg(path, content):
         return content, "svg", "image/svg+xml"
-    raise ValueError(f"{path!r} is no such picture, or a broken one")
+    raise ValueError(f"{path!r} is not such a picture, or is a broken one")
 
 
 def _is_svg(path: str, content: bytes) -> bool:
@@ -35,7 +35,7 @@ def _is_svg(path: str, content: bytes) -> bool:
     elements: list[str] = []
 
     def refuse(*declared: object) -> None:
-        raise ValueError(f"{path!r} declares entities, which a logo can do without")
+        raise ValueError(f"{path!r} declares entities, which a logo does not need")
 
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.EntityDeclHandler = refuse

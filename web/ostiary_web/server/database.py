@@ -82,10 +82,10 @@ def _postgresql(value: str) -> PostgreSQLDatabase:
         parts = conninfo_to_dict(value)
     except (Error, ValueError):
         # What the driver says of it may quote the password.
-        raise ValueError("is no address of a PostgreSQL database") from None
+        raise ValueError("is not an address of a PostgreSQL database") from None
     hosts, ports = str(parts.get("host", "")), str(parts.get("port", ""))
     if any(mark in value for mark in "\x00\r\n") or not re.fullmatch(r"[0-9,]*", ports, re.ASCII):
-        raise ValueError("is no address of a PostgreSQL database")
+        raise ValueError("is not an address of a PostgreSQL database")
     if any(port and not (len(port) <= 5 and 1 <= int(port) <= 65_535) for port in ports.split(",")):
         raise ValueError("names a port that is not one of 1 to 65535")
     if not hosts or not parts.get("dbname"):

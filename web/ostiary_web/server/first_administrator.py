@@ -73,7 +73,7 @@ async def ensure_administrator(
         case _:
             raise SettingError(
                 "ADMIN_USERNAME",
-                f"{username!r} is no user name",
+                f"{username!r} is not a user name",
                 "1 to 64 characters without white space, quotes, slashes, colons or angle brackets",
             )
 

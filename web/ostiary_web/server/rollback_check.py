@@ -48,7 +48,7 @@ def refuse_rolled_back(settings: Settings, store: WatermarkedStore) -> None:
         raise SettingError(
             "DATABASE_URL",
             f"{settings.database} has audit entries up to {present_number}, and {number} were seen: it was "
-            "put back to an earlier moment, and what ended since is alive in it",
+            "put back to an earlier moment, and what ended since is alive again",
             f"it once `ostiary end-everything` was run; or without {path}, where that is meant",
         )
 

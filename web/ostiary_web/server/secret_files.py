@@ -20,7 +20,7 @@ def read_secret_file(path: Path) -> str:
     try:
         text = read_whole_file(path, LONGEST_SECRET_FILE).decode()
     except UnicodeDecodeError:
-        raise ValueError(f"{str(path)!r} is no text in UTF-8") from None
+        raise ValueError(f"{str(path)!r} is not text in UTF-8") from None
     text = text.removesuffix("\n").removesuffix("\r")
     if not text:
         raise ValueError(f"{str(path)!r} is empty")
@@ -43,7 +43,7 @@ def read_whole_file(path: Path, longest: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ValueError(f"{str(path)!r} is no file")
+                raise ValueError(f"{str(path)!r} is not a file")
             content = os.read(descriptor, longest + 1)
         finally:
             os.close(descriptor)

@@ -61,7 +61,7 @@ def _number(kind: Any) -> Callable[[str], Any]:
         try:
             return msgspec.convert(text, kind, strict=False)
         except msgspec.ValidationError:
-            raise ValueError(f"{text!r} is no such number") from None
+            raise ValueError(f"{text!r} is not such a number") from None
 
     return read
 
@@ -89,7 +89,7 @@ def _read_binds(text: str) -> str:
 def _read_bind(text: str) -> str:
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})", text)
     if match is None or int(match[2]) > 65_535:
-        raise ValueError(f"{text!r} is no address to listen on")
+        raise ValueError(f"{text!r} is not an address to listen on")
     return text
 
 
@@ -100,7 +100,7 @@ def _is_unix(text: str) -> bool:
 
 def _read_username(text: str) -> str:
     if not is_username(text):
-        raise ValueError(f"{text!r} is no user name")
+        raise ValueError(f"{text!r} is not a user name")
     return text
 
 
@@ -115,7 +115,7 @@ def _read_password(text: str) -> str:
 def _read_public_url(text: str) -> str:
     parts, port = _split_url(text)
     if not is_host(parts.netloc.encode()):
-        raise ValueError("is no address")
+        raise ValueError("is not an address")
     if parts.query or parts.fragment:
         raise ValueError("has a query or fragment")
     path = parts.path.removesuffix("/")
@@ -130,7 +130,7 @@ def _read_public_url(text: str) -> str:
 def _read_outbound_url(text: str) -> str:
     parts, _ = _split_url(text)
     if not parts.hostname or not text.isascii():
-        raise ValueError("is no address")
+        raise ValueError("is not an address")
     if "@" in parts.netloc:
         raise ValueError("holds a user name or password")
     if any(character.isspace() for character in text):
@@ -153,9 +153,9 @@ def _split_url(text: str) -> tuple[SplitResult, int | None]:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ValueError("is no address") from None
+        raise ValueError("is not an address") from None
     if parts.scheme not in _DEFAULT_PORTS:
-        raise ValueError("is no address")
+        raise ValueError("is not an address")
     return parts, port
 
 

@@ -24,7 +24,7 @@ _BETWEEN_DIGITS: Final = re.compile(r"[\s().\u2010-\u2015/-]")
 def read_region(text: str) -> str:
     """Return a region whose numbers are known; raise `ValueError` for any other."""
     if text not in SUPPORTED_REGIONS:
-        raise ValueError(f"{text!r} is no region whose telephone numbers are known")
+        raise ValueError(f"{text!r} is not a known region of telephone numbers")
     return text
 
 
