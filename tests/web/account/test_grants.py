@@ -235,3 +235,23 @@ async def test_every_running_session_of_an_account_is_on_one_of_its_pages(served
         following = re.search('<a rel="next" href="([^"]*)"', shown)
         address = following and following[1]
     assert len(found) == MANY + 1
+
+
+async def test_the_help_desk_sees_a_users_last_sign_in_sessions_and_roles(served: Served) -> None:
+    anna_id = await with_phone(served)
+    await everything_open(served, await served.client(name="The App"))
+    desk, reader = served.browser(), served.browser()
+    seen = (Permission.USER_LIST, Permission.ONLINE_LIST, Permission.AUDIT_READ, Permission.ROLE_LIST)
+    await holder_of(served, *seen, Permission.ONLINE_KILL, username="desk")
+    await holder_of(served, Permission.USER_LIST, username="reader")
+    await desk.sign_in("desk", "the holder's")
+    await reader.sign_in("reader", "the holder's")
+
+    shown = (await desk.get(f"/admin/people/{anna_id}")).text
+    assert re.search(r"Last sign-in here</dt><dd><time datetime=.2027-", shown)
+    assert "Must change the password</dt><dd>no" in shown
+    ends = re.findall(r'href="/admin/online/end[?]id=[0-9a-f]{32}"', shown)
+    assert (len(ends), shown.count("<b>The App</b>"), shown.count("<b>This server")) == (4, 2, 2)
+    hidden = (await reader.get(f"/admin/people/{anna_id}")).text
+    assert ("Last sign-in" in hidden, "/admin/online" in hidden) == (False, False)
+    assert "1 user has this role (1 enabled)." in (await desk.get("/admin/roles/super_admin")).text

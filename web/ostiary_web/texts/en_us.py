@@ -361,6 +361,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
                 "once."
             ),
         ),
+        "page.last_sign_in": "Last sign-in here",
         "page.user_applications": "Applications that may sign this user in",
         "page.user_withdraw_will": Plural(
             one=(
@@ -391,6 +392,10 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.roles_lead": "Named sets of permissions.",
         "page.roles_none": "No roles are registered yet",
         "page.role_new": "Register a role",
+        "page.role_holders": Plural(
+            one="{count} user has this role ({enabled} enabled).",
+            other="{count} users have this role ({enabled} enabled).",
+        ),
         "page.role_built_in": "Built in: it holds every permission and cannot be changed.",
         "page.role_delete_will": "The role {name} is deleted. That works only while no user has it.",
         # --- the overview

@@ -254,6 +254,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.user_reset_will": "{name} 的 {count} 个活跃会话立即结束，下次登录时须修改密码。",
         "page.user_force": "强制下线",
         "page.user_force_will": "{name} 在浏览器与应用中的 {count} 个活跃会话立即结束。",
+        "page.last_sign_in": "最近登录",
         "page.user_applications": "可使用该用户账号登录的应用",
         "page.user_withdraw_will": (
             "{name} 在此应用中的 {count} 个活跃会话立即结束，应用下次须重新征得其同意。审计记录会注明操作人。"
@@ -265,6 +266,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.roles_lead": "权限的集合。",
         "page.roles_none": "尚无角色",
         "page.role_new": "创建角色",
+        "page.role_holders": "{count} 名用户持有此角色（{enabled} 名已启用）。",
         "page.role_built_in": "内置角色，拥有全部权限，不能修改。",
         "page.role_delete_will": "将删除角色 {name}；仅在无人持有时可删除。",
         # --- 概览

@@ -6,11 +6,13 @@ from typing import Any, Final
 from quart import Response
 
 from ostiary_core.events import ConsentWithdrawnByAdministrator, Event, UserForcedOut, UserRequested
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import ROLES, Listing, ListingStore
+from ostiary_core.storage.listing import AUDIT, ONLINE_USERS, ROLES, Listing, ListingStore, OnlineSession
 from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.api.resources.users import RESOURCE, make_password_reset
 from ostiary_web.http.gate import require_permission
@@ -29,6 +31,7 @@ from ostiary_web.pages.moments import zone_groups
 
 _PLACE: Final = "/admin/people"
 _ROLES_PER_READ: Final = 200
+_SESSIONS_SHOWN: Final = 10
 
 
 async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]:
@@ -37,6 +40,10 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
     return {
         "may_read_trail": page.may(Permission.AUDIT_READ),
         "applications": [describe_grant(page, grant) for grant in grants],
+        "client_names": {grant.client_id: grant.name for grant in grants},
+        "last_sign_in": None if user is None else await _find_last_sign_in(page, user.user_id),
+        "sessions": () if user is None else await _list_newest_sessions(page, user.user_id),
+        "may_end_sessions": page.may(Permission.ONLINE_KILL),
         "hints": {
             "password": page.text("page.user_initial_password_hint"),
             "phone": "" if user is None else page.text("page.user_phone_ends"),
@@ -59,6 +66,24 @@ def _all_roles(store: ListingStore, now: Instant) -> Sequence[Role]:
     while items := store.items_after(listing, found[-1] if found else None, now):
         found += items
     return found
+
+
+async def _find_last_sign_in(page: PageContext, user_id: str) -> Instant | None:
+    """Return when the user last signed in here, if the visitor may read the trail."""
+    if not page.may(Permission.AUDIT_READ):
+        return None
+    filters = {"kind": FactKind.SESSION_STARTED.value, "client_id": CONSOLE_CLIENT, "user_id": user_id}
+    listing = Listing(resource=AUDIT, filters=filters, page_size=1)
+    found = await page.request.query(lambda store, now: store.items_after(listing, None, now))
+    return found[0].at if found else None
+
+
+async def _list_newest_sessions(page: PageContext, user_id: str) -> Sequence[OnlineSession]:
+    """Return the user's newest running sessions, if the visitor may see any."""
+    if not page.may(Permission.ONLINE_LIST):
+        return ()
+    listing = Listing(resource=ONLINE_USERS, filters={"user_id": user_id}, page_size=_SESSIONS_SHOWN)
+    return await page.request.query(lambda store, now: store.items_after(listing, None, now))
 
 
 async def _reset(page: PageContext, user_id: str) -> Event:
@@ -104,7 +129,7 @@ _PAGES: Final = RecordPages(
         deletion_action(RESOURCE, "page.user_delete_will"),
     ),
     extra_context=_extra_context,
-    in_title=frozenset({"username", "name", "enabled", "mustChangePassword", "avatarUrl", "updatedAt"}),
+    in_title=frozenset({"username", "name", "enabled", "avatarUrl", "updatedAt"}),
     is_fixed=lambda user: False,
 )
 
