@@ -211,8 +211,8 @@ async def test_what_the_operator_calls_a_brand_brings_no_markup_to_any_page(tmp_
         assert (await browser.get(logo)).status_code == 404, "another picture has another address"
         (other,) = set(re.findall('"(/brand/logo-[0-9a-f]{16}[.]png)"', page.text))
         assert (await browser.get(other)).content == png()
-    faults = {b"<!DOCTYPE svg [<!ENTITY a 'a'>]><svg/>": "declares entities", b"<svg": "no such picture"}
-    faults |= {b"<html/>": "no such picture", png()[:40]: "a broken one", b"<" * 262_145: "too large"}
+    faults = {b"<!DOCTYPE svg [<!ENTITY a 'a'>]><svg/>": "declares entities", b"<svg": "not such a picture"}
+    faults |= {b"<html/>": "not such a picture", png()[:40]: "a broken one", b"<" * 262_145: "too large"}
     for content, fault in faults.items():
         drawing.write_bytes(content)
         with pytest.raises(SettingError, match=f"BRAND_LOGO: .*{fault}.*; allowed: .* at most 256 KiB"):
