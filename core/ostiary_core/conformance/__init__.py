@@ -54,10 +54,7 @@ class Report:
 
 
 def check_store(
-    make: Callable[[], Any],
-    *,
-    reopen: Callable[[Any], Any] | None = None,
-    at_once: AtOnce | None = None,
+    make: Callable[[], Any], *, reopen: Callable[[Any], Any] | None = None, at_once: AtOnce | None = None
 ) -> Report:
     """Make every possible check of the new and empty stores that `make` returns (`CheckedStore`).
 

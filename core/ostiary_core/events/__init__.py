@@ -57,9 +57,7 @@ from ostiary_core.events.administration import (
     UserRequested as UserRequested,
     WrongSecretsCounted as WrongSecretsCounted,
 )
-from ostiary_core.events.arrival import (
-    with_clock_ahead as with_clock_ahead,
-)
+from ostiary_core.events.arrival import with_clock_ahead as with_clock_ahead
 from ostiary_core.events.authorization import (
     AuthorizationChecked as AuthorizationChecked,
     AuthorizationParameters as AuthorizationParameters,

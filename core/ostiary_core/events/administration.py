@@ -3,14 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 
-from ostiary_core.events.event import (
-    AccountEvent,
-    AdministrationEvent,
-    Caller,
-    ClientEvent,
-    Event,
-    RoleEvent,
-)
+from ostiary_core.events.event import AccountEvent, AdministrationEvent, Caller, ClientEvent, Event, RoleEvent
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant

@@ -42,11 +42,7 @@ R = TypeVar("R", bound=Record)
 _CLIENT_SECRET: Final = Secret("of no use: a replay authenticates every client")
 
 _REPLAYS: Final = MappingProxyType(
-    {
-        Why.REPLAYED_AFTER_GRACE: 1,
-        Why.REPLAYED_BY_ANOTHER_USER_AGENT: 1,
-        Why.REPLAYED_TWO_GENERATIONS_LATE: 2,
-    }
+    {Why.REPLAYED_AFTER_GRACE: 1, Why.REPLAYED_BY_ANOTHER_USER_AGENT: 1, Why.REPLAYED_TWO_GENERATIONS_LATE: 2}
 )
 """Generations between the token that ended a session and the present one, at least."""
 

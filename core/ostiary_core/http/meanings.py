@@ -45,7 +45,7 @@ _CLIENT: Final = _oauth("invalid_client", 401, "Client authentication failed.")
 _CODE: Final = _grant("The authorization code is not valid.")
 _REFRESH: Final = _grant("The refresh token is not valid.")
 _REPLAYED: Final = _grant(
-    "The refresh token was already used. The session has ended; send the user to sign in again.",
+    "The refresh token was already used. The session has ended; send the user to sign in again."
 )
 _FAILED: Final = Meaning(500, "A0500")
 _ENDED: Final = Meaning(401, "A1001", "invalid_grant")

@@ -251,11 +251,7 @@ class RecordType(Generic[R]):
         return self.read(edits, stored, policy, tuple(fault for fault in faults if fault.path in edits))
 
     def find_row_edits(
-        self,
-        stored: R,
-        row: Fields,
-        policy: Policy = SPECIFICATION,
-        faults: tuple[FieldFault, ...] = (),
+        self, stored: R, row: Fields, policy: Policy = SPECIFICATION, faults: tuple[FieldFault, ...] = ()
     ) -> Fields:
         """Return the fields in which an imported row differs from `stored`; none if the rules see no change.
 

@@ -248,8 +248,5 @@ def _redirect(request: _ValidRequest, **result: str) -> str:
 
 def _fact_of(kind: FactKind, request: _ValidRequest) -> Fact:
     return Fact(
-        kind=kind,
-        user_id=request.who.user.user_id,
-        client_id=request.client.client_id,
-        scopes=request.scopes,
+        kind=kind, user_id=request.who.user.user_id, client_id=request.client.client_id, scopes=request.scopes
     )

@@ -79,11 +79,7 @@ _ROTATES_AND_REFUSES: Final = Transition(
     refusal=Why.SCOPE_TOO_WIDE,
 )
 _REPEATS: Final = Transition(
-    "safe retry",
-    ACTIVE,
-    "spent refresh token, in the grace, same User-Agent",
-    ACTIVE,
-    FactKind.PAIR_REPEATED,
+    "safe retry", ACTIVE, "spent refresh token, in the grace, same User-Agent", ACTIVE, FactKind.PAIR_REPEATED
 )
 
 TRANSITIONS: Final = (

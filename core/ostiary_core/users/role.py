@@ -15,15 +15,7 @@ from typing import Final
 from ostiary_core import events
 from ostiary_core.events.event import RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    Decision,
-    Delete,
-    Insert,
-    Update,
-    refuse,
-    refuse_fields,
-    refuse_taken,
-)
+from ostiary_core.model.decision import Decision, Delete, Insert, Update, refuse, refuse_fields, refuse_taken
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import revise

@@ -54,8 +54,7 @@ _SUPPORTED_VERSION: Final = "0.18.0"
 
 
 def replace_classes(
-    open_connection: Callable[..., TCPServer],
-    open_protocol: Callable[..., ProtocolWrapper | H11Protocol],
+    open_connection: Callable[..., TCPServer], open_protocol: Callable[..., ProtocolWrapper | H11Protocol]
 ) -> bool:
     """Make every Hypercorn server of this process call these functions; return False for another Hypercorn.
 

@@ -32,11 +32,7 @@ class Files:
     """Keeps the files of one folder, which the first one creates."""
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        entropy_source: EntropySource,
-        run_sync: RunSync = run_in_thread,
+        self, folder: Path, *, entropy_source: EntropySource, run_sync: RunSync = run_in_thread
     ) -> None:
         self.folder = folder
         self._entropy_source = entropy_source

@@ -38,10 +38,7 @@ def back_up(source: Path, target: Path) -> int:
 
 
 def _make_copy(
-    source: Path,
-    target: Path,
-    create: Callable[[Path], None],
-    finish: Callable[[Path], None] | None,
+    source: Path, target: Path, create: Callable[[Path], None], finish: Callable[[Path], None] | None
 ) -> int:
     """Copy `source` to a file that `create` makes, and call `finish` on it before it gets its name."""
     if not source.exists():

@@ -10,14 +10,7 @@ from zoneinfo import ZoneInfo
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
-from ostiary_net.observability.summaries import (
-    HOUR_MS,
-    RETRY_SECONDS,
-    Metric,
-    StoreState,
-    Tally,
-    hour_of,
-)
+from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, StoreState, Tally, hour_of
 from ostiary_net.turns.ports import ListStore
 from ostiary_net.upkeep.summarising import count_running
 from ostiary_web.http.context import RequestContext

@@ -21,14 +21,7 @@ from ostiary_web.api_document.lists import narrowing_parameters, page_parameters
 from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.operations import Body, DescribedOperation
 from ostiary_web.api_document.resources import SHEET, ZONE, convention
-from ostiary_web.api_document.schemas import (
-    NEW_PASSWORD,
-    Json,
-    as_sent,
-    optional,
-    page_of,
-    record_type,
-)
+from ostiary_web.api_document.schemas import NEW_PASSWORD, Json, as_sent, optional, page_of, record_type
 
 # --- clients
 
@@ -101,10 +94,7 @@ _USER_PATH: Final = f"{users.RESOURCE.path}/{{user_id}}"
 
 USERS: Final[Mapping[str, DescribedOperation]] = {
     **convention(
-        users.RESOURCE,
-        _USER,
-        new=Body(members_of_new(USER)),
-        change=Body(members_of_change(USER, _USER)),
+        users.RESOURCE, _USER, new=Body(members_of_new(USER)), change=Body(members_of_change(USER, _USER))
     ),
     f"PUT {_USER_PATH}/password": DescribedOperation(
         "resetUserPassword",
@@ -132,10 +122,7 @@ _ROLE: Final = record_type("Role", roles.RESOURCE.list_view)
 
 ROLES: Final[Mapping[str, DescribedOperation]] = {
     **convention(
-        roles.RESOURCE,
-        _ROLE,
-        new=Body(members_of_new(ROLE)),
-        change=Body(members_of_change(ROLE, _ROLE)),
+        roles.RESOURCE, _ROLE, new=Body(members_of_new(ROLE)), change=Body(members_of_change(ROLE, _ROLE))
     ),
     "GET /api/iam/permissions": DescribedOperation(
         "listPermissions", "What a role can allow", data=list[DescribedPermission]

@@ -108,8 +108,5 @@ def api_document(app: Quart, version: str, languages: Languages, public_path: st
         "servers": [{"url": public_path or "/"}],
         "tags": [{"name": tag, "description": about} for tag, (about, _) in _SECTIONS.items()],
         "paths": paths,
-        "components": {
-            "schemas": dict(sorted(schemas.components.items())),
-            "securitySchemes": _SECURITY,
-        },
+        "components": {"schemas": dict(sorted(schemas.components.items())), "securitySchemes": _SECURITY},
     }

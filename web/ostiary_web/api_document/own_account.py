@@ -11,12 +11,7 @@ from ostiary_web.api.answer_data import Locale, WrittenPhone
 from ostiary_web.api.auth import LONGEST_USERNAME, Account, Login
 from ostiary_web.api.avatars import Picture
 from ostiary_web.api.grants import Grant
-from ostiary_web.api_document.operations import (
-    MULTIPART,
-    Body,
-    DescribedOperation,
-    Reply,
-)
+from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, text
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.http.zones import zones
@@ -49,9 +44,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     ),
     "POST /api/auth/logout": DescribedOperation("signOut", "End this login session"),
     "GET /api/auth/me": DescribedOperation(
-        "showOwnAccount",
-        "Who is signed in, and what they may do",
-        data=Account,
+        "showOwnAccount", "Who is signed in, and what they may do", data=Account
     ),
     "PUT /api/auth/password": DescribedOperation(
         "changePassword",

@@ -88,9 +88,7 @@ def asgi_app(
 def _add_metrics(metrics: Metrics, guarded: Guard) -> None:
     """Add the metrics of the front door."""
     metrics.add_gauge(
-        "ostiary_connections_open",
-        "Connections of callers.",
-        lambda: [({}, len(guarded.connections))],
+        "ostiary_connections_open", "Connections of callers.", lambda: [({}, len(guarded.connections))]
     )
     metrics.add_counter(
         "ostiary_connections_refused_total",

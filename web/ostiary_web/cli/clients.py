@@ -21,10 +21,7 @@ from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with
 _LISTED: Final = columns(RESOURCE.list_view, "clientId", "name", "grantTypes", "enabled", "createdAt")
 _NOT_SHOWN: Final = ("id", "builtIn", "createdAt", "updatedAt", "lastUsedAt")
 _LABELS: Final[Labels] = {
-    **columns(
-        RESOURCE.list_view,
-        *(each.name for each in CLIENT.fields if each.name not in _NOT_SHOWN),
-    ),
+    **columns(RESOURCE.list_view, *(each.name for each in CLIENT.fields if each.name not in _NOT_SHOWN)),
     "secret": "command.secret",
 }
 _DELETED: Final[Labels] = {"clientId": "column.clients.clientId", "deleted": "command.deleted"}
@@ -136,11 +133,7 @@ def reset_secret_command(client_id: str) -> str:
     return f"ostiary client reset-secret {shlex.quote(client_id)}"
 
 
-def _add_command(
-    name: str,
-    kind: type[ClientEvent],
-    said: str,
-) -> None:
+def _add_command(name: str, kind: type[ClientEvent], said: str) -> None:
     """Add a command that decides one event about CLIENT_ID and shows the client afterwards."""
 
     @client.command(name, help=said)

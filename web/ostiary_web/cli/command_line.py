@@ -188,11 +188,7 @@ def _serve_here(
         greet_at(started[0].first_administrator if started else None, addresses)
 
     serving = partial(
-        serve_http,
-        guarded,
-        bind=bind,
-        graceful_seconds=_GRACEFUL_SECONDS,
-        on_listening=announce,
+        serve_http, guarded, bind=bind, graceful_seconds=_GRACEFUL_SECONDS, on_listening=announce
     )
     if sys.__stderr__ is not None:
         faulthandler.enable(sys.__stderr__)  # a disk that fails beneath a mapped file ends the process

@@ -121,10 +121,7 @@ def _print_result(printer: Printer, found: Backtest) -> None:
         ("command.replay.otherwise", found.early_refreshes_by_alternative),
     )
     printer.rows([(printer.text(key), str(number)) for key, number in numbers])
-    for verdict, title in (
-        (Verdict.SAVED, "command.replay.saved"),
-        (Verdict.LOST, "command.replay.lost"),
-    ):
+    for verdict, title in ((Verdict.SAVED, "command.replay.saved"), (Verdict.LOST, "command.replay.lost")):
         rows = [_format_row(one) for one in found.of(verdict)]
         if rows:
             print_text(f"\n{printer.text(title)}")

@@ -39,14 +39,7 @@ from ostiary_web.server.secret_files import UNSEEN_MARK, has_unseen_mark
 _LISTED: Final = columns(RESOURCE.list_view, "username", "name", "roleIds", "enabled", "createdAt")
 _LABELS: Final[Labels] = {
     **columns(
-        RESOURCE.list_view,
-        "id",
-        "username",
-        "name",
-        "phone",
-        "roleIds",
-        "enabled",
-        "mustChangePassword",
+        RESOURCE.list_view, "id", "username", "name", "phone", "roleIds", "enabled", "mustChangePassword"
     ),
     "password": "command.password",
 }
@@ -249,11 +242,7 @@ def delete(printer: Printer, username: str, yes: bool) -> None:
     printer.record({"username": username, "deleted": True}, _DELETED)
 
 
-def _add_command(
-    name: str,
-    kind: type[AccountEvent],
-    said: str,
-) -> None:
+def _add_command(name: str, kind: type[AccountEvent], said: str) -> None:
     """Add a command that decides one event about USERNAME and shows the user afterwards."""
 
     @user.command(name, help=said)
@@ -277,10 +266,7 @@ _add_command(
 
 
 async def _change(
-    context: CommandContext,
-    user_id: str,
-    fields: dict[str, object],
-    shown: dict[str, object] | None = None,
+    context: CommandContext, user_id: str, fields: dict[str, object], shown: dict[str, object] | None = None
 ) -> Reply:
     return await context.decide(
         events.UserChanged(

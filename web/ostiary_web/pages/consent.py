@@ -10,12 +10,7 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE
-from ostiary_web.pages.addresses import (
-    other_sign_in_page,
-    password_page,
-    sign_in_page,
-    this_address,
-)
+from ostiary_web.pages.addresses import other_sign_in_page, password_page, sign_in_page, this_address
 from ostiary_web.pages.context import FORMS_LEAD_AWAY, PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 

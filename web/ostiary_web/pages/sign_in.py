@@ -9,12 +9,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.auth import LONGEST_USERNAME, change_password, sign_in
-from ostiary_web.http.browser import (
-    forget_login,
-    is_cross_site,
-    own_origin,
-    renew_form_cookie,
-)
+from ostiary_web.http.browser import forget_login, is_cross_site, own_origin, renew_form_cookie
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, OPEN_TO_ALL
 from ostiary_web.pages.addresses import (
@@ -119,10 +114,7 @@ async def show_signed_out(page: PageContext, return_to: str, reply: Refused) -> 
 
 
 async def _sign_in_form(
-    page: PageContext,
-    return_to: str,
-    reply: Refused | None = None,
-    username: str = "",
+    page: PageContext, return_to: str, reply: Refused | None = None, username: str = ""
 ) -> Response:
     return await render(
         page,

@@ -62,11 +62,5 @@ async def _form(
     coded: bool = False,
 ) -> Response:
     return await render(
-        page,
-        "phone.html",
-        place="/account",
-        refused=reply,
-        phone=phone,
-        notice=notice,
-        coded=coded,
+        page, "phone.html", place="/account", refused=reply, phone=phone, notice=notice, coded=coded
     )

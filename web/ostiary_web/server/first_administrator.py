@@ -38,12 +38,7 @@ class NewAdministrator:
 
 
 async def ensure_administrator(
-    turns: Turns,
-    passwords: Passwords,
-    entropy_source: EntropySource,
-    *,
-    username: str,
-    password: str | None,
+    turns: Turns, passwords: Passwords, entropy_source: EntropySource, *, username: str, password: str | None
 ) -> NewAdministrator | UnusedAdministrator | None:
     """Make a super administrator if there is none; return None once one has signed in.
 

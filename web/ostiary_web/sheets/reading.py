@@ -35,15 +35,7 @@ def read_sheet(content: bytes) -> Sheet:
             rows = _rows(_Members(packed))
     except UnreadableSheet as unreadable:
         return unreadable.rule
-    except (
-        BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        ValueError,
-        NotImplementedError,
-        RuntimeError,
-    ):
+    except (BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError):
         return FieldRule.SHEET
     return rows or FieldRule.SHEET
 

@@ -310,14 +310,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "page.client_overlap": "Keep the old secret for",
         "page.client_overlap_none": "no time: it ends at once",
-        "page.hours": Plural(
-            one="{count} hour",
-            other="{count} hours",
-        ),
-        "page.days": Plural(
-            one="{count} day",
-            other="{count} days",
-        ),
+        "page.hours": Plural(one="{count} hour", other="{count} hours"),
+        "page.days": Plural(one="{count} day", other="{count} days"),
         "page.client_end_old": "End the old secret",
         "page.client_end_old_will": Plural(
             one=(
@@ -484,10 +478,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.online_lead": "Every session that is running now, of users and of clients.",
         "page.online_none": "No session is running",
         "page.online_end": "End",
-        "page.online_end_heading": Plural(
-            one="End {count} session",
-            other="End {count} sessions",
-        ),
+        "page.online_end_heading": Plural(one="End {count} session", other="End {count} sessions"),
         "page.online_end_will": Plural(
             one="It ends at once: both its tokens are revoked, and nothing else is touched.",
             other="{count} sessions end at once: their tokens are revoked, and nothing else is touched.",

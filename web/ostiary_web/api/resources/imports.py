@@ -168,10 +168,7 @@ async def _start_run(
         return Ending(counts=(done.created, done.updated, done.unchanged, done.hashes_left))
 
     run = Run(
-        owner=context.user.user_id,
-        kind=resource.name,
-        rows=len(rows.by_number),
-        headings=dict(rows.headings),
+        owner=context.user.user_id, kind=resource.name, rows=len(rows.by_number), headings=dict(rows.headings)
     )
     try:
         run_id = await context.services.import_runs.start(run, work)

@@ -54,8 +54,7 @@ class DescribedPermission(AnswerData):
 
     code: Annotated[str, one_of(Permission)]
     description: Annotated[
-        dict[str, str],
-        Meta(description="By language.", extra_json_schema={"propertyNames": LOCALE_SCHEMA}),
+        dict[str, str], Meta(description="By language.", extra_json_schema={"propertyNames": LOCALE_SCHEMA})
     ]
 
 

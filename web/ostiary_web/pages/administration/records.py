@@ -284,12 +284,7 @@ async def _item(
         ],
         extra=extra,
         facts=list_facts(
-            page,
-            resource.record_type,
-            resource.list_view,
-            shown,
-            pages.in_title,
-            extra.get("options", {}),
+            page, resource.record_type, resource.list_view, shown, pages.in_title, extra.get("options", {})
         ),
     )
 
