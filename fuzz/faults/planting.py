@@ -50,7 +50,7 @@ def instead(where: str, *texts: str) -> Plant:
         lines[node.lineno - 1 : node.end_lineno] = [text]
         file = str(module.__file__)
         compiled = compile("".join(lines), file, "exec", dont_inherit=True)
-        [changed] = [code for code in _codes(compiled) if code.co_qualname == name]
+        [changed] = [code for code in codes_in(compiled) if code.co_qualname == name]
         kept = [(each, each.__code__) for each in _holders(file, name)]
         for function, _ in kept:
             function.__code__ = changed
@@ -99,11 +99,12 @@ def functions_of(
         yield from functions_of(each, name)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """A code and every other that it holds."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield from _codes(each)
+            yield from codes_in(each)
 
 
 def _holders(file: str, name: str) -> list[FunctionType]:

@@ -4,10 +4,11 @@ import ast
 import gc
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final
 
+from fuzz.faults.planting import codes_in
 from fuzz.mutants.mutations import Mutant, compile_tree, mutated_tree, parse, statements_of, target_of
 
 _HIT: Final = "__note_statement__"
@@ -23,16 +24,9 @@ def functions_by_code() -> dict[CodeType, list[FunctionType]]:
     return functions
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _codes(each)
-
-
 def swap(module: str, tree: ast.Module, functions: dict[CodeType, list[FunctionType]]) -> bool:
     """Have all functions of a module run what a changed tree says; whether any of them does now."""
-    changed = {(code.co_qualname, code.co_firstlineno): code for code in _codes(compile_tree(module, tree))}
+    changed = {(code.co_qualname, code.co_firstlineno): code for code in codes_in(compile_tree(module, tree))}
     file = sys.modules[module].__file__
     swapped = False
     for code, holders in functions.items():

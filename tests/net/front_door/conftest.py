@@ -1,5 +1,6 @@
 """Both ways a guarded application is served, in this process and on real sockets, under a virtual clock."""
 
+import math
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
@@ -59,11 +60,8 @@ class Peer:
 
     async def hear_end(self, seconds: float = 1_000) -> bytes:
         """All that comes until the server closes, which it must."""
-        heard = b""
         with trio.fail_after(seconds):
-            while data := await self.stream.receive_some(65_536):
-                heard += data
-        return heard
+            return await self.hear(math.inf)
 
 
 @dataclass

@@ -149,31 +149,18 @@ async def test_other_applications_of_the_process_are_served_as_before(nursery: t
     stop.set()
 
 
-async def test_an_application_that_cannot_start_is_not_served(limits: DoorLimits) -> None:
-    async def broken(scope: Any, receive: Any, send: Any) -> None:
-        raise OSError("the store is not there")
-
-    with pytest.raises(ServerFailed, match="the store is not there"):
-        await serve_until(
-            trio.Event(),
-            Guard(broken, limits),
-            bind="127.0.0.1:0",
-            graceful_seconds=1,
-            on_listening=lambda a: None,
-        )
-
-
-async def test_a_server_whose_application_ended_by_itself_ends(limits: DoorLimits) -> None:
+@pytest.mark.parametrize("has_started, told", [(False, "the disk is gone"), (True, "ended by itself")])
+async def test_an_application_that_cannot_start_or_ends_by_itself_ends_the_server(
+    limits: DoorLimits, has_started: bool, told: str
+) -> None:
     async def dying(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "lifespan.startup.complete"})
-        await trio.sleep(60)
+        if has_started:
+            await send({"type": "lifespan.startup.complete"})
+            await trio.sleep(60)
         raise OSError("the disk is gone")
 
-    with trio.fail_after(120), pytest.raises(ServerFailed, match="ended by itself"):
+    guarded = Guard(dying, limits)
+    with trio.fail_after(120), pytest.raises(ServerFailed, match=told):
         await serve_until(
-            trio.Event(),
-            Guard(dying, limits),
-            bind="127.0.0.1:0",
-            graceful_seconds=1,
-            on_listening=lambda a: None,
+            trio.Event(), guarded, bind="127.0.0.1:0", graceful_seconds=1, on_listening=lambda a: None
         )

@@ -53,7 +53,7 @@ class Cluster:
     def freeze(self) -> Iterator[None]:
         """Stop all its processes while the block runs; connections stay open, as with a suspended machine."""
         postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-        group = [postmaster, *_children_of(postmaster)]
+        group = [postmaster, *children_of(postmaster)]
         for process in group:
             with suppress(ProcessLookupError):  # one of its helpers that has just ended
                 os.kill(process, signal.SIGSTOP)
@@ -86,8 +86,9 @@ class Cluster:
         )
 
 
-def _children_of(parent: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+def children_of(parent: int) -> list[int]:
+    tasks = Path(f"/proc/{parent}/task").iterdir()
+    return [int(each) for task in tasks for each in (task / "children").read_text().split()]
 
 
 @contextmanager

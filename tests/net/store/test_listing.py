@@ -1,17 +1,18 @@
 """Lists: every store gives the very page that the reference store gives."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from fuzz.shared.memory_store import ServerMemoryStore
 from ostiary_core import Instant
+from ostiary_core.conformance.crowd import make_crowd
+from ostiary_core.conformance.harness import StoreFactory
+from ostiary_core.conformance.lists import lists_have_the_pages_and_totals_of_the_reference
 from ostiary_core.events import Operator, UserDeleted
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import MINUTE_MS
 from ostiary_core.model.records import SessionKind, Table
 from ostiary_core.storage.listing import (
@@ -24,15 +25,14 @@ from ostiary_core.storage.listing import (
     USERS,
     Listable,
     Listing,
-    Match,
     Sort,
     TimeRange,
 )
 from ostiary_net.sql import paging
 from tests.core import asks
 from tests.core.story import START
-from tests.net.store.population import NAMES, populate
-from tests.net.store.stores import KINDS, ContractStore, open_kind
+from tests.net.store.lives import live
+from tests.net.store.stores import DURABLE, ContractStore, open_kind
 
 RESOURCES: tuple[Listable[Any], ...] = (
     CLIENTS, USERS, ROLES, ONLINE_USERS, ONLINE_SESSIONS, AUDIT, GRANTS,
@@ -44,115 +44,34 @@ EVERYTHING = 100_000
 @pytest.fixture(scope="module")
 def reference() -> ServerMemoryStore:
     store = ServerMemoryStore()
-    populate(store)
+    store.write([Insert(record) for record in make_crowd(START)])
+    live(store)
     return store
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def peopled(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ContractStore]:
-    folder: Path = tmp_path_factory.mktemp("peopled")
-    with open_kind(request.param, folder) as open_store, open_store() as store:
-        populate(store)
-        yield store
-
-
-@pytest.fixture(params=[paging.EXACT_TOTAL_MAX, 3], ids=["short lists", "long lists"])
-def step(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Lists of more than this many items are remembered; with 3, all of them."""
-    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", request.param)
-    return int(request.param)
-
-
-def fragments() -> st.SearchStrategy[str]:
-    """Return what people type into a search box."""
-    return st.sampled_from(
-        [*NAMES, "a", "A", "ph", "%", "_", "\\", "ZO", "ä", "+1555", "+1 (55-5", " .", "\x00", "\ud800", "-1"]
-    )
-
-
-@st.composite
-def listings(draw: st.DrawFn) -> Listing[Any]:
-    resource = draw(st.sampled_from(RESOURCES))
-    filters: dict[str, Any] = {}
-    for name, match in resource.filters.items():
-        if draw(st.booleans()) and (name != "user_id" or resource is GRANTS):
-            continue
-        if match is Match.IS:
-            filters[name] = draw(st.booleans())
-        elif match is Match.CONTAINS:
-            filters[name] = draw(fragments())
-        elif name == "kind":
-            kinds = list(FactKind) if resource is AUDIT else list(SessionKind)
-            filters[name] = draw(
-                st.sampled_from([kind.value for kind in kinds])
-                | st.lists(st.sampled_from([kind.value for kind in kinds])).map(tuple)
-            )
-        else:
-            filters[name] = draw(
-                st.sampled_from(
-                    [*(f"crowd user {n}" for n in range(30)), "app", "trace 3", "nobody", "\ud800"]
-                )
-            )
-    if draw(st.integers(0, 2)):
-        filters = dict(list(filters.items())[:1])
-    if resource is GRANTS:
-        filters["user_id"] = f"crowd user {draw(st.integers(0, 30))}"
-    instants = st.none() | st.integers(-50, 50).map(lambda seconds: Instant(START + seconds * 1_000))
-    return Listing(
-        resource=resource,
-        filters=filters,
-        ranges=tuple(
-            TimeRange(field=name, start=draw(instants), end=draw(instants))
-            for name in resource.ranges
-            if draw(st.integers(0, 3)) == 0
-        ),
-        search=draw(st.none() | fragments()) if resource.searched else None,
-        sort=tuple(
-            Sort(name, draw(st.booleans()))
-            for name in draw(st.lists(st.sampled_from(resource.sorts), max_size=2, unique=True))
-        ),
-        page=draw(st.integers(1, 12)),
-        page_size=draw(st.sampled_from([1, 2, 3, 5, 20, 200])),
-    )
-
-
-def test_every_listing_gives_the_page_of_the_reference_store(
-    peopled: ContractStore, reference: ServerMemoryStore, step: int
+@pytest.mark.parametrize("kind", DURABLE)
+def test_lists_of_which_each_is_long_have_the_pages_of_the_reference(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @settings(max_examples=150)
-    @given(listings(), st.integers(-10, 70))
-    def same(listing: Listing[Any], seconds: int) -> None:
-        # A survey is of one moment: asked at other ones within its minute, it would be behind.
-        now = START if step == 3 else Instant(START + seconds * 1_000)
-        assert peopled.page(listing, now) == reference.page(listing, now)
-
-    same()
+    """That short ones have them is told by the kit (test_conformance.py)."""
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 3)
+    with open_kind(kind, tmp_path) as open_store, open_store() as store:
+        lists_have_the_pages_and_totals_of_the_reference(StoreFactory(lambda: store))
 
 
-@pytest.mark.usefixtures("step")
-@pytest.mark.parametrize("resource", RESOURCES, ids=repr)
-def test_the_pages_of_a_list_are_all_of_it_once(
-    peopled: ContractStore, reference: ServerMemoryStore, resource: Listable[Any]
-) -> None:
-    filters = {"user_id": "crowd user 3"} if resource is GRANTS else {}
-    for sort in resource.sorts:
-        for descending in (False, True):
-            order = (Sort(sort, descending),)
-            whole = Listing(resource=resource, filters=filters, sort=order, page_size=EVERYTHING)
-            expected = reference.page(whole, START)
-            paged: list[Any] = []
-            for page in range(1, 1_000):
-                one = Listing(resource=resource, filters=filters, sort=order, page=page, page_size=7)
-                found = peopled.page(one, START)
-                assert found.total == expected.total
-                if not found.items:
-                    break
-                paged += found.items
-            assert tuple(paged) == expected.items
-            in_pieces = Listing(resource=resource, filters=filters, sort=order, page_size=7)
-            assert tuple(_all_of(peopled, in_pieces)) == expected.items
+@pytest.mark.parametrize(
+    "listing",
+    [
+        *(Listing(resource=USERS, filters={"username": text}) for text in ("\x00", "\ud800")),
+        *(Listing(resource=USERS, search=text) for text in ("\x00", "\ud800")),
+        *(Listing(resource=AUDIT, filters={"kind": values}) for values in ("\ud800", ("\ud800",), ())),
+    ],
+    ids=repr,
+)
+def test_what_no_database_can_hold_is_found_nowhere(store: ContractStore, listing: Listing[Any]) -> None:
+    store.turn([asks.user("anna")], START)
+    assert store.page(listing, START).items == ()
+    assert store.items_after(listing, None, START) == ()
 
 
 def test_the_crowd_puts_something_on_every_list_and_keeps_something_off_it(

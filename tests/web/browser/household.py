@@ -120,11 +120,13 @@ class Visitor:
 
 
 def register_client(administrator: Visitor, client_id: str, *redirect_uris: str) -> str:
-    """A client of all grants for the addresses, as an administrator registers one; its secret."""
+    """Register a client as an administrator does, for all grants or, without addresses, for the last; return
+    its secret."""
     administrator.open("/admin/clients/new")
     administrator.fill(clientId=client_id, name=client_id, redirectUris="\n".join(redirect_uris))
     for grant in ("authorization_code", "refresh_token", "client_credentials"):
-        administrator.page.check(f"input[value={grant}]")
+        is_wanted = bool(redirect_uris) or grant == "client_credentials"
+        administrator.page.set_checked(f"input[value={grant}]", is_wanted)
     administrator.page.check("input[name=scopes]")
     administrator.press("Register")
     return administrator.page.inner_text("#secret-text")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.web.browser.household import Household, Visitor
+from tests.web.browser.household import Household, Visitor, register_client
 
 Visit = Callable[..., Visitor]
 
@@ -92,14 +92,7 @@ def test_a_new_client_works_as_proposed_and_one_without_a_scope_is_warned_of(vis
 def test_an_old_secret_works_on_for_as_long_as_was_said_and_can_be_ended_early(visit: Visit) -> None:
     visitor = visit(java_script_enabled=False)
     visitor.sign_in("admin")
-    visitor.open("/admin/clients/new")
-    visitor.fill(clientId="rotating", name="Rotating")
-    for grant in ("authorization_code", "refresh_token"):
-        visitor.page.uncheck(f"input[value={grant}]")
-    visitor.page.check("input[value=client_credentials]")
-    visitor.page.check("input[name=scopes]")
-    visitor.press("Register")
-    drawn = [visitor.page.inner_text("#secret-text")]
+    drawn = [register_client(visitor, "rotating")]
 
     def reset(overlap: str) -> None:
         visitor.open("/admin/clients/rotating")
@@ -194,14 +187,7 @@ def test_the_actions_of_sessions_are_seen_at_any_width_and_several_end_together(
         username="wilhelmina.montgomery", name="Wilhelmina Montgomery-Smythe", password="long enough"
     )
     visitor.press("Save")
-    visitor.open("/admin/clients/new")
-    visitor.fill(clientId="night-batch-reports", name="Reports")
-    for grant in ("authorization_code", "refresh_token"):
-        visitor.page.uncheck(f"input[value={grant}]")
-    visitor.page.check("input[value=client_credentials]")
-    visitor.page.check("input[name=scopes]")
-    visitor.press("Register")
-    secret = visitor.page.inner_text("#secret-text")
+    secret = register_client(visitor, "night-batch-reports")
     visitor.page.request.post(
         f"{visitor.household.server}/api/oauth2/token",
         form={

@@ -29,6 +29,7 @@ from ostiary_web.server import storage
 from ostiary_web.server.database import PostgreSQLDatabase, read_database
 from ostiary_web.server.settings import Settings
 from tests.localhost import free_port
+from tests.net.postgres.cluster import children_of
 from tests.net.store.stores import POSTGRESQL
 from tests.web.command_line.machine import Machine, is_active, token
 
@@ -441,15 +442,6 @@ def test_a_file_that_is_not_at_its_place_is_noticed_and_no_worker_makes_another(
         finally:
             server.terminate()
             server.communicate(timeout=30)
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes that a process has started."""
-    return [
-        int(child)
-        for path in Path(f"/proc/{pid}/task").iterdir()
-        for child in (path / "children").read_text().split()
-    ]
 
 
 def holds(pid: int, path: Path) -> bool:
