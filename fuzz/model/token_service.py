@@ -77,6 +77,7 @@ def fault_of_exchange(call: Call, code: Code, client: Client, now: int) -> Verdi
 
 
 def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    """Judge the client and whose token it is; `Realm.refresh` judges the rest."""
     client = realm.authenticate(call, now)
     if "refresh_token" not in client.grants:
         return NOT_REGISTERED

@@ -1,6 +1,6 @@
 """Bring the database's schema up to date step by step, in one of the instances that start.
 
-Each step is a file of plain SQL in `migrations/`, numbered without gaps and never edited once published.
+Each step is a file of plain SQL in `migrations/`, numbered on from the first release, never edited.
 `schema_migrations` has those that were applied. A locked row makes other instances wait meanwhile: unlike
 advisory locks, every PostgreSQL-compatible engine has row locks.
 

@@ -1,6 +1,6 @@
 """Bring the schema of the database file up to date step by step.
 
-Each step is a file of plain SQL in `migrations/`, numbered without gaps and never edited once published.
+Each step is a file of plain SQL in `migrations/`, numbered on from the first release, never edited.
 `schema_migrations` has those that were applied; all that are missing are applied in one transaction, under
 the writer lock, or none of them. A file that a newer Ostiary has written is left alone.
 """
