@@ -119,15 +119,19 @@ class Visitor:
         return {urlsplit(address).netloc for address in self.asked}
 
 
-def register_client(administrator: Visitor, client_id: str, *redirect_uris: str) -> str:
-    """Register a client as an administrator does, for all grants or, without addresses, for the last; return
-    its secret."""
+def fill_client(administrator: Visitor, client_id: str, *redirect_uris: str) -> None:
+    """Fill the form of a new client, for all grants or, without addresses, for the last."""
     administrator.open("/admin/clients/new")
     administrator.fill(clientId=client_id, name=client_id, redirectUris="\n".join(redirect_uris))
     for grant in ("authorization_code", "refresh_token", "client_credentials"):
         is_wanted = bool(redirect_uris) or grant == "client_credentials"
         administrator.page.set_checked(f"input[value={grant}]", is_wanted)
     administrator.page.check("input[name=scopes]")
+
+
+def register_client(administrator: Visitor, client_id: str, *redirect_uris: str) -> str:
+    """Register a client as an administrator does; return its secret."""
+    fill_client(administrator, client_id, *redirect_uris)
     administrator.press("Register")
     return administrator.page.inner_text("#secret-text")
 

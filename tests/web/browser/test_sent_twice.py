@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Request, Route
 
-from tests.web.browser.household import Household, Visitor, register_client
+from tests.web.browser.household import Household, Visitor, fill_client, register_client
 from tests.web.browser.test_signing_in import a_site, request_for
 
 Visit = Callable[..., Visitor]
@@ -63,10 +63,7 @@ def test_two_clicks_on_register_and_on_reset_show_the_secret_that_works(
     visitor = visit(java_script_enabled=java_script_enabled)
     visitor.sign_in("admin")
     client_id = f"hasty-{java_script_enabled}".lower()
-    visitor.open("/admin/clients/new")
-    visitor.fill(clientId=client_id, name="Hasty")
-    visitor.page.check("input[value=client_credentials]")
-    visitor.page.check("input[name=scopes]")
+    fill_client(visitor, client_id)
     posted = click_twice(visitor)
     assert posted == ["/admin/clients/new"] * (1 if java_script_enabled else 2)
     in_production = visitor.page.inner_text("#secret-text")
