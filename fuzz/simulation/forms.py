@@ -169,7 +169,7 @@ FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
     Verb.REGISTER_ROLE: lambda call: PageForm("/admin/roles/new", fields_of_new_role(call)),
     Verb.CHANGE_ROLE: lambda call: _record("/admin/roles", call.role_id, role_fields(call)),
     Verb.DELETE_ROLE: lambda call: PageForm(_place("/admin/roles", call.role_id, "delete"), {}),
-    Verb.END_SESSION: lambda call: PageForm(_place("/admin/online", call.session_id, "end"), {}),
+    Verb.END_SESSION: lambda call: PageForm(f"/admin/online/end?id={quote(call.session_id or 'nobody')}", {}),
     Verb.REGISTER_CLIENT: lambda call: PageForm("/admin/clients/new", fields_of_new_client(call)),
     Verb.CHANGE_CLIENT: lambda call: _record("/admin/clients", call.client_id, settings_of(call)),
     Verb.ENABLE_CLIENT: _clients("enable"),

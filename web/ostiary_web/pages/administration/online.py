@@ -128,7 +128,7 @@ async def filter_online(page: PageContext) -> Response:
 @online_pages.get(f"{_PLACE}/end", gate=require_permission(Permission.ONLINE_KILL))
 async def ask_to_end(page: PageContext) -> Response:
     """Ask before sessions are ended, and say whose they are."""
-    ids = _session_ids()
+    ids = [id for id in request.args.getlist("id") if IDENTIFIER.fullmatch(id)][:MOST_VALUES]
     if not ids:
         return page.redirect(_list_or_home(page))
     sessions: Sequence[OnlineSession] = ()
@@ -151,21 +151,19 @@ async def ask_to_end(page: PageContext) -> Response:
 
 @online_pages.post(f"{_PLACE}/end", gate=require_permission(Permission.ONLINE_KILL))
 async def end(page: PageContext) -> Response:
-    """End sessions; one that has ended in the meantime is no error, and one refused keeps no other alive."""
+    """End sessions; one refused keeps no other alive, and of several one that has ended is no error."""
     refused: RequestRefused | None = None
-    for session_id in _session_ids():
+    ids = request.args.getlist("id")[:MOST_VALUES]
+    for session_id in ids:
         try:
             await page.request.decide(SessionForcedOut(caller=page.request.caller, session_id=session_id))
         except RequestRefused as refusal:
-            refused = refused if refusal.reply.why is Why.NOT_FOUND else refusal
+            if len(ids) == 1 or refusal.reply.why is not Why.NOT_FOUND:
+                refused = refusal
     if refused is not None:
         raise refused
     there = _list_or_home(page)
     return page.redirect(with_done_notice(there) if there == HOME else there)
-
-
-def _session_ids() -> list[str]:
-    return [id for id in request.args.getlist("id") if IDENTIFIER.fullmatch(id)][:MOST_VALUES]
 
 
 def _describe(page: PageContext, session: OnlineSession) -> Markup:
