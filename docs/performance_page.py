@@ -68,7 +68,7 @@ def measured_section(findings: Findings) -> str:
         parts += [_workers_words(findings), _workers_table(findings)]
     if findings.postgres:
         parts += [_postgres_words(findings), _postgres_table(findings)]
-    parts.append("What the sessions take, each with a pair of tokens, before anything is asked:\n")
+    parts.append("Space of the sessions, each with a pair of tokens, before the first request:\n")
     parts.append(_stored_table(findings))
     if idle := findings.idle:
         each = (idle.resident_mib - idle.empty_mib) / idle.connections * 1024
@@ -169,9 +169,9 @@ def _workers_words(findings: Findings) -> str:
         driver = "The driver has a core of its own."
     else:
         driver = (
-            "The driver shares these two cores: one worker has a core to itself beside it, two have to make"
-            " room for it. The last column is what two cores could do at what one worker and the driver spend"
-            " on a request: the most that a second worker can bring here."
+            "The driver shares these two cores: one worker has a core to itself, two make room for the"
+            " driver. The last column is the most that a second worker can bring here: what two cores could"
+            " do at what one worker and the driver spend on a request."
         )
     return _paragraph(
         "One worker on one core, and two on two, with one SQLite file, at as many connections as the first"
@@ -201,9 +201,9 @@ def _workers_table(findings: Findings) -> str:
 
 def _postgres_words(findings: Findings) -> str:
     return _paragraph(
-        "On SQLite and on PostgreSQL, at as many connections as the first column says. The CPU is that of the"
-        f" server alone; the database works beside it, on the same {findings.machine.cores} cores as server"
-        " and driver, and the rates show that."
+        "On SQLite and on PostgreSQL, at as many connections as the first column says. The CPU is the"
+        f" server's alone; the database shares the {findings.machine.cores} cores with server and driver, and"
+        " the rates show that."
     )
 
 
