@@ -36,7 +36,7 @@ def _rows_lines(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> Iterator
     yield ""
     yield "Every row of every table of the specification, and the conditions its numbered lists state. A row"
     yield "that names several conditions is listed once for each. `tests/test_docs.py` fails while one has no"
-    yield "test."
+    yield "test. Names are given without their `test_`."
     for table, rows in TABLES.items():
         yield ""
         yield f"## {table}"
