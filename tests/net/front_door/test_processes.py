@@ -229,7 +229,7 @@ def test_an_address_that_is_none_is_refused(bind: str) -> None:
 def test_a_descriptor_that_does_not_listen_is_refused_and_left_open() -> None:
     with socket.socket() as other:
         with (
-            pytest.raises(AddressError, match="no socket that listens"),
+            pytest.raises(AddressError, match="not a listening socket"),
             open_listeners(f"fd://{other.fileno()}"),
         ):
             pass

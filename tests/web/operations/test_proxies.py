@@ -252,7 +252,7 @@ def test_people_and_backends_find_the_server_under_a_path(
     open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, chromium_running: Browser
 ) -> None:
     with under_a_path(open_proxy, tmp_path, certificate) as (machine, address):
-        assert live(machine)["level"] == "fine"
+        assert live(machine, tls="TLS")["level"] == "fine"
         household = Household(address, "", tmp_path)
         with a_visitor(chromium_running, household, ignore_https_errors=True) as visitor:
             visitor.open("/account?x=1")
