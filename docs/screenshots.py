@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser
 
-from tests.web.browser.household import Household, Visitor, a_browser, a_household, a_visitor
-from tests.web.browser.rooms import ROOMS
+from tests.support.browser import ROOMS, Household, Visitor, a_browser, a_household, a_visitor
 from tests.web.browser.test_signing_in import request_for
 
 _DOCS = Path(__file__).parent

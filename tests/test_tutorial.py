@@ -9,7 +9,7 @@ import pytest
 
 from fuzz.processes.server import ADMIN_PASSWORD
 from tests.clients.parties import PATIENCE_SECONDS, open_house
-from tests.web.callers import in_query
+from tests.support.callers import in_query
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```sh tutorial\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -19,7 +19,7 @@ import pytest
 from docs.bench import population
 from docs.bench.cells import LANE, STORE, Cell
 from docs.bench.peers.installing import Unavailable
-from tests.net.postgres.cluster import running_cluster
+from tests.support.processes import running_cluster
 
 OPERATIONS: Final = ("introspect", "credentials", "refresh")
 CONNECTIONS: Final = 32

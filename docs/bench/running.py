@@ -24,7 +24,7 @@ from docs.bench.workloads import (
     UserInfo,
     post,
 )
-from tests.localhost import free_port
+from tests.support.processes import free_port
 
 _START_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 20.0

@@ -10,10 +10,9 @@ import httpx
 
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from ostiary_net.front_door.listeners import open_listeners
-from tests.core.asks import VERIFIER
-from tests.net.postgres.schemas import lent_schema
-from tests.net.store.stores import POSTGRESQL
-from tests.web.callers import Registered, forms_in, registration
+from tests.support.asks import VERIFIER
+from tests.support.callers import Registered, forms_in, registration
+from tests.support.stores import POSTGRESQL, lent_schema
 
 PATIENCE_SECONDS: Final = 30
 """How long a busy machine may take; nothing here waits for a time to pass."""

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.clients.parties import PATIENCE_SECONDS, House, open_house
-from tests.web.callers import REDIRECT_URI, in_query
+from tests.support.callers import REDIRECT_URI, in_query
 
 HERE = Path(__file__).parent / "node"
 INSTALLED = Path(__file__).parents[2] / "build" / "node-clients"

@@ -20,9 +20,9 @@ from requests_oauthlib import OAuth2Session as RequestsSession
 
 from ostiary_net.sql.columns import TABLES
 from tests.clients.parties import House, open_house
-from tests.core.asks import VERIFIER
-from tests.net.store.stores import POSTGRESQL
-from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, Registered, in_query
+from tests.support.asks import VERIFIER
+from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Registered, in_query
+from tests.support.stores import POSTGRESQL
 
 with warnings.catch_warnings():
     # It prefers a successor of httpx and says so on import.

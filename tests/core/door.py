@@ -13,8 +13,8 @@ from ostiary_core.http import Answer, authorization, token_service, userinfo
 from ostiary_core.http.sender import sender_of
 from ostiary_core.oauth.client_authentication import is_authenticated
 from ostiary_core.texts import ENGLISH
-from tests.core import asks
-from tests.core.story import World
+from tests.support import asks
+from tests.support.story import World
 
 TOKEN = "/api/oauth2/token"
 INTROSPECT = "/api/oauth2/introspect"

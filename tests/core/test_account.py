@@ -15,10 +15,10 @@ from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR,
 from ostiary_core.model.records import Role, Session, Table, revise
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Profile, Refused
 from ostiary_core.oauth.inherited_endings import with_next_epoch
-from tests.core import asks
-from tests.core.asks import caller_of, login_refresh, password_change, profile
-from tests.core.story import World, client, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.asks import caller_of, login_refresh, password_change, profile
+from tests.support.story import World, client, given, user
 
 MAY_END = (Permission.ONLINE_KILL.value,)
 CLERK = e.RoleRegistered(

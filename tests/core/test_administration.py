@@ -16,9 +16,9 @@ from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.record_type import RESERVED
 from ostiary_core.model.records import Client, GrantType, Record, Role, Table, revise
 from ostiary_core.model.reply import ClientKnown, Done, Refused, RoleKnown, SecretIssued
-from tests.core import asks
-from tests.core.story import START, World, client, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.story import START, World, client, given, user
 
 DONE = Decision(Done())
 NEW_CLIENT: dict[str, Any] = {

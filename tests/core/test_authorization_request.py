@@ -14,10 +14,10 @@ from ostiary_core.events import AuthorizationParameters, ClientDeleted, ClientDi
 from ostiary_core.http import authorization
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.texts import ENGLISH
-from tests.core import asks
 from tests.core.door import Response, get_authorize
-from tests.core.story import World, client, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.story import World, client, given, user
 
 TABLE = "/sso parameters"
 ERRORS = "Consent endpoint errors"

@@ -9,8 +9,8 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.records import GrantType, Role, Table
 from ostiary_core.model.reply import ClientKnown, Refused, RoleKnown, UserKnown
 from ostiary_core.model.why import Why
-from tests.core import asks
-from tests.core.story import Outcome, World, client, given
+from tests.support import asks
+from tests.support.story import Outcome, World, client, given
 
 Json = dict[str, Any]
 

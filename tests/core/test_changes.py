@@ -7,8 +7,8 @@ import pytest
 from ostiary_core import events
 from ostiary_core.model.changes import CUT, LONGEST_VALUE, FieldChange
 from ostiary_core.model.fact import FactKind
-from tests.core import asks
-from tests.core.story import World, client, given
+from tests.support import asks
+from tests.support.story import World, client, given
 
 HOME = "https://app.example/callback"
 OPERATOR = events.Operator()

@@ -12,10 +12,10 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
 from ostiary_core.model.secret import draw_client_secret
-from tests.core import asks
-from tests.core.asks import client_change, machine
-from tests.core.story import World, client, given
 from tests.rows import row
+from tests.support import asks
+from tests.support.asks import client_change, machine
+from tests.support.story import World, client, given
 
 TABLE = "Client"
 

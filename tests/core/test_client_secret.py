@@ -11,9 +11,9 @@ from ostiary_core import Why, events as e
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
 from ostiary_core.model.secret import Secret
-from tests.core import asks
-from tests.core.asks import machine
-from tests.core.story import World, client, given
+from tests.support import asks
+from tests.support.asks import machine
+from tests.support.story import World, client, given
 
 DAY = 86_400
 

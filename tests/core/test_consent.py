@@ -10,10 +10,10 @@ from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Done, Refused
-from tests.core import asks
-from tests.core.asks import approve, check, deny, request_automatically
-from tests.core.story import World, client, code_in, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.asks import approve, check, deny, request_automatically
+from tests.support.story import World, client, code_in, given, user
 
 TABLE = "/sso browser behaviour"
 

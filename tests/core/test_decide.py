@@ -29,9 +29,9 @@ from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
 from ostiary_core.model.reply import AuthorizationOffered, LoginIssued, Refused, Reply, TokensIssued
 from ostiary_core.model.secret import digest_of
-from tests.core import asks
-from tests.core.hostile import EVENTS, Pool, copy_of, events, instants
-from tests.core.story import World, client, given, user
+from tests.support import asks
+from tests.support.story import World, client, given, user
+from tests.support.strategies import EVENTS, Pool, copy_of, events, instants
 
 
 @pytest.mark.parametrize("length", [0, 31, 33, 64])

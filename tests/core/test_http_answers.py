@@ -9,11 +9,11 @@ from ostiary_core.http.envelope import text_of
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.reply import Done, Profile
 from ostiary_core.texts import ENGLISH
-from tests.core import asks
-from tests.core.asks import VERIFIER, client_change, refresh
 from tests.core.door import INTROSPECT, REVOKE, TOKEN, Response, post
-from tests.core.story import World, client, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.asks import VERIFIER, client_change, refresh
+from tests.support.story import World, client, given, user
 
 TABLE = "Token response"
 SEEN = "Introspection response"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ostiary_core.events import ClientDeleted, ClientDisabled, Event, Operator
-from tests.core.asks import VERIFIER
 from tests.core.door import INTROSPECT, REVOKE, TOKEN, Response, post
-from tests.core.story import World, client, given, user
 from tests.rows import row
+from tests.support.asks import VERIFIER
+from tests.support.story import World, client, given, user
 
 TABLE = "Token-service errors"
 UNKNOWN_GRANT = "unsupported_grant_type: unknown"

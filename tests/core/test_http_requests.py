@@ -9,7 +9,6 @@ from ostiary_core import Secret, Why
 from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.sender import user_agent_of
-from tests.core import asks
 from tests.core.door import (
     FORM_TYPE,
     INTROSPECT,
@@ -21,8 +20,9 @@ from tests.core.door import (
     post,
     post_raw,
 )
-from tests.core.story import World, client, given
 from tests.rows import row
+from tests.support import asks
+from tests.support.story import World, client, given
 
 TABLE = "Token request"
 ALL = pytest.mark.parametrize("path", [TOKEN, INTROSPECT, REVOKE])

@@ -19,9 +19,9 @@ from ostiary_core.model.instant import Arrival
 from ostiary_core.model.reply import Refused
 from ostiary_core.texts import CHINESE, ENGLISH
 from ostiary_core.throttling.rate_windows import RateWindows
-from tests.core import asks
 from tests.core.door import INTROSPECT, REVOKE, TOKEN, Response
-from tests.core.story import START, given
+from tests.support import asks
+from tests.support.story import START, given
 
 ENTROPY = asks.fresh_entropy()
 USERINFO = "/api/oauth2/userinfo"

@@ -9,8 +9,8 @@ from ostiary_core import Why
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.reply import UserKnown
 from ostiary_core.model.user import is_username
-from tests.core import asks
-from tests.core.story import given
+from tests.support import asks
+from tests.support.story import given
 
 ONE_NAME = [
     ("Anna", "aNNA"),

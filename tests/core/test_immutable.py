@@ -1,4 +1,4 @@
-"""Values are never changed: type checkers refuse it, and so do all tests (`tests.frozen`)."""
+"""Values are never changed: type checkers refuse it, and so do all tests (`tests/conftest.py`)."""
 
 import copy
 import dataclasses
@@ -15,8 +15,8 @@ from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.fact import Fact
 from ostiary_core.model.records import Identifier, IdentifierKind, Record, revise
 from ostiary_core.model.reply import Done, Reply
-from tests.core.hostile import EVENTS
-from tests.frozen import immutable_classes
+from tests.conftest import immutable_classes
+from tests.support.strategies import EVENTS
 
 RECORDS = get_args(Record)
 VALUES = list(immutable_classes())

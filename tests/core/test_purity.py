@@ -180,7 +180,7 @@ def test_the_proof_sees_what_is_planted_and_lets_pass_what_is_pure() -> None:
 LIVE = """
 import sys, time, random, secrets, os
 from tests.core import test_account, test_code, test_session_rotation, test_http_answers
-from tests.core.story import given
+from tests.support.story import given
 from ostiary_core import Why
 
 def refuse(*anything, **more):

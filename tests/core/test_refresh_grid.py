@@ -18,8 +18,8 @@ from ostiary_core.model.records import Key, RefreshToken, Table, revise
 from ostiary_core.model.reply import Refused, TokensIssued
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
-from tests.core.asks import refresh
-from tests.core.story import given
+from tests.support.asks import refresh
+from tests.support.story import given
 
 
 class Outcome(Enum):

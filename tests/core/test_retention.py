@@ -18,7 +18,7 @@ from ostiary_core.model.records import (
 from ostiary_core.model.reply import Done
 from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable
-from tests.core.story import START, given
+from tests.support.story import START, given
 
 DAY = 24 * 60 * 60
 STRICT, APART = Policy(revoke_on_code_replay=True), Policy(clock_margin_seconds=120)

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ostiary_core import Why
 from ostiary_core.model.reply import Done, TokensIssued
-from tests.core.asks import refresh, revoke
-from tests.core.story import Outcome, given, tokens_of
+from tests.support.asks import refresh, revoke
+from tests.support.story import Outcome, given, tokens_of
 
 AGENTS = st.sampled_from(["phone", "desk"])
 PAUSES = st.sampled_from([0, 1, 29.999, 30, 30.001])

@@ -14,9 +14,9 @@ from ostiary_core import Digest, Entropy, Secret, keys, load
 from ostiary_core.http import Answer
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_core.model.reply import Reply
-from tests.core.asks import approve, machine, redeem, refresh
-from tests.core.hostile import EVENTS, RECORDS, Pool, events
-from tests.core.story import given
+from tests.support.asks import approve, machine, redeem, refresh
+from tests.support.story import given
+from tests.support.strategies import EVENTS, RECORDS, Pool, events
 
 MARK = "mark-of-a-secret"
 SECRET_TEXT_FIELDS = frozenset(

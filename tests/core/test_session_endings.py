@@ -9,10 +9,10 @@ from ostiary_core import Secret, Why, events as e
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import TokensIssued
-from tests.core import asks
-from tests.core.asks import caller_of, machine, profile, redeem, refresh, revoke
-from tests.core.story import client, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.asks import caller_of, machine, profile, redeem, refresh, revoke
+from tests.support.story import client, given, user
 
 ENDING = ["update session"]
 ERRORS = "Token-service errors"

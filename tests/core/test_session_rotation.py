@@ -11,10 +11,10 @@ from ostiary_core.model.instant import Arrival, arrival_at, later
 from ostiary_core.model.records import Record, Table
 from ostiary_core.model.reply import Done, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import derive_successor
-from tests.core import asks
-from tests.core.asks import profile, redeem, refresh
-from tests.core.story import World, given
 from tests.rows import row
+from tests.support import asks
+from tests.support.asks import profile, redeem, refresh
+from tests.support.story import World, given
 
 ROTATION = ["update session", "insert refresh token"]
 ENDING = ["update session"]

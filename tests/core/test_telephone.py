@@ -11,9 +11,9 @@ from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import Identifier, IdentifierKind, Table, TextCode, TextCodePurpose, revise
 from ostiary_core.model.reply import Done, LoginIssued, Refused, TextCodeDrawn
-from tests.core import asks
-from tests.core.story import START, World, client, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.story import START, World, client, given, user
 
 PHONE, OTHER, NOBODYS = "+8613800000000", "+8613900000000", "+8613700000000"
 RECOVERY, CHANGE = TextCodePurpose.RESET_PASSWORD, TextCodePurpose.CHANGE_PHONE

@@ -25,11 +25,10 @@ from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.client import SCOPES
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages, Plural
-from tests.catalogue import assert_says_the_same, keys_in, strings_in
-from tests.core import asks
-from tests.core.made_up import MADE_UP, THREE, made_up
-from tests.core.story import given
 from tests.core.test_http_service import answer_of
+from tests.support import asks
+from tests.support.languages import MADE_UP, THREE, assert_says_the_same, keys_in, made_up, strings_in
+from tests.support.story import given
 
 ROOT = Path(ostiary_core.__file__).parent
 

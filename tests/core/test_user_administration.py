@@ -17,9 +17,9 @@ from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.records import Record, Role, Table, User, revise
 from ostiary_core.model.reply import Done, Refused, UserKnown
 from ostiary_core.users.new_password import new_password_faults
-from tests.core import asks
-from tests.core.story import START, World, client, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.story import START, World, client, given, user
 
 PHONE, NEW_PHONE = "+8613800000000", "+8613900000001"
 ROLES = {"keeper": ALL_PERMISSIONS, "clerk": ("iam.user.update",), "guest": ()}

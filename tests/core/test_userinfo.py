@@ -9,11 +9,11 @@ from ostiary_core import Secret, events as e
 from ostiary_core.model.decision import Change, Delete, Update
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import Profile, Refused, TokensIssued
-from tests.core import asks
-from tests.core.asks import refresh, revoke
 from tests.core.door import Response, get_userinfo
-from tests.core.story import World, client, given, user
 from tests.rows import row
+from tests.support import asks
+from tests.support.asks import refresh, revoke
+from tests.support.story import World, client, given, user
 
 TABLE = "User profile"
 CASES = "User-info"

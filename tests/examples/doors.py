@@ -21,7 +21,7 @@ from first_records import make_first_records
 
 from ostiary_core import MemoryStore, Store
 from tests.examples.suite import Door, Fields, Told
-from tests.net.rooms import HandClock
+from tests.support.stores import HandClock
 
 Ask = Callable[[str, str, Fields, bytes], Told]
 

@@ -13,7 +13,7 @@ from fuzz.shared.campaign import Report, add_up
 from ostiary_core.http import answer
 from ostiary_core.oauth.pkce import is_challenge, proves
 from ostiary_core.throttling import rate_windows
-from tests.core.asks import CHALLENGE, VERIFIER, challenge_of
+from tests.support.asks import CHALLENGE, VERIFIER, challenge_of
 
 PKCE = "ostiary_core.oauth.pkce"
 

@@ -3,8 +3,8 @@
 from hypothesis import given, strategies as st
 
 from ostiary_net.runtime.system import SystemClock
-from tests.core.story import START
-from tests.net.rooms import HandClock
+from tests.support.stores import HandClock
+from tests.support.story import START
 
 
 def test_where_the_machine_was_set_back_the_wall_slows_down_and_the_other_goes_on() -> None:

@@ -7,8 +7,8 @@ from ostiary_core.model.records import Epochs, Table, TextCode, TextCodePurpose
 from ostiary_core.model.secret import digest_of
 from ostiary_core.storage.json_codec import record_from_text, to_text
 from ostiary_net.sql.columns import TABLES, make_row_codec
-from tests.core.hostile import records_of
-from tests.core.story import START
+from tests.support.story import START
+from tests.support.strategies import records_of
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -18,7 +18,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.reply import BatchRefused, Done, Refused
 from ostiary_core.model.why import Why
 from ostiary_net.observability.log import LogLines, RequestLog
-from tests.net.rooms import origin
+from tests.support.stores import origin
 
 PATIENCE_SECONDS = 30
 

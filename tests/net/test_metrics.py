@@ -21,9 +21,9 @@ from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.scraping import open_metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Histogram, Metrics
 from ostiary_net.turns.turn_queue import TurnFailed
-from tests.core import asks
-from tests.net.rooms import BreakingStore, PlainStore, origin, registration_of
 from tests.net.test_service import posting, serving
+from tests.support import asks
+from tests.support.stores import BreakingStore, PlainStore, origin, registration_of
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'

@@ -16,7 +16,7 @@ from fuzz.shared.seeds import SeededEntropy
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_net.runtime.passwords import OWASP, Passwords
 from ostiary_net.runtime.system import count_processors, run_inline
-from tests.net.rooms import CHEAP, Gate
+from tests.support.stores import CHEAP, Gate
 
 DJANGO = "pbkdf2_sha256$1000000$0JA1CsaizUBxyZ2WWQzVkp$F3/1cbv7JFUA3A/JIRwluRzUycB1Uxzo33jLvMETXuA="
 SALT, DIGEST = "TknpPcdYa23NmTPG2Pvf+w", "A+KM3sYNqYl/OlAm2CCV5iR77M+UpcCwljuy30n3PZY"

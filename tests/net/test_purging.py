@@ -35,9 +35,8 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.sweeping import Purge
-from tests.core import asks, story
-from tests.net.rooms import HandClock, PlainStore
-from tests.net.store.stores import DURABLE, KINDS, open_kind
+from tests.support import asks, story
+from tests.support.stores import DURABLE, KINDS, HandClock, PlainStore, open_kind
 
 DAY = 24 * 60 * 60
 MAXIMUM = 7 * DAY

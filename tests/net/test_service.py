@@ -21,7 +21,7 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import open_turns
-from tests.net.rooms import BreakingStore, HandClock, PlainStore, origin, registration_of
+from tests.support.stores import BreakingStore, HandClock, PlainStore, origin, registration_of
 
 SOURCE = "203.0.113.7"
 Headers = list[tuple[bytes, bytes]]
@@ -116,5 +116,5 @@ async def test_one_failing_turn_is_told_once_for_every_request_in_it() -> None:
     assert {entry["trace_id"] for entry in log} == {f"{number:032x}" for number in range(5)}
     for entry in log:
         assert (entry["event"], entry["log_level"], entry["cause"]) == ("turn failed", "error", "OSError")
-        assert any("rooms.py" in frame for frame in entry["where"])
+        assert any("stores.py" in frame for frame in entry["where"])
     assert "near" not in repr(log), "the text of an error may quote a client"

@@ -20,9 +20,9 @@ from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.repeating import repeat
 from ostiary_net.upkeep.sweeping import erase_salts
-from tests.core.asks import login_refresh
-from tests.core.story import given, user
-from tests.net.rooms import Gate, HandClock, PlainStore, registration_of
+from tests.support.asks import login_refresh
+from tests.support.stores import Gate, HandClock, PlainStore, registration_of
+from tests.support.story import given, user
 
 GRACE_SECONDS = 30
 

@@ -23,8 +23,16 @@ from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
 from ostiary_net.turns.turns import Turns, open_turns
-from tests.core.story import START
-from tests.net.rooms import BreakingStore, Gate, HandClock, PlainStore, origin, registration_of, usernames
+from tests.support.stores import (
+    BreakingStore,
+    Gate,
+    HandClock,
+    PlainStore,
+    origin,
+    registration_of,
+    usernames,
+)
+from tests.support.story import START
 
 T = TypeVar("T")
 

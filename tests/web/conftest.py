@@ -1,27 +1,24 @@
 """The application that most tests of the web ask, and the door they ask it through."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.web.callers import Api, Browser
-from tests.web.doors import Door
-from tests.web.served import Served, in_memory, on_disk, serving
+from tests.support.callers import Api, Browser
+from tests.support.connections import Door
+from tests.support.served import Serve, Served, in_memory, on_disk, serving
 
 if TYPE_CHECKING:  # most tests need no Playwright
     from playwright.sync_api import Browser as Chromium
-
-Serve = Callable[..., AbstractAsyncContextManager[Served]]
 
 
 @pytest.fixture(scope="session")
 def chromium_running() -> "Iterator[Chromium]":
     """One Chromium for all tests that need one, as Playwright runs once in a process."""
-    from tests.web.browser.household import a_browser
+    from tests.support.browser import a_browser
 
     with a_browser() as running:
         yield running

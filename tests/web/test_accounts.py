@@ -1,9 +1,8 @@
 """`/api/auth/*`: signing in and out, the pair of login tokens, the caller's account and password."""
 
 from tests.rows import row
-from tests.web.callers import Api, exchange_of
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.served import Served
+from tests.support.callers import Api, exchange_of, expect_refusal, expect_success
+from tests.support.served import Served
 
 
 async def sign_in(served: Served, username: str = "anna", password: str = "anna's password") -> Api:

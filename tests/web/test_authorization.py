@@ -4,9 +4,17 @@ import json
 
 from ostiary_core.model.records import Table
 from tests.rows import row
-from tests.web.callers import REDIRECT_URI, Api, Browser, authorization, exchange_of, in_query
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.served import Served
+from tests.support.callers import (
+    REDIRECT_URI,
+    Api,
+    Browser,
+    authorization,
+    exchange_of,
+    expect_refusal,
+    expect_success,
+    in_query,
+)
+from tests.support.served import Served
 
 PATH = "/api/oauth2/authorize"
 

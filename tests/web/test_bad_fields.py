@@ -5,9 +5,8 @@ from typing import Any, Final
 import pytest
 
 from tests.rows import row
-from tests.web.callers import ADMIN_PASSWORD, Api, authorization
-from tests.web.envelopes import expect_refusal, fields_of
-from tests.web.served import Served
+from tests.support.callers import ADMIN_PASSWORD, Api, authorization, expect_refusal, fields_of
+from tests.support.served import Served
 
 PHONE: Final = "+8613800000002"
 NEW_USER: Final = {"username": "anna", "name": "Anna", "password": "a good password"}

@@ -7,9 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.web.callers import ADMIN_PASSWORD, Browser, form_token_in, sso
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.served import Served, serving
+from tests.support.callers import ADMIN_PASSWORD, Browser, expect_refusal, expect_success, form_token_in, sso
+from tests.support.served import Served, serving
 
 FOREIGN = [
     *("https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "///evil.example"),

@@ -7,8 +7,8 @@ import httpx
 
 from ostiary_core.model.records import Table
 from tests.rows import row
-from tests.web.callers import REDIRECT_URI, Browser, authorization, exchange_of, in_query, sso
-from tests.web.served import Served
+from tests.support.callers import REDIRECT_URI, Browser, authorization, exchange_of, in_query, sso
+from tests.support.served import Served
 from tests.web.test_authorization import WRONG
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.web.callers import Registered
-from tests.web.doors import DOORS, Door
-from tests.web.served import Served, in_memory, serving
+from tests.support.callers import Registered
+from tests.support.connections import DOORS, Door
+from tests.support.served import Served, in_memory, serving
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 

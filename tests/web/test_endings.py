@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.rows import row
-from tests.web.account.people import (
+from tests.support.callers import Api, expect_refusal, expect_success
+from tests.support.files import sheet_of
+from tests.support.people import (
     ANNAS_PHONE,
     NEW_PHONE,
     Open,
@@ -18,10 +20,7 @@ from tests.web.account.people import (
     new_number,
     with_phone,
 )
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.resources.sheets import sheet_of
-from tests.web.served import Served
+from tests.support.served import Served
 
 USERS = "/api/iam/users"
 NEW = "another password"

@@ -13,9 +13,16 @@ from ostiary_web.app.asgi_app import asgi_app
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import Dependencies
-from tests.web.account.pictures import png
-from tests.web.callers import ADMIN_PASSWORD, BASE, SOURCE, Api, Registered
-from tests.web.envelopes import expect_refusal, expect_success
+from tests.support.callers import (
+    ADMIN_PASSWORD,
+    BASE,
+    SOURCE,
+    Api,
+    Registered,
+    expect_refusal,
+    expect_success,
+)
+from tests.support.files import png
 
 UPLOAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="me"\r\n\r\n%s\r\n--x--\r\n'
 

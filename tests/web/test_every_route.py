@@ -11,10 +11,8 @@ from structlog.testing import capture_logs
 from ostiary_core.http.token_service import PATHS
 from ostiary_net.turns.turns import Turns
 from tests.rows import row
-from tests.web.callers import BASE, Api, Browser
-from tests.web.envelopes import expect_refusal
-from tests.web.routes import routes
-from tests.web.served import Served
+from tests.support.callers import BASE, Api, Browser, expect_refusal
+from tests.support.served import Served, routes
 from tests.web.test_token_service import raw
 
 OPEN = {

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.web.callers import Browser, form_token_in
-from tests.web.routes import routes
-from tests.web.served import Served
+from tests.support.callers import Browser, form_token_in
+from tests.support.served import Served, routes
 from tests.web.test_malformed import standing
 
 WITHOUT_COOKIES = {

@@ -36,13 +36,12 @@ from ostiary_web.http.gate import (
 )
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.server.settings import Settings
-from tests.net.rooms import PlainStore
 from tests.rows import row
-from tests.web.callers import Api, Browser, forms_in
-from tests.web.envelopes import expect_refusal
-from tests.web.holders import holder_of
-from tests.web.resources.sheets import sheet_of
-from tests.web.served import Served, in_memory, serving
+from tests.support.callers import Api, Browser, expect_refusal, forms_in
+from tests.support.files import sheet_of
+from tests.support.people import holder_of
+from tests.support.served import Served, in_memory, serving
+from tests.support.stores import PlainStore
 
 # --- the routes
 

@@ -8,10 +8,9 @@ import pytest
 from ostiary_core.http.token_service import PATHS
 from ostiary_core.throttling.rate_windows import Operation
 from tests.rows import row
-from tests.web.callers import SOURCE, Api, Registered, authorization
-from tests.web.conftest import Serve
-from tests.web.doors import DOORS
-from tests.web.served import Served
+from tests.support.callers import SOURCE, Api, Registered, authorization
+from tests.support.connections import DOORS
+from tests.support.served import Serve, Served
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 

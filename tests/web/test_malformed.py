@@ -18,10 +18,9 @@ from structlog.testing import capture_logs
 
 from ostiary_core.http.token_service import PATHS
 from ostiary_core.model.records import Record, Table, User
-from tests.web.callers import ADMIN_PASSWORD, Api, Browser, authorization
-from tests.web.doors import DOORS, Door
-from tests.web.routes import VARIABLE, rules
-from tests.web.served import Served, serving
+from tests.support.callers import ADMIN_PASSWORD, Api, Browser, authorization
+from tests.support.connections import DOORS, Door
+from tests.support.served import VARIABLE, Served, rules, serving
 
 DOCUMENTED: Final = frozenset({400, 401, 403, 404, 405, 409, 413, 415, 422, 429})
 

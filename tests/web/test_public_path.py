@@ -10,10 +10,9 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
-from tests.web.doors import DOORS, Door
-from tests.web.routes import routes
-from tests.web.served import in_memory, serving
+from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
+from tests.support.connections import DOORS, Door
+from tests.support.served import in_memory, routes, serving
 from tests.web.test_every_route import PAGES
 
 PATH = "/auth"

@@ -19,7 +19,7 @@ from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import open_delivery
-from tests.web.served import serving
+from tests.support.served import serving
 
 _PLAIN = """
     DATABASE_URL data/ostiary.db sqlite:// sqlite:/// sqlite:///a.db?mode=ro mysql://root:hunter22@db/x

@@ -9,11 +9,10 @@ from typing import Any
 import httpx
 
 from ostiary_core.model.permissions import Permission
-from tests.web.callers import Api, Browser, form_token_in
-from tests.web.envelopes import expect_success
-from tests.web.holders import holder_of
-from tests.web.resources.sheets import sheet_of
-from tests.web.served import Served
+from tests.support.callers import Api, Browser, expect_success, form_token_in
+from tests.support.files import sheet_of
+from tests.support.people import holder_of
+from tests.support.served import Served
 from tests.web.test_gate import Route, with_permission
 
 _ASIDE = ("/language", "/static/", "/logout")

@@ -24,7 +24,7 @@ from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.administration.audit import LESS_TOLD_TO_CLIENTS
 from ostiary_web.pages.administration.online import KIND_CODES
 from ostiary_web.texts import LANGUAGES
-from tests.catalogue import assert_says_the_same, keys_in, strings_in
+from tests.support.languages import assert_says_the_same, keys_in, strings_in
 
 ROOT = Path(ostiary_web.__file__).parent
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))

@@ -11,12 +11,11 @@ from quart import Quart
 
 from ostiary_core.texts import Language, Languages
 from ostiary_web import texts
-from tests.web.account.people import code_sent_to, outbox, with_phone
-from tests.web.callers import Caller, form_token_in, sso
-from tests.web.command_line.machine import Machine
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.resources.sheets import SHEET, rows_of, sheet_of
-from tests.web.served import serving
+from tests.support.callers import Caller, expect_refusal, expect_success, form_token_in, sso
+from tests.support.files import SHEET, rows_of, sheet_of
+from tests.support.people import code_sent_to, outbox, with_phone
+from tests.support.processes import Machine
+from tests.support.served import serving
 
 TAG: Final = "qaa-QM"
 ASKED: Final = {"Accept-Language": "qaa"}

@@ -11,13 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from ostiary_core.model.records import Table
-from tests.net.rooms import BreakingStore
 from tests.rows import row
-from tests.web.callers import ADMIN_PASSWORD, Api, Browser, exchange_of
-from tests.web.conftest import Serve
-from tests.web.doors import DOORS
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.served import Served, in_memory
+from tests.support.callers import ADMIN_PASSWORD, Api, Browser, exchange_of, expect_refusal, expect_success
+from tests.support.connections import DOORS
+from tests.support.served import Serve, Served, in_memory
+from tests.support.stores import BreakingStore
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 

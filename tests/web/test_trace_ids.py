@@ -19,12 +19,10 @@ from ostiary_web.http import security_headers
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
 from ostiary_web.server.logs import configure_logs
-from tests.core.story import START
-from tests.net.lane.wires import connect_stream
-from tests.web.callers import SOURCE, Api
-from tests.web.conftest import Serve
-from tests.web.doors import DOORS
-from tests.web.served import Served
+from tests.support.callers import SOURCE, Api
+from tests.support.connections import DOORS, connect_stream
+from tests.support.served import Serve, Served
+from tests.support.story import START
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 

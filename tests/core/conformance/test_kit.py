@@ -15,7 +15,7 @@ from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
 from tests.core.conformance.faulty import FAULTS
 from tests.core.conformance.faulty_lists import LIST_FAULTS
-from tests.core.conformance.threads import at_once
+from tests.support.stores import at_once
 
 ALL_FAULTS = FAULTS | LIST_FAULTS
 

@@ -12,9 +12,9 @@ from trio.testing import MockClock
 
 from ostiary_core.http import RateWindows, TokenEndpoint
 from ostiary_web.app.asgi_app import make_door_limits
-from tests.core.made_up import THREE
 from tests.net.lane.twins import HOUSE, SETTINGS, Heard, at_both, mask_answer, open_twin, request
-from tests.net.lane.wires import Kind
+from tests.support.connections import Kind
+from tests.support.languages import THREE
 
 TOKEN, INTROSPECT, REVOKE = "/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"
 USERINFO = "/api/oauth2/userinfo"

@@ -19,7 +19,7 @@ from ostiary_net.turns.turn_queue import QueuedEvent
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.twins import HOUSE, Heard, Opened
-from tests.net.lane.wires import Kind
+from tests.support.connections import Kind
 
 PARTING_SECONDS = 1.0
 """For how long a stop waits for what is on its way, as `DoorLimits` has it."""

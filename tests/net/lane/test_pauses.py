@@ -13,8 +13,8 @@ import trio
 
 from ostiary_net.runtime.arrivals import StallDetector
 from tests.net.lane.twins import HOUSE, Line, Opened, open_twin, request
-from tests.net.lane.wires import Kind
-from tests.net.rooms import HandClock
+from tests.support.connections import Kind
+from tests.support.stores import HandClock
 
 TOKEN: Final = "/api/oauth2/token"
 REFRESH: Final = request(TOKEN, f"grant_type=refresh_token&refresh_token={HOUSE.refresh}")

@@ -18,8 +18,8 @@ from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.test_lane import nobody, slow_down
 from tests.net.lane.twins import LIMITS, Heard, Line, Opened
-from tests.net.lane.wires import Kind
-from tests.net.rooms import Gate
+from tests.support.connections import Kind
+from tests.support.stores import Gate
 
 ACTIVE = ASKED["active access token"]
 PROFILE = ASKED["profile"]

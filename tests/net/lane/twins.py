@@ -33,9 +33,9 @@ from ostiary_net.turns.turns import open_turns
 from ostiary_web.app.asgi_app import make_door_limits
 from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
-from tests.core.story import World, given
-from tests.net.lane.wires import Kind, Stream, connect_stream
-from tests.net.rooms import HandClock, PlainStore
+from tests.support.connections import Kind, Stream, connect_stream
+from tests.support.stores import HandClock, PlainStore
+from tests.support.story import World, given
 
 SETTINGS: Final = Settings.from_environment({})
 LIMITS: Final = make_door_limits(SETTINGS)

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.net.postgres.cluster import Cluster, running_cluster
-from tests.net.postgres.schemas import drop_schemas, made_schema
-from tests.net.store.stores import POSTGRESQL
+from tests.support.processes import Cluster, running_cluster
+from tests.support.stores import POSTGRESQL, drop_schemas, made_schema
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,14 +22,10 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role, Table
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.postgres import PostgreSQLStore
-from tests.core.conformance.threads import at_once
-from tests.core.story import START
-from tests.localhost import free_port
-from tests.net.postgres.cluster import Cluster
-from tests.net.rooms import registration_of
-from tests.net.store.lives import live
-from tests.net.store.stores import OpenStore
 from tests.net.store.test_conformance import Bench
+from tests.support.processes import Cluster, free_port
+from tests.support.stores import OpenStore, at_once, live, registration_of
+from tests.support.story import START
 
 _numbers = count()
 

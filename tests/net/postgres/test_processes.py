@@ -15,9 +15,8 @@ import trio
 from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.http_client import Response
-from tests.net.postgres.authorizing import Desk
-from tests.net.postgres.cluster import Cluster
-from tests.net.postgres.load import INTROSPECT, TOKEN, Load
+from tests.net.postgres.load import INTROSPECT, TOKEN, Desk, Load
+from tests.support.processes import Cluster
 
 INSTANCES = 4
 MOST_SECONDS = 20.0

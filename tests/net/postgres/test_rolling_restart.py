@@ -16,9 +16,8 @@ import trio
 
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from ostiary_net.front_door.listeners import open_listeners
-from tests.net.postgres.authorizing import Desk, Pair
-from tests.net.postgres.cluster import Cluster
-from tests.net.postgres.load import Load
+from tests.net.postgres.load import Desk, Load, Pair
+from tests.support.processes import Cluster
 
 INSTANCES = 4
 CALLERS_OF_A_KIND = 4

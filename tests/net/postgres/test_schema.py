@@ -14,11 +14,10 @@ from ostiary_net.postgres import PostgreSQLStore, SchemaError
 from ostiary_net.postgres.schema import bring_up_to_date, known_migrations
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.migrations import Migration
-from tests.core import asks
-from tests.core.story import START
-from tests.net.postgres.schemas import made_schema
 from tests.net.sqlite.test_file import read_columns
-from tests.net.store.stores import POSTGRESQL
+from tests.support import asks
+from tests.support.stores import POSTGRESQL, made_schema
+from tests.support.story import START
 
 TYPES = {"TEXT": "text", "BLOB": "bytea", "INTEGER": "bigint"}
 NEWER = known_migrations()[-1].version + 1

@@ -23,10 +23,10 @@ from ostiary_net.postgres import PostgreSQLStore, hosts
 from ostiary_net.postgres.connection import DatabaseStalled
 from ostiary_net.postgres.transaction import StandbyAwaited
 from ostiary_net.turns.ports import CommitUnconfirmed
-from tests.core import asks
-from tests.core.story import START, given
-from tests.net.postgres.cluster import Cluster
-from tests.net.rooms import registration_of, usernames
+from tests.support import asks
+from tests.support.processes import Cluster
+from tests.support.stores import registration_of, usernames
+from tests.support.story import START, given
 
 SHORTLY = 0.3
 

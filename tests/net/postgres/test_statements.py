@@ -21,10 +21,10 @@ from ostiary_net.observability.summaries import Metric, Milestone, Refusal, Summ
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import known_migrations
 from ostiary_net.sql.columns import TABLES
-from tests.core import asks
-from tests.core.story import START
-from tests.net.store.lives import live, world_on
 from tests.net.store.test_listing import RESOURCES
+from tests.support import asks
+from tests.support.stores import live, world_on
+from tests.support.story import START
 
 Sent = tuple[str, Sequence[Any]]
 

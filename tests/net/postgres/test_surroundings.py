@@ -12,9 +12,7 @@ from typing import Final
 import psycopg
 import pytest
 
-from tests.localhost import free_port
-from tests.net.postgres.cluster import Cluster
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Cluster, Machine, free_port
 
 FILES: Final = Path(__file__).parents[3] / "docs" / "deploy" / "cluster"
 

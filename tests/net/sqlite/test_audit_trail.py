@@ -16,10 +16,10 @@ from ostiary_core.storage.listing import AUDIT, Listing, Sort, TimeRange
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore, record_sql
 from ostiary_net.sqlite.record_sql import PARTS, index_pending, insert_entries
-from tests.core import asks
-from tests.core.story import START
 from tests.net.sqlite.disk import Disk
-from tests.net.store.stores import PENDING_ENTRIES_MAX
+from tests.support import asks
+from tests.support.stores import PENDING_ENTRIES_MAX
+from tests.support.story import START
 
 ENTRY = AuditEntry(
     at=START,

@@ -17,11 +17,10 @@ from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES, Record, User
 from ostiary_net.sqlite import SQLiteStore, record_sql
-from tests.core import asks
-from tests.core.story import START
-from tests.net.rooms import usernames
 from tests.net.sqlite.disk import Disk
-from tests.net.store.lives import make_scenario, world_on
+from tests.support import asks
+from tests.support.stores import make_scenario, usernames, world_on
+from tests.support.story import START
 
 
 def contents(store: SQLiteStore) -> tuple[set[Record], tuple[AuditEntry, ...]]:

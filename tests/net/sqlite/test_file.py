@@ -31,10 +31,9 @@ from ostiary_net.sqlite.file import FileMoved
 from ostiary_net.sqlite.record_sql import PARTS
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS
-from tests.core import asks, story
-from tests.core.story import START
-from tests.net.rooms import usernames
-from tests.net.store.lives import live
+from tests.support import asks, story
+from tests.support.stores import live, usernames
+from tests.support.story import START
 
 NEWER = known_migrations()[-1].version + 1
 

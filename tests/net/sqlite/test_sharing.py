@@ -10,8 +10,8 @@ from ostiary_core.model.records import Table, User
 from ostiary_core.model.reply import PasswordOnFile
 from ostiary_core.storage.listing import USERS, Listing
 from ostiary_net.sqlite import SQLiteStore
-from tests.core import asks
-from tests.core.story import START
+from tests.support import asks
+from tests.support.story import START
 
 BOUND_SECONDS = 20
 """Nothing here takes a tenth of it; a wait that never ends is to fail and not to hang."""
@@ -49,8 +49,8 @@ from dataclasses import replace
 from ostiary_core.model.reply import UserKnown
 from ostiary_core.storage.store import LostRace
 from ostiary_net.sqlite import SQLiteStore
-from tests.core import asks
-from tests.core.story import START
+from tests.support import asks
+from tests.support.story import START
 
 path, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 def register(username):

@@ -18,9 +18,9 @@ from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.turn import SQLiteTurn
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
-from tests.core import asks
-from tests.core.story import START
-from tests.net.rooms import Gate, HandClock, origin, registration_of, usernames
+from tests.support import asks
+from tests.support.stores import Gate, HandClock, origin, registration_of, usernames
+from tests.support.story import START
 
 BOUND_SECONDS = 5
 """Half of what a turn in one step waits, and a thousand times what an answer takes."""

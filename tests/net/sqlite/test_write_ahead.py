@@ -13,10 +13,10 @@ from structlog.testing import capture_logs
 
 from ostiary_net.sqlite import SQLiteStore, write_ahead
 from ostiary_net.turns.turns import open_turns
-from tests.core import asks
-from tests.core.story import START
-from tests.net.rooms import HandClock, usernames
 from tests.net.sqlite.disk import Disk
+from tests.support import asks
+from tests.support.stores import HandClock, usernames
+from tests.support.story import START
 
 BOUND_SECONDS = 5
 LONG, LONGEST = 60, 120

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.net.postgres.schemas import drop_schemas
-from tests.net.store.stores import DURABLE, KINDS, ContractStore, OpenStore, open_kind
+from tests.support.stores import DURABLE, KINDS, ContractStore, OpenStore, drop_schemas, open_kind
 
 
 @pytest.fixture(scope="session", autouse=True)

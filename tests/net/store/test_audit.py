@@ -13,10 +13,9 @@ from ostiary_core.model.audit import NOT_KEPT, AuditEntry, Origin
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.reply import TokensIssued
-from tests.core import asks
-from tests.core.story import START
-from tests.net.store.lives import live, make_scenario, world_on
-from tests.net.store.stores import KINDS, ContractStore, open_kind
+from tests.support import asks
+from tests.support.stores import KINDS, ContractStore, live, make_scenario, open_kind, world_on
+from tests.support.story import START
 
 PHONE = Origin(trace_id="trace of the request", source="2001:db8::1", user_agent="Phone/1.0")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ostiary_core.conformance import check_store
-from tests.core.conformance.threads import at_once
-from tests.net.store.stores import DURABLE, ContractStore, OpenStore, open_kind
+from tests.support.stores import DURABLE, ContractStore, OpenStore, at_once, open_kind
 
 
 class Bench:

@@ -4,10 +4,9 @@ import pytest
 
 from ostiary_core.events import ClientDisabled, Operator
 from ostiary_core.model.reply import TokensIssued
-from tests.core import asks
-from tests.core.story import World, client
-from tests.net.store.lives import world_on
-from tests.net.store.stores import ContractStore
+from tests.support import asks
+from tests.support.stores import ContractStore, world_on
+from tests.support.story import World, client
 
 LATER_SECONDS = 60
 

@@ -29,10 +29,9 @@ from ostiary_core.storage.listing import (
     TimeRange,
 )
 from ostiary_net.sql import paging
-from tests.core import asks
-from tests.core.story import START
-from tests.net.store.lives import live
-from tests.net.store.stores import DURABLE, ContractStore, open_kind
+from tests.support import asks
+from tests.support.stores import DURABLE, ContractStore, live, open_kind
+from tests.support.story import START
 
 RESOURCES: tuple[Listable[Any], ...] = (
     CLIENTS, USERS, ROLES, ONLINE_USERS, ONLINE_SESSIONS, AUDIT, GRANTS,

@@ -13,7 +13,7 @@ from ostiary_core.storage.listing import ROLES, Listing
 from ostiary_net.sql import paging
 from ostiary_net.sql.columns import SQLValue
 from ostiary_net.sql.paging import Dialect, Pager
-from tests.core.story import START
+from tests.support.story import START
 
 BOUND_SECONDS = 20
 DIALECT = Dialect(count="SELECT count(*) {}", contains="", sorted_afterwards="{}", can_hold=lambda text: True)

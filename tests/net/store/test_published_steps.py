@@ -15,8 +15,8 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.storage.listing import AUDIT, Listing
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sqlite import SQLiteStore
-from tests.core import asks
-from tests.core.story import World
+from tests.support import asks
+from tests.support.story import World
 
 FIRST_RELEASE = Path(__file__).parents[1] / "sqlite" / "first_release.sql"
 NOW = Instant(1_800_000_150_000)

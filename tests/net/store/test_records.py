@@ -21,8 +21,8 @@ from ostiary_core.model.records import (
 )
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.store import SQLStore
-from tests.core.hostile import records_of
-from tests.net.store.stores import KINDS, ContractStore, open_kind
+from tests.support.stores import KINDS, ContractStore, open_kind
+from tests.support.strategies import records_of
 
 
 def role(role_id: str, name: str = "a role") -> Role:

@@ -20,7 +20,7 @@ from ostiary_net.observability.summaries import (
     Tally,
     tally_entries,
 )
-from tests.net.store.stores import ContractStore, OpenStore
+from tests.support.stores import ContractStore, OpenStore
 
 DAY_SECONDS = 24 * 60 * 60
 HOUR = Instant(500_000 * HOUR_MS)

@@ -22,10 +22,9 @@ from ostiary_core.events import (
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.records import RECORD_TABLES, Role, Table
 from ostiary_core.model.reply import Refused, TokensIssued
-from tests.core import asks, story
-from tests.core.story import START
-from tests.net.store.lives import world_on
-from tests.net.store.stores import DURABLE, ContractStore, open_kind
+from tests.support import asks, story
+from tests.support.stores import DURABLE, ContractStore, open_kind, world_on
+from tests.support.story import START
 
 
 def test_events_that_only_read_find_the_same_beside_the_turns(durable_store: ContractStore) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.web.account.people import sign_in, with_phone
-from tests.web.callers import Api
-from tests.web.served import Served
+from tests.support.callers import Api
+from tests.support.people import sign_in, with_phone
+from tests.support.served import Served
 
 
 @pytest.fixture

@@ -11,13 +11,12 @@ from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.records import Table
-from tests.net.rooms import PlainStore
 from tests.rows import row
-from tests.web.account.people import NEW_PHONE, code_sent_to, sign_in, with_phone
-from tests.web.account.pictures import gif, jpeg, png, webp_lossless, webp_lossy
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.served import Served, in_memory, serving
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.files import gif, jpeg, png, webp_lossless, webp_lossy
+from tests.support.people import NEW_PHONE, code_sent_to, sign_in, with_phone
+from tests.support.served import Served, in_memory, serving
+from tests.support.stores import PlainStore
 
 TWO_MIB = 2 * 1024 * 1024
 

@@ -7,12 +7,19 @@ import pytest
 from ostiary_core import Secret, events as e
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import CodeIssued, TokensIssued
-from tests.core import asks
-from tests.web.account.people import everything_open, sign_in, with_phone
-from tests.web.callers import REDIRECT_URI, Api, Registered, authorization, exchange_of, in_query
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.holders import holder_of
-from tests.web.served import Served
+from tests.support import asks
+from tests.support.callers import (
+    REDIRECT_URI,
+    Api,
+    Registered,
+    authorization,
+    exchange_of,
+    expect_refusal,
+    expect_success,
+    in_query,
+)
+from tests.support.people import everything_open, holder_of, sign_in, with_phone
+from tests.support.served import Served
 
 USER_AGENT = "app-backend/1.0"
 BACKEND = "198.51.100.5"

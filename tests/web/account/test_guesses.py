@@ -7,10 +7,9 @@ import pytest
 
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_web.server.app_services import attach_services
-from tests.web.account.people import with_phone
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.served import Served
+from tests.support.callers import Api, expect_refusal, expect_success
+from tests.support.people import with_phone
+from tests.support.served import Served
 
 ELSEWHERE = "198.51.100.9"
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.web.account.people import (
+from tests.support.callers import Api, Browser, expect_refusal, expect_success, forms_in
+from tests.support.people import (
     ANNAS_PHONE,
     NEW_PHONE,
     PASSWORD,
@@ -11,9 +12,7 @@ from tests.web.account.people import (
     outbox,
     with_phone,
 )
-from tests.web.callers import Api, Browser, forms_in
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.served import Served
+from tests.support.served import Served
 
 # --- the password
 

@@ -14,10 +14,9 @@ from hypothesis import given, strategies as st
 
 from ostiary_web.pictures.formats import MOST_PARTS, PictureType, picture_in
 from ostiary_web.pictures.metadata import strip_metadata
-from tests.web.account.pictures import jpeg, png, webp_lossless, webp_lossy
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.served import Served
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.files import jpeg, png, webp_lossless, webp_lossy
+from tests.support.served import Served
 
 FOLDER = Path(__file__).parent / "photographs"
 PHOTOGRAPHS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ostiary_web.pictures.formats import PictureHeader, PictureType, picture_in
-from tests.web.account.pictures import gif, jpeg, png, webp_extended, webp_lossless, webp_lossy
+from tests.support.files import gif, jpeg, png, webp_extended, webp_lossless, webp_lossy
 
 Make = Callable[..., bytes]
 

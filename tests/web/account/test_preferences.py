@@ -3,9 +3,8 @@
 import pytest
 
 from ostiary_core.model.fact import FactKind
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.served import Served
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.served import Served
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.storage.json_codec import to_text
 from ostiary_net.runtime.text_messages import TextMessage, TextMessages
 from ostiary_web.server.app_services import attach_services
-from tests.web.account.people import (
+from tests.support.callers import Api, expect_refusal, expect_success
+from tests.support.people import (
     ANNAS_PHONE,
     NEW_PHONE,
     PASSWORD,
@@ -27,9 +28,7 @@ from tests.web.account.people import (
     sign_in,
     with_phone,
 )
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.served import Served, serving
+from tests.support.served import Served, serving
 
 NOBODYS_PHONE = "+8613899999999"
 

@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.web.account.people import ANNAS_PHONE, outbox, sign_in, with_phone
-from tests.web.callers import form_token_in
-from tests.web.command_line.machine import Machine
-from tests.web.conftest import Serve
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.resources.sheets import sheet_of
-from tests.web.served import Served
+from tests.support.callers import expect_refusal, expect_success, form_token_in
+from tests.support.files import sheet_of
+from tests.support.people import ANNAS_PHONE, outbox, sign_in, with_phone
+from tests.support.processes import Machine
+from tests.support.served import Serve, Served
 
 SPELLINGS = ("+8613800000001", "8613800000001", "13800000001", "008613800000001", "+86 138 0000-0001")
 

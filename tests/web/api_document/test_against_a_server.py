@@ -9,9 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.web.account.pictures import png
-from tests.web.command_line.machine import Machine
-from tests.web.resources.sheets import sheet_of
+from tests.support.files import png, sheet_of
+from tests.support.processes import Machine
 from tests.web.resources.test_convention import CLIENTS, ROLES, USERS
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from tests.web.described import hold_to_document
+from tests.support.callers import hold_to_document
 
 DONE = {"code": 0, "msg": "ok", "data": None}
 PICTURE = {**DONE, "data": {"avatarUrl": "/files/a.png"}}

@@ -8,8 +8,8 @@ import pytest
 
 from ostiary_web.api_document import routes
 from ostiary_web.api_document.routes import FILES
-from tests.web.envelopes import expect_refusal
-from tests.web.served import serving
+from tests.support.callers import expect_refusal
+from tests.support.served import serving
 
 
 @pytest.mark.parametrize("setting", ["", "false", "0", "no"])

@@ -12,7 +12,7 @@ import pytest
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_web.api_document.operations import described_path
 from ostiary_web.http.gate import permission_of
-from tests.web.described import APP, DOCUMENT
+from tests.support.callers import APP, DOCUMENT
 
 Operation = tuple[str, str]
 

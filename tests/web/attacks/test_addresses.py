@@ -6,9 +6,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.web.callers import BASE, Api, Browser
-from tests.web.routes import VARIABLE, rules
-from tests.web.served import Served
+from tests.support.callers import BASE, Api, Browser
+from tests.support.served import VARIABLE, Served, rules
 
 pytestmark = pytest.mark.parametrize("door", ["guard", "lane"])
 

@@ -9,8 +9,8 @@ from demo.protocol import OAuthClient
 from demo.third_party import third_party
 
 from ostiary_web.texts import LANGUAGES
-from tests.web.callers import ADMIN_PASSWORD, BASE
-from tests.web.served import Served
+from tests.support.callers import ADMIN_PASSWORD, BASE
+from tests.support.served import Served
 
 SHOP = "http://127.0.0.1:9000"
 FOREIGN = [

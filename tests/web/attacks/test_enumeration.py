@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from ostiary_core.events import Event
-from tests.web.account.people import ANNAS_PHONE, code_sent_to, with_phone
-from tests.web.callers import Api, Registered
-from tests.web.doors import DOORS
-from tests.web.served import Served
+from tests.support.callers import Api, Registered
+from tests.support.connections import DOORS
+from tests.support.people import ANNAS_PHONE, code_sent_to, with_phone
+from tests.support.served import Served
 
 DRAWN = re.compile(r"[0-9a-f]{32}|[A-Za-z0-9_-]{43}")
 

@@ -7,10 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
-from tests.web.doors import DOORS
-from tests.web.routes import VARIABLE, rules
-from tests.web.served import Served
+from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
+from tests.support.connections import DOORS
+from tests.support.served import VARIABLE, Served, rules
 
 BREAKS: Final = {
     "CR LF": "\r\n",

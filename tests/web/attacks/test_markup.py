@@ -19,10 +19,18 @@ from ostiary_web.app import factory
 from ostiary_web.server.brand_color import _rgb, contrast, least_contrast, read_colors
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
-from tests.web.account.pictures import png
-from tests.web.callers import Api, Browser, exchange_of, form_token_in, sso
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.served import Served, in_memory, serving
+from tests.support.callers import (
+    Api,
+    Browser,
+    exchange_of,
+    expect_refusal,
+    expect_success,
+    fields_of,
+    form_token_in,
+    sso,
+)
+from tests.support.files import png
+from tests.support.served import Served, in_memory, serving
 
 MARK: Final = "mark7341"
 HOSTILE: Final = f"{MARK}'\"><x-{MARK} on{MARK}=1 style=x></title></textarea></pre><!--{{{{7*7}}}}%s&lt;"

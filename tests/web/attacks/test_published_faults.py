@@ -7,8 +7,8 @@ import httpx
 import pytest
 import trio
 
-from tests.web.callers import REDIRECT_URI, Api, Registered, authorization, exchange_of, sso
-from tests.web.served import Served, serving
+from tests.support.callers import REDIRECT_URI, Api, Registered, authorization, exchange_of, sso
+from tests.support.served import Served, serving
 
 
 def refresh_form(token: str) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 from urllib.parse import urlencode
 
-from tests.web.callers import REDIRECT_URI, authorization, sso
-from tests.web.served import Served
+from tests.support.callers import REDIRECT_URI, authorization, sso
+from tests.support.served import Served
 
 LOCAL = "http://127.0.0.1:9000/callback"
 

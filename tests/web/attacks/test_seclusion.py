@@ -2,9 +2,8 @@
 
 import httpx
 
-from tests.web.callers import Browser
-from tests.web.routes import routes
-from tests.web.served import Served
+from tests.support.callers import Browser
+from tests.support.served import Served, routes
 
 SERVER_TO_SERVER = {
     *("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"),

@@ -7,8 +7,8 @@ import shlex
 
 import pytest
 
-from tests.web.callers import BASE
-from tests.web.served import Served
+from tests.support.callers import BASE
+from tests.support.served import Served
 
 ADDRESSES = [
     "https://app.example/callback",

@@ -6,11 +6,10 @@ from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
-from tests.web.callers import SOURCE, Api, Registered
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.holders import holder_of
-from tests.web.resources.sheets import rows_of
-from tests.web.served import Served
+from tests.support.callers import SOURCE, Api, Registered, expect_refusal, expect_success, fields_of
+from tests.support.files import rows_of
+from tests.support.people import holder_of
+from tests.support.served import Served
 
 EVENTS = "/api/audit/events"
 

@@ -20,10 +20,10 @@ from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.oauth import session
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.texts import LANGUAGES
-from tests.core import asks
-from tests.core.asks import APP, BROWSER, caller_of, redeem, refresh
-from tests.core.made_up import made_up
-from tests.core.story import World, client, given, user
+from tests.support import asks
+from tests.support.asks import APP, BROWSER, caller_of, redeem, refresh
+from tests.support.languages import made_up
+from tests.support.story import World, client, given, user
 
 MADE_UP = made_up(LANGUAGES.default)
 TOLD = Path(__file__).with_name("explanations.txt")

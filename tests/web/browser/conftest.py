@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.web.browser.household import Household, Visitor, a_household, a_visitor
+from tests.support.browser import Household, Visitor, a_household, a_visitor
 
 Visit = Callable[..., Visitor]
 

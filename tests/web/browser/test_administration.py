@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.web.browser.household import Household, Visitor, register_client
+from tests.support.browser import Household, Visitor, register_client
 
 Visit = Callable[..., Visitor]
 

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page
 
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 PATIENCE_MS = 60_000
 

@@ -9,10 +9,9 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.web.browser.household import Household, Visitor
-from tests.web.browser.rooms import NO_ROOMS, ROOMS
+from tests.support.browser import NO_ROOMS, ROOMS, Household, Visitor
+from tests.support.served import VARIABLE, rules
 from tests.web.browser.test_signing_in import request_for
-from tests.web.routes import VARIABLE, rules
 
 Visit = Callable[..., Visitor]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.web.account.pictures import png
-from tests.web.browser.household import PASSWORD, Household, Visitor
+from tests.support.browser import PASSWORD, Household, Visitor
+from tests.support.files import png
 
 Visit = Callable[..., Visitor]
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Request, Route
 
-from tests.web.browser.household import Household, Visitor, fill_client, register_client
+from tests.support.browser import Household, Visitor, fill_client, register_client
 from tests.web.browser.test_signing_in import a_site, request_for
 
 Visit = Callable[..., Visitor]

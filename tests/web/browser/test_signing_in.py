@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from tests.web.browser.household import Household, Visitor, register_client
+from tests.support.browser import Household, Visitor, register_client
 
 Visit = Callable[..., Visitor]
 

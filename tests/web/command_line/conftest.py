@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import click
 import httpx
 import pytest
 
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 SECRET = "held-by-a-third-party-for-years:%&"
 EXAMPLE = Path(__file__).parents[3] / "docs" / "deploy" / "clients.toml"

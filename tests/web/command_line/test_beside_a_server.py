@@ -5,8 +5,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, authorization, exchange_of, in_query
-from tests.web.command_line.machine import Machine
+from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, authorization, exchange_of, in_query
+from tests.support.processes import Machine
 
 
 def sign_in(address: str) -> dict[str, str]:

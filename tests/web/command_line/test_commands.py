@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from ostiary_net.sqlite import SQLiteStore
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 CLIENT = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
 

@@ -13,10 +13,9 @@ import pytest
 
 from ostiary_core import Instant
 from ostiary_net.sqlite import SQLiteStore
-from tests.core import asks
-from tests.core.story import START
-from tests.net.postgres.cluster import Cluster, running_cluster
-from tests.web.command_line.machine import Machine
+from tests.support import asks
+from tests.support.processes import Cluster, Machine, running_cluster
+from tests.support.story import START
 
 FOLLOW = ("audit", "export", "--follow", "--cursor")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.web.command_line.machine import Machine
-from tests.web.resources.sheets import sheet_of
+from tests.support.files import sheet_of
+from tests.support.processes import Machine
 
 BCRYPT = "$2b$05$srNaFv5MXcNQ/zbdOTksGebnCjFM.6.ZRQA0qptkSoeaT5uqtCeuW"
 """Of `correct horse battery`."""

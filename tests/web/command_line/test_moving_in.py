@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 EXPORTS = Path(__file__).with_name("exports")
 PROGRAM = Path(__file__).parents[3] / "docs" / "deploy" / "moving_in.py"

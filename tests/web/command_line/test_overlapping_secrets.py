@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 
 @pytest.fixture

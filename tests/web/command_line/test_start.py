@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ostiary_web.sheets import reader
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 PATIENCE_SECONDS = 30
 NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--pid", "--fork"]

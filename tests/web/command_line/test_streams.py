@@ -16,7 +16,7 @@ from typing import IO, Any
 import httpx
 import pytest
 
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 PATIENCE_SECONDS = 30
 LINES_BEYOND_THE_PIPE = 100

@@ -11,12 +11,19 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Reply
 from ostiary_net.turns.turns import ListQuery
 from ostiary_web.api.resources.online import force_out_everybody
-from tests.net.rooms import origin
 from tests.rows import row
-from tests.web.callers import ADMIN_PASSWORD, SOURCE, Api, Browser, Registered
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.holders import holder_of
-from tests.web.served import Served
+from tests.support.callers import (
+    ADMIN_PASSWORD,
+    SOURCE,
+    Api,
+    Browser,
+    Registered,
+    expect_refusal,
+    expect_success,
+)
+from tests.support.people import holder_of
+from tests.support.served import Served
+from tests.support.stores import origin
 
 PATH = "/api/monitor/online-users"
 T = TypeVar("T")

@@ -21,13 +21,11 @@ import pytest
 
 from ostiary_net.observability.summaries import Milestone
 from ostiary_net.sqlite import SQLiteStore
-from tests.core import asks
-from tests.core.story import START
-from tests.net.postgres.schemas import lent_schema
-from tests.net.rooms import usernames
 from tests.net.sqlite.disk import Disk
-from tests.net.store.stores import POSTGRESQL
-from tests.web.command_line.machine import Machine, is_active, token
+from tests.support import asks
+from tests.support.processes import Machine, is_active, token
+from tests.support.stores import POSTGRESQL, lent_schema, usernames
+from tests.support.story import START
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Table, revise
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.server import checks
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 from tests.web.operations.test_storage import of_nobody
 
 SOUND = {

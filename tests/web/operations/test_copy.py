@@ -7,9 +7,8 @@ import pytest
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore
-from tests.net.postgres.schemas import lent_schema
-from tests.net.store.stores import POSTGRESQL
-from tests.web.command_line.machine import Machine, is_active, token
+from tests.support.processes import Machine, is_active, token
+from tests.support.stores import POSTGRESQL, lent_schema
 
 WITHOUT = pytest.mark.skipif(
     POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"

@@ -32,8 +32,7 @@ from ostiary_web.server.readiness import _TIMEOUT_SECONDS
 from ostiary_web.server.settings import Settings
 from ostiary_web.sheets.child import MOST_MEMORY_BYTES
 from ostiary_web.sheets.reader import _AT_A_TIME
-from tests.localhost import free_port
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine, free_port
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"

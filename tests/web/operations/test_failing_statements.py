@@ -14,10 +14,9 @@ import apsw
 import httpx
 import pytest
 
-from tests.web.callers import Api, Registered, authorization, exchange_of, sso
-from tests.web.conftest import Serve
-from tests.web.doors import Door
-from tests.web.served import Served, on_disk
+from tests.support.callers import Api, Registered, authorization, exchange_of, sso
+from tests.support.connections import Door
+from tests.support.served import Serve, Served, on_disk
 
 UNLIMITED: Final = {"RATE_LIMIT_SCALE": "1000"}
 MOST_STATEMENTS: Final = 60

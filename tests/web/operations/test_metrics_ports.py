@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 
 @pytest.fixture

@@ -27,9 +27,8 @@ from cryptography import x509
 from playwright.sync_api import Browser
 
 from fuzz.processes.server import Server
-from tests.localhost import Certificate, free_port, made_certificate
-from tests.web.browser.household import Household, a_visitor
-from tests.web.command_line.machine import Machine
+from tests.support.browser import Household, a_visitor
+from tests.support.processes import Certificate, Machine, free_port, made_certificate
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"
 NGINX: Final = shutil.which("nginx", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")

@@ -28,10 +28,8 @@ from ostiary_web.cli import context
 from ostiary_web.server import storage
 from ostiary_web.server.database import PostgreSQLDatabase, read_database
 from ostiary_web.server.settings import Settings
-from tests.localhost import free_port
-from tests.net.postgres.cluster import children_of
-from tests.net.store.stores import POSTGRESQL
-from tests.web.command_line.machine import Machine, is_active, token
+from tests.support.processes import Machine, children_of, free_port, is_active, token
+from tests.support.stores import POSTGRESQL
 
 _NOBODY = 65_534
 _SERVICE: Final = 10_001

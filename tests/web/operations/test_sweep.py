@@ -7,7 +7,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RefreshToken, Session, Table, revise
 from ostiary_core.model.secret import digest_of
 from ostiary_net.sqlite import SQLiteStore
-from tests.web.command_line.machine import Machine, token
+from tests.support.processes import Machine, token
 
 
 def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ from ostiary_core.http import Request
 from ostiary_net.observability.spans import open_spans
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
-from tests.net.postgres.authorizing import Desk
-from tests.net.rooms import HandClock, PlainStore
+from tests.net.postgres.load import Desk
+from tests.support.stores import HandClock, PlainStore
 
 PATIENCE_SECONDS = 30.0
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from ostiary_net.front_door.listeners import open_listeners
-from tests.web.command_line.machine import Machine
+from tests.support.processes import Machine
 
 PATIENCE_SECONDS = 30
 

@@ -5,9 +5,8 @@ from trio.testing import MockClock
 
 from ostiary_core.model.records import Client, Session, Table
 from ostiary_web.server.wiring import Upkeep
-from tests.web.callers import Registered
-from tests.web.conftest import Serve
-from tests.web.envelopes import expect_success
+from tests.support.callers import Registered, expect_success
+from tests.support.served import Serve
 
 UPKEEP = Upkeep(watches_pauses=False)
 DAY_SECONDS = 24 * 60 * 60

@@ -12,10 +12,9 @@ from ostiary_net.observability.summaries import HOUR_MS, REFUSALS_KEPT, Mileston
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.upkeep.flushing import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising
-from tests.web.callers import Api, Browser, Registered, sso
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.holders import holder_of
-from tests.web.served import Served
+from tests.support.callers import Api, Browser, Registered, expect_refusal, expect_success, fields_of, sso
+from tests.support.people import holder_of
+from tests.support.served import Served
 
 PATH = "/api/monitor/overview"
 

@@ -8,9 +8,9 @@ import pytest
 from ostiary_core.events import RecordExpired
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Key, Table
-from tests.web.callers import Browser, Registered
-from tests.web.holders import holder_of
-from tests.web.served import Served
+from tests.support.callers import Browser, Registered
+from tests.support.people import holder_of
+from tests.support.served import Served
 
 
 async def refresh(served: Served, client: Registered, token: str, agent: str = "app/1") -> str:

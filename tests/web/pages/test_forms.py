@@ -9,13 +9,11 @@ from structlog.testing import capture_logs
 
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role
-from tests.web.account.people import with_phone
-from tests.web.callers import ADMIN_PASSWORD, Browser, forms_in
-from tests.web.conftest import Serve
-from tests.web.doors import DOORS
-from tests.web.envelopes import expect_success
-from tests.web.resources.sheets import SHEET, sheet_of
-from tests.web.served import Served
+from tests.support.callers import ADMIN_PASSWORD, Browser, expect_success, forms_in
+from tests.support.connections import DOORS
+from tests.support.files import SHEET, sheet_of
+from tests.support.people import with_phone
+from tests.support.served import Serve, Served
 
 SECRET = re.compile(r'id="secret-text">([^<]+)<')
 

@@ -7,9 +7,9 @@ from html import unescape
 import httpx
 import pytest
 
-from tests.web.account.people import ANNAS_PHONE, outbox, with_phone
-from tests.web.callers import Browser, forms_in, sso
-from tests.web.served import Served
+from tests.support.callers import Browser, forms_in, sso
+from tests.support.people import ANNAS_PHONE, outbox, with_phone
+from tests.support.served import Served
 
 
 def link(page: httpx.Response, beginning: str) -> str:

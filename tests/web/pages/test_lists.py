@@ -14,12 +14,10 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
-from tests.web.account.people import with_phone
-from tests.web.callers import SOURCE, Browser
-from tests.web.envelopes import expect_success
-from tests.web.holders import holder_of
-from tests.web.resources.sheets import rows_of
-from tests.web.served import Served
+from tests.support.callers import SOURCE, Browser, expect_success
+from tests.support.files import rows_of
+from tests.support.people import holder_of, with_phone
+from tests.support.served import Served
 
 
 async def people(browser: Browser, **query: Any) -> httpx.Response:

@@ -6,10 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.web.callers import Browser
-from tests.web.envelopes import expect_success
+from tests.support.callers import Browser, expect_success
+from tests.support.served import Served
 from tests.web.pages.test_forms import form_of
-from tests.web.served import Served
 
 FORM = "/admin/clients/app/edit"
 FILLED: dict[str, Any] = {

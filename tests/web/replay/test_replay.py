@@ -23,7 +23,7 @@ from ostiary_core.model.why import Why
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.cli.audit import read_trail
 from ostiary_web.cli.command_line import main
-from tests.core import asks
+from tests.support import asks
 
 HASH = "the hash of a password"
 Told = tuple[Verdict, Why | None, Why | None, int | None]

@@ -5,9 +5,8 @@ from typing import Any
 
 from ostiary_core.events import WrongSecretsCounted
 from ostiary_net.upkeep.flushing import flush_uses
-from tests.web.callers import Api, Browser, Registered
-from tests.web.envelopes import expect_success
-from tests.web.served import Served
+from tests.support.callers import Api, Browser, Registered, expect_success
+from tests.support.served import Served
 
 CLIENTS = "/api/oauth/clients"
 

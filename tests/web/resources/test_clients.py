@@ -5,9 +5,8 @@ import trio
 
 from ostiary_core.model.records import Client, Table
 from tests.rows import row
-from tests.web.callers import Api, Registered, registration
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.served import Served
+from tests.support.callers import Api, Registered, expect_refusal, expect_success, fields_of, registration
+from tests.support.served import Served
 
 CLIENTS = "/api/oauth/clients"
 APP = registration("app")

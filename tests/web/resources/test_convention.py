@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tests.rows import row
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.served import Served
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.served import Served
 
 Body = dict[str, Any]
 

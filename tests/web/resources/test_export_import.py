@@ -22,15 +22,14 @@ from ostiary_net.sql import paging
 from ostiary_web.api.resources import exports
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.server.database import SQLiteFile
-from tests.core import asks
-from tests.net.rooms import origin
 from tests.rows import row
-from tests.web.callers import BASE, Api
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.holders import holder_of
-from tests.web.resources.sheets import SHEET, book_around, cells, rows_of, sheet_of, zip_of
+from tests.support import asks
+from tests.support.callers import BASE, Api, expect_refusal, expect_success, fields_of
+from tests.support.files import SHEET, book_around, cells, rows_of, sheet_of, zip_of
+from tests.support.people import holder_of
+from tests.support.served import Served
+from tests.support.stores import origin
 from tests.web.resources.test_convention import CLIENTS, ROLES, USERS, Kind, every_resource
-from tests.web.served import Served
 
 
 async def export_list(api: Api, kind: Kind, headers: Any = None, **query: str) -> bytes:

@@ -9,12 +9,10 @@ import trio
 
 from ostiary_core.model.permissions import Permission
 from ostiary_web.api.resources.imports import MOST_HASHED_IN_A_REQUEST
-from tests.web.callers import Api, forms_in
-from tests.web.conftest import Serve
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.holders import holder_of
-from tests.web.resources.sheets import SHEET, sheet_of
-from tests.web.served import Served
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of, forms_in
+from tests.support.files import SHEET, sheet_of
+from tests.support.people import holder_of
+from tests.support.served import Serve, Served
 
 USERS = "/api/iam/users"
 MANY = MOST_HASHED_IN_A_REQUEST + 10

@@ -29,7 +29,7 @@ from ostiary_web.cli import field_options
 from ostiary_web.pages.administration.record_forms import describe_form, fill_form, list_facts, read_form
 from ostiary_web.sheets.cells import Number, Row
 from ostiary_web.texts import LANGUAGES
-from tests.core.story import START
+from tests.support.story import START
 
 VALID = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"]}
 

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from ostiary_core.model.records import Table, User
-from tests.net.rooms import CHEAP
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.served import Served
+from tests.support.stores import CHEAP
 from tests.web.resources.test_convention import USERS
 from tests.web.resources.test_export_import import export_list, import_sheet
-from tests.web.served import Served
 
 PASSWORD = "correct horse battery"
 MADE_ELSEWHERE = {

@@ -9,11 +9,10 @@ from structlog.testing import capture_logs
 
 from ostiary_core.model.permissions import Permission
 from tests.rows import row
-from tests.web.callers import Api
-from tests.web.envelopes import expect_refusal, expect_success, fields_of
-from tests.web.holders import holder_of
-from tests.web.resources.sheets import SHEET, sheet_of
-from tests.web.served import Served
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.files import SHEET, sheet_of
+from tests.support.people import holder_of
+from tests.support.served import Served
 
 USERS = "/api/iam/users"
 ROLES = "/api/iam/roles"

@@ -20,8 +20,8 @@ from ostiary_web.api.resources.fields import Field, ListView, SheetUse
 from ostiary_web.api.resources.sheet_writing import TOO_LONG, SheetWriter
 from ostiary_web.sheets.cells import MOST_ROWS, BadCell, Cell, Number, Row
 from ostiary_web.sheets.reading import read_sheet
-from tests.core.story import START
-from tests.web.resources.sheets import MAIN, book_around, cells, rows_of, sheet_of, zip_of
+from tests.support.files import MAIN, book_around, cells, rows_of, sheet_of, zip_of
+from tests.support.story import START
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 ONE = Number(value="1", shown="1")

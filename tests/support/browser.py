@@ -1,4 +1,4 @@
-"""The demonstration as a real process and a real browser on it: what the tests of pages look through."""
+"""The demonstration as a real process, a real browser on it, and every page that somebody can come to."""
 
 import json
 import os
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
-from tests.localhost import free_port
+from tests.support.processes import free_port
 
 PASSWORD: Final = "correct horse"
-EXAMPLES: Final = Path(__file__).resolve().parents[3] / "docs" / "examples"
+EXAMPLES: Final = Path(__file__).resolve().parents[2] / "docs" / "examples"
 _START_SECONDS: Final = 30
 _PATIENCE_MS: Final = 15_000
 
@@ -212,3 +212,59 @@ def a_visitor(browser: Browser, household: Household, **profile: Any) -> Iterato
         yield visitor
     finally:
         context.close()
+
+
+class Room(NamedTuple):
+    """One page."""
+
+    path: str
+    username: str | None
+    """Who is signed in; None for nobody."""
+
+
+ROOMS: Final = (
+    Room("/", None),
+    Room("/login", None),
+    Room("/recover", None),
+    Room("/recover?code=1", None),
+    Room("/", "bob"),
+    Room("/sso", "bob"),
+    Room("/sso?client_id=nobody", "bob"),
+    Room("/password", "bob"),
+    Room("/account", "bob"),
+    Room("/account/phone", "bob"),
+    Room("/account/applications", "bob"),
+    Room("/account/sessions", "bob"),
+    Room("/admin", "admin"),
+    Room("/admin/clients", "admin"),
+    Room("/admin/clients/new", "admin"),
+    Room("/admin/clients/import", "admin"),
+    Room("/admin/clients/demo-shop", "admin"),
+    Room("/admin/clients/demo-shop/edit", "admin"),
+    Room("/admin/clients/demo-shop/delete", "admin"),
+    Room("/admin/clients/demo-shop/disable", "admin"),
+    Room("/admin/clients/demo-shop/force-out", "admin"),
+    Room("/admin/clients/demo-shop/reset-secret", "admin"),
+    Room("/admin/clients/console", "admin"),
+    Room("/admin/people", "admin"),
+    Room("/admin/people/new", "admin"),
+    Room("/admin/people/import", "admin"),
+    Room("/admin/roles", "admin"),
+    Room("/admin/roles/new", "admin"),
+    Room("/admin/roles/import", "admin"),
+    Room("/admin/roles/auditor", "admin"),
+    Room("/admin/roles/auditor/edit", "admin"),
+    Room("/admin/roles/auditor/delete", "admin"),
+    Room("/admin/online", "admin"),
+    Room("/admin/online/end-all", "admin"),
+    Room("/admin/audit", "admin"),
+)
+"""In an order that changes who is signed in as seldom as can be."""
+NO_ROOMS: Final = (
+    *("/language", "/brand/<name>"),  # lead back, and are a picture
+    *("/admin/people/<item_id>", "/admin/people/import/<run_id>", "/admin/audit/sessions/<session_id>"),
+    *("/account/applications/<client_id>/withdraw", "/admin/clients/<item_id>/end-old-secret"),
+    "/admin/online/end",
+)
+"""Routes whose address is drawn or whose page is there only at times, with all below them; other tests open
+them. Sheets are no pages."""

@@ -55,7 +55,7 @@ from ostiary_core.model.reply import (
     UserKnown,
 )
 from ostiary_core.throttling.rate_windows import Operation
-from tests.core import asks
+from tests.support import asks
 
 START = Instant(1_800_000_000_123)
 """Some instant in 2027 that is no whole second, so that rounding shows."""

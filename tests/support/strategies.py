@@ -19,7 +19,7 @@ from ostiary_core.events import AdministrationEvent, Event
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
-from tests.core.story import START
+from tests.support.story import START
 
 EVENTS: tuple[type, ...] = tuple(
     item

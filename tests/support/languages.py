@@ -1,4 +1,4 @@
-"""What must hold of a catalogue of texts, the core's or the whole server's, and how its keys are found."""
+"""What must hold of a catalogue of texts, and a third language, made up: all of it in one module."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Formatter
 
-from ostiary_core.texts import Language, Plural
+from ostiary_core.texts import ENGLISH, LANGUAGES, Language, Languages, Plural, PluralCategory
 
 
 def assert_says_the_same(language: Language, as_in: Language) -> None:
@@ -52,3 +52,31 @@ def keys_in(strings: Iterable[str], language: Language) -> set[str]:
     """Those strings that look like keys of a catalogue."""
     families = "|".join({key.partition(".")[0] for key in language.texts})
     return {string for string in strings if re.fullmatch(rf"(?:{families})\.[A-Za-z_.]*[A-Za-z_]", string)}
+
+
+def _plural_category(count: int) -> PluralCategory:
+    if count == 1:
+        return "one"
+    return "few" if count % 10 in (2, 3, 4) and count // 10 % 10 != 1 else "many"
+
+
+def _wrap_text(text: str | Plural) -> str | Plural:
+    if isinstance(text, str):
+        return f"«{text}»"
+    one, few, many = (f"«{name}: {text.other}»" for name in ("one", "few", "many"))
+    return Plural(one=one, few=few, many=many, other="")
+
+
+def made_up(english: Language) -> Language:
+    """It with a text for every key of English."""
+    return Language(
+        tag="qaa-QM",  # ISO 639-2 keeps qaa for local use
+        name="«Made up»",
+        plural_category=_plural_category,
+        texts={key: _wrap_text(text) for key, text in english.texts.items()},
+    )
+
+
+MADE_UP = made_up(ENGLISH)
+
+THREE = Languages((*LANGUAGES, MADE_UP))

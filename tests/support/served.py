@@ -6,11 +6,13 @@
 Time stands still until `served.clock` is set on, and passwords cost next to nothing.
 """
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.events import Event, Operator, UserRegistered
@@ -24,7 +26,7 @@ from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.turns.service import Service
 from ostiary_web.app.asgi_app import make_door_limits
-from ostiary_web.app.factory import Application
+from ostiary_web.app.factory import Application, create_app
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
@@ -32,8 +34,7 @@ from ostiary_web.server.storage import make_policy
 from ostiary_web.server.wiring import NO_UPKEEP, Dependencies, Upkeep
 from ostiary_web.sheets.reader import ReadSheet, read_sheet_in_place
 from ostiary_web.texts import LANGUAGES
-from tests.net.rooms import CHEAP, HandClock, PlainStore, origin
-from tests.web.callers import (
+from tests.support.callers import (
     ADMIN_PASSWORD,
     BASE,
     SOURCE,
@@ -45,9 +46,12 @@ from tests.web.callers import (
     in_query,
     registration,
 )
-from tests.web.doors import Door, OpenTransport, opened_door
+from tests.support.connections import Door, OpenTransport, opened_door
+from tests.support.stores import CHEAP, HandClock, PlainStore, origin
 
 OpenStore = Callable[[Settings], AbstractContextManager[Any]]
+Serve = Callable[..., AbstractAsyncContextManager["Served"]]
+"""Opens the application with settings of the test's own."""
 
 
 def on_disk(settings: Settings) -> AbstractContextManager[Any]:
@@ -221,3 +225,21 @@ async def serving(
 def in_memory(store: PlainStore | None = None) -> OpenStore:
     """The reference store."""
     return lambda settings: nullcontext(store or PlainStore())
+
+
+VARIABLE: Final = re.compile(r"<[^>]+>")
+
+
+@cache
+def rules(**environment: str) -> tuple[tuple[str, str], ...]:
+    """Every method and path there is, the variable parts of a path in angle brackets."""
+    return tuple(
+        (method, str(rule.rule))
+        for rule in create_app(Settings.from_environment(environment)).url_map.iter_rules()
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    )
+
+
+def routes(prefix: str = "/") -> list[tuple[str, str]]:
+    """Every method and path there is, with a value for each variable part."""
+    return [(method, VARIABLE.sub("1", path)) for method, path in rules() if path.startswith(prefix)]

@@ -1,12 +1,14 @@
-"""People with telephones, what their telephones show, and all that one of them has open at a time."""
+"""Accounts with telephones or with chosen permissions, and all that one of them has open at a time."""
 
 import json
 from dataclasses import dataclass
 from typing import Any
 
-from tests.web.callers import Api, Registered, exchange_of
-from tests.web.envelopes import expect_refusal, expect_success
-from tests.web.served import Served
+from ostiary_core.events import Operator, RoleRegistered
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import RoleKnown
+from tests.support.callers import Api, Registered, exchange_of, expect_refusal, expect_success
+from tests.support.served import Served
 
 ANNAS_PHONE = "+8613800000001"
 NEW_PHONE = "+8613800000002"
@@ -149,3 +151,17 @@ async def everything_open(served: Served, client: Registered, username: str = "a
     )
     assert await opened.living() == EVERYTHING
     return opened
+
+
+async def holder_of(served: Served, *permissions: Permission, username: str = "holder") -> Api:
+    """A program signed in by an account with a role that allows this and no more."""
+    role = RoleRegistered(
+        caller=Operator(),
+        fields={"code": f"role-of-{username}", "name": "A role", "permissions": list(permissions)},
+    )
+    assert isinstance(await served.decide(role), RoleKnown)
+    holds = {"name": username.capitalize(), "roleIds": [f"role-of-{username}"]}
+    await served.user(username, "the holder's", **holds)
+    api = served.api()
+    await api.sign_in(username, "the holder's")
+    return api

@@ -1,0 +1,279 @@
+"""Programs in processes of their own, a PostgreSQL to be stopped among them; ports and certificates."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from shutil import chown
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import httpx
+import psycopg
+import pytest
+from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from ostiary_core.texts import Languages
+from ostiary_web.cli.command_line import main
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """For localhost, signed by itself."""
+
+    certificate: Path
+    key: Path
+
+
+def made_certificate(folder: Path) -> Certificate:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    today = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(today - timedelta(days=1))
+        .not_valid_after(today + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    made = Certificate(folder / "fullchain.pem", folder / "key.pem")
+    made.certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    made.key.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return made
+
+
+_PATIENCE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did."""
+
+    exit_code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What a script reads; the command went well."""
+        assert self.exit_code == 0, self.err
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[str]:
+        """What a person reads; the command went well."""
+        assert self.exit_code == 0, self.err
+        return self.out.splitlines()
+
+    def expect_refusal(self, code: str) -> dict[str, Any]:
+        """The refusal that a script reads."""
+        assert (self.exit_code, self.out) == (1, ""), self.out + self.err
+        content: dict[str, Any] = json.loads(self.err)
+        assert set(content) == {"code", "msg", "errors"}
+        assert content["code"] == code
+        return content
+
+
+class Machine:
+    """One database in a folder, and an environment that names it."""
+
+    def __init__(self, folder: Path, languages: Languages | None = None, /, **environment: str) -> None:
+        self.languages = languages
+        self.environment = {
+            "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
+            "DATA_DIR": str(folder),
+            "ADMIN_PASSWORD": "correct horse battery",
+            "BIND": "127.0.0.1:0",
+            "LOG_LEVEL": "warning",
+            "LANG": "en_US.UTF-8",
+            "LC_ALL": "",
+            "LC_MESSAGES": "",
+            # As a server in this process sets it for good.
+            "TMPDIR": "",
+            **environment,
+        }
+
+    def run(self, *words: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> Ran:
+        """A command, in this process."""
+        with patch.dict(os.environ), patch.object(tempfile, "tempdir", None):  # which a command may choose
+            result = CliRunner().invoke(
+                main, words, input=stdin, env={**self.environment, **(env or {})}, obj=self.languages
+            )
+        out, err = result.stdout, result.stderr
+        match result.exception:
+            case SystemExit(code=str(words_of_the_end)):
+                # Python prints these on standard error; the runner mixes them into standard output.
+                out, err = out.removesuffix(words_of_the_end + "\n"), err + words_of_the_end + "\n"
+            case None | SystemExit():
+                pass
+            case exception:
+                raise exception
+        return Ran(result.exit_code, out, err)
+
+    def script(self, *words: str, stdin: str | None = None) -> Any:
+        """What a command that goes well prints for scripts."""
+        return self.run(*words, "--json", stdin=stdin).json
+
+    def client(self) -> str:
+        """A client called `app` that asks for itself; its secret."""
+        words = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
+        return str(self.script(*words, "--grant", "client_credentials")["secret"])
+
+    def start(
+        self, *words: str, stderr: int | None = None, settings: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """A command in a process of its own, as it starts; `serve` by default."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "ostiary_web", *(words or ("serve",))],
+            env={**os.environ, **self.environment, **(settings or {})},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """A server on the same database; its address."""
+        process = self.start()
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            found = re.search(r"https?://\S+", said)
+            assert found, f"the server said {said!r}"
+            yield found[0]
+        finally:
+            process.terminate()
+            process.wait(_PATIENCE_SECONDS)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def token(address: str, secret: str) -> str:
+    """An access token of `app` for itself."""
+    form = {"grant_type": "client_credentials"}
+    answer = httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret), timeout=60)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["access_token"])
+
+
+def is_active(address: str, secret: str, asked: str) -> bool:
+    """What `app` is told of a token."""
+    answer = httpx.post(f"{address}/api/oauth2/introspect", data={"token": asked}, auth=("app", secret))
+    return bool(answer.json()["active"])
+
+
+def _binaries() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+class Cluster:
+    """One server with its data in a folder."""
+
+    def __init__(self, folder: Path, binaries: Path, replaced: "Cluster | None" = None) -> None:
+        """Make a server; with `replaced`, one with its data, which took over from it."""
+        self.folder, self.binaries = folder, binaries
+        self.owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if self.owner:
+            chown(folder, "postgres")
+        self.port = free_port()
+        self.address = f"postgresql://ostiary@127.0.0.1:{self.port}/postgres"
+        if replaced is None:
+            self._run("initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8")
+            self.start()
+            return
+        subprocess.run([*self.owner, "cp", "-a", replaced.folder / "data", folder], check=True, cwd="/")
+        subprocess.run([*self.owner, "touch", folder / "data" / "standby.signal"], check=True, cwd="/")
+        self.start()
+        self.execute("SELECT pg_promote()")
+
+    def start(self) -> None:
+        """Start, and return once it takes connections."""
+        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", settings, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Stop; immediate is like a crash: its log has what is committed, and nothing else."""
+        self._run("pg_ctl", "-m", mode, "-w", "stop")
+
+    @contextmanager
+    def freeze(self) -> Iterator[None]:
+        """Stop all its processes while the block runs; connections stay open, as with a suspended machine."""
+        postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        group = [postmaster, *children_of(postmaster)]
+        for process in group:
+            with suppress(ProcessLookupError):  # one of its helpers that has just ended
+                os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in group:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def set(self, name: str, value: str) -> None:
+        """Set a parameter, a literal of SQL, while it runs; back when new connections have it."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = {value}".encode())
+            connection.execute("SELECT pg_reload_conf()")
+            while connection.execute(f"SHOW {name}".encode()).fetchone() != (value.strip("'"),):
+                pass
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [*self.owner, str(self.binaries / program), "-D", str(self.folder / "data"), *arguments],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            timeout=60,
+        )
+
+
+def children_of(parent: int) -> list[int]:
+    tasks = Path(f"/proc/{parent}/task").iterdir()
+    return [int(each) for task in tasks for each in (task / "children").read_text().split()]
+
+
+@contextmanager
+def running_cluster() -> Iterator[Cluster]:
+    """Yield a new server; skip the test without PostgreSQL."""
+    binaries = _binaries()
+    if binaries is None:
+        if "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+            pytest.fail("OSTIARY_TEST_REQUIRE names postgres, and there is no initdb in /usr/lib/postgresql")
+        pytest.skip("no initdb in /usr/lib/postgresql: install postgresql")
+    with TemporaryDirectory() as folder:
+        made = Cluster(Path(folder), binaries)
+        try:
+            yield made
+        finally:
+            made.stop()
