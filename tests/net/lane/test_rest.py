@@ -40,7 +40,7 @@ class Woken(trio.abc.Instrument):
         self.steps = 0
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        self.steps += task.name.endswith("wires._serve")
+        self.steps += task.name.endswith("connections._serve")
 
 
 HEAD, END_OF_HEAD, BODY = ACTIVE.partition(b"\r\n\r\n")
