@@ -125,15 +125,13 @@ def _measured(asked: _Asked) -> Findings:
                 )
             if on_database:
                 _say("on PostgreSQL")
-                one, two = (start(cell, asked.sessions) for cell in on_database)
-                for servers, instances in (([lane, one], 1), ([two], 2)):
-                    findings.postgres += measure(
-                        servers,
-                        postgres.OPERATIONS,
-                        instances * postgres.CONNECTIONS,
-                        rounds=asked.rounds,
-                        seconds=asked.seconds,
-                    )
+                findings.postgres = measure(
+                    [lane, *(start(cell, asked.sessions) for cell in on_database)],
+                    postgres.OPERATIONS,
+                    postgres.CONNECTIONS,
+                    rounds=asked.rounds,
+                    seconds=asked.seconds,
+                )
             _say("fewer and more sessions")
             stores = [lane, *(start(LANE, sessions) for sessions in asked.sizes)]
             findings.sizes = measure(

@@ -49,6 +49,8 @@ class Cell:
     """Gives the running server codes to redeem: its folder, its address, the first number, and how many."""
     environment: Mapping[str, str] = field(default_factory=dict)
     cores: int = 1
+    instances: int = 1
+    """Each has as many connections as one."""
 
 
 # --- this server

@@ -27,11 +27,12 @@ def measure(
 ) -> list[Measured]:
     """All `operations` of all cells that have them; the first round, a quarter as long, only warms up.
 
+    Each instance of a cell has that many connections.
     `in_memory` has the system read each cell's file before every round.
     """
     lengths = [seconds / 4 if warm_up_seconds is None else warm_up_seconds, *([seconds] * rounds)]
     found: list[tuple[Running, Measured]] = [
-        (cell, Measured(cell.cell.name, operation, connections, cell.sessions))
+        (cell, Measured(cell.cell.name, operation, connections * cell.cell.instances, cell.sessions))
         for cell in cells
         for operation in operations
         if operation in cell.cell.operations

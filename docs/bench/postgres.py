@@ -23,7 +23,7 @@ from tests.support.processes import running_cluster
 
 OPERATIONS: Final = ("introspect", "credentials", "refresh")
 CONNECTIONS: Final = 32
-"""To each instance."""
+"""Connections to each instance."""
 
 _TAKEN: Final = (
     "SELECT sum(pg_total_relation_size(name::regclass))"
@@ -31,7 +31,7 @@ _TAKEN: Final = (
 )
 
 ONE: Final = replace(LANE, name="lane on PostgreSQL")
-TWO: Final = replace(LANE, name="lane on PostgreSQL, 2 instances", cores=2)
+TWO: Final = replace(LANE, name="lane on PostgreSQL, 2 instances", cores=2, instances=2)
 
 
 def on_postgres(stack: ExitStack) -> list[Cell]:
