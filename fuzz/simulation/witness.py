@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ostiary_core.events import Event
 from ostiary_core.http import Answer, PendingRequest, Request
-from ostiary_core.model.audit import Origin
+from ostiary_core.model.audit import Origin, TraceId
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
@@ -108,15 +108,15 @@ class WitnessedService(Service):
         object.__setattr__(watched, "witness", witness)
         return watched
 
-    def make_origin(self, headers: Sequence[tuple[bytes, bytes]], source: str, trace_id: str) -> Origin:
+    def make_origin(self, headers: Sequence[tuple[bytes, bytes]], source: str, trace_id: TraceId) -> Origin:
         """Where a request came from; the trace id is remembered for it."""
         origin = Service.make_origin(self, headers, source, trace_id)
         for name, value in headers:
             if name == OPERATION:
-                self.witness.traces[origin.trace_id] = int(value)
+                self.witness.traces[str(origin.trace_id)] = int(value)
         return origin
 
-    def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
+    def receive(self, request: Request, trace_id: TraceId) -> PendingRequest | Answer:
         """What has to be decided for a request that says which operation it is of: a form in a field,
         user-info in its head."""
         pending = Service.receive(self, request, trace_id)
@@ -124,7 +124,7 @@ class WitnessedService(Service):
             self.make_origin(request.headers, request.source, trace_id)
             said = _IN_A_FORM.search(request.body)
             if said is not None:
-                self.witness.traces[trace_id] = int(said[1])
+                self.witness.traces[str(trace_id)] = int(said[1])
             self._record_asked(pending.event, pending.origin)
         return pending
 
@@ -134,6 +134,6 @@ class WitnessedService(Service):
         return await Service.decide(self, event, origin)
 
     def _record_asked(self, event: Event, origin: Origin) -> None:
-        operation = self.witness.traces.get(origin.trace_id)
+        operation = self.witness.traces.get(str(origin.trace_id))
         if operation is not None:
             self.witness.record_asked(event, operation, self.clock.now())

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from ostiary_core.events import AuthorizationParameters
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.envelope import failure, success
+from ostiary_core.model.audit import TraceId
 from ostiary_core.model.client import SCOPES
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fields import FieldFault, FieldRule
@@ -58,7 +59,7 @@ def read_body(content: Mapping[str, object]) -> ConsentBody | list[FieldFault]:
     return faults or ConsentBody(AuthorizationParameters(**fields), approve)
 
 
-def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
+def answer(decision: Decision, *, language: Language, trace_id: TraceId) -> Answer:
     """Answer the consent page; a code appears only in the address to redirect to."""
     match decision.reply:
         case AuthorizationOffered() as offered:

@@ -19,7 +19,7 @@ from ostiary_core.http import envelope, token_service, userinfo
 from ostiary_core.http.answer import NO_STORE, Answer
 from ostiary_core.http.sender import HeaderFields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
-from ostiary_core.model.audit import Origin
+from ostiary_core.model.audit import Origin, TraceId
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
@@ -112,7 +112,7 @@ def is_failure(decision: Decision) -> bool:
     return isinstance(decision.reply, Refused) and decision.reply.why is Why.ARRIVAL_UNKNOWN
 
 
-def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer:
+def _failure(language: Language, trace_id: TraceId, *, is_enveloped: bool) -> Answer:
     """Answer 500; the token service's has no `errors` ("Envelope errors on the token-service endpoints")."""
     if is_enveloped:
         return envelope.failure(Why.INTERNAL_ERROR, language, trace_id)
@@ -136,7 +136,7 @@ class TokenEndpoint:
         now: Instant,
         monotonic: Monotonic,
         entropy: Entropy,
-        trace_id: str,
+        trace_id: TraceId,
         arrival: Arrival | None = None,
     ) -> PendingRequest | Answer:
         """Return what to decide for a request, or the answer where there is nothing to decide.
@@ -196,12 +196,12 @@ class TokenEndpoint:
             report(error, trace_id)
             return self.failure(request, trace_id)
 
-    def failure(self, request: Request, trace_id: str) -> Answer:
+    def failure(self, request: Request, trace_id: TraceId) -> Answer:
         """Return the answer to a request that failed: a 500 in the envelope, without detail."""
         is_enveloped = request.path not in token_service.PATHS
         return _failure(self._language_of(request), trace_id, is_enveloped=is_enveloped)
 
-    def _refuse_method(self, operation: Operation | None, request: Request, trace_id: str) -> Answer:
+    def _refuse_method(self, operation: Operation | None, request: Request, trace_id: TraceId) -> Answer:
         """Answer 405 with the allowed methods (RFC 9110 §15.5.6)."""
         if operation is None:
             headers = (*NO_STORE, (b"allow", b"GET, HEAD"))
@@ -210,7 +210,9 @@ class TokenEndpoint:
         refusal = token_service.refusal(operation, Why.METHOD_NOT_ALLOWED)
         return replace(refusal, headers=(*refusal.headers, (b"allow", b"POST")))
 
-    def _receive_userinfo(self, request: Request, trace_id: str, arrival: Arrival) -> PendingRequest | Answer:
+    def _receive_userinfo(
+        self, request: Request, trace_id: TraceId, arrival: Arrival
+    ) -> PendingRequest | Answer:
         language = self._language_of(request)
         event = userinfo.read(request.headers, language=language, trace_id=trace_id)
         if isinstance(event, Answer):

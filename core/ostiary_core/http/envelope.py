@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer, retry_after
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.audit import TraceId
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.why import Why
 from ostiary_core.texts.language import Language
@@ -22,7 +23,7 @@ def text_of(why: Why, language: Language) -> str:
 def failure(
     why: Why,
     language: Language,
-    trace_id: str,
+    trace_id: TraceId,
     *,
     faults: Sequence[FieldFault] = (),
     headers: Headers = NO_STORE,
@@ -33,7 +34,7 @@ def failure(
 
 
 def token_service_failure(
-    why: Why, language: Language, trace_id: str, *, retry_after_seconds: int | None = None
+    why: Why, language: Language, trace_id: TraceId, *, retry_after_seconds: int | None = None
 ) -> Answer:
     """Answer a 429 or 500 of the token service: the envelope without `errors` ("Envelope errors")."""
     wait = () if retry_after_seconds is None else (retry_after(retry_after_seconds),)
@@ -41,10 +42,16 @@ def token_service_failure(
 
 
 def _failure(
-    why: Why, language: Language, trace_id: str, headers: Headers, more: dict[str, object]
+    why: Why, language: Language, trace_id: TraceId, headers: Headers, more: dict[str, object]
 ) -> Answer:
     meaning = MEANINGS[why]
-    content = {"code": meaning.code, "msg": text_of(why, language), "data": None, **more, "traceId": trace_id}
+    content = {
+        "code": meaning.code,
+        "msg": text_of(why, language),
+        "data": None,
+        **more,
+        "traceId": str(trace_id),
+    }
     return json_answer(meaning.status, content, headers)
 
 

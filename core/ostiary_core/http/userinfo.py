@@ -9,6 +9,7 @@ from ostiary_core.events import ProfileRequested
 from ostiary_core.http.answer import NO_STORE, Answer, Headers
 from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.form import header_values
+from ostiary_core.model.audit import TraceId
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.reply import Profile, Refused
 from ostiary_core.model.secret import Secret
@@ -46,7 +47,7 @@ def read_bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> Secret | None:
 
 
 def read(
-    headers: Sequence[tuple[bytes, bytes]], *, language: Language, trace_id: str
+    headers: Sequence[tuple[bytes, bytes]], *, language: Language, trace_id: TraceId
 ) -> ProfileRequested | Answer:
     """Read the event of a request; without a Bearer token, answer 401 (RFC 6750 §3)."""
     token = read_bearer_token(headers)
@@ -56,7 +57,7 @@ def read(
     return ProfileRequested(access_token=token)
 
 
-def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
+def answer(decision: Decision, *, language: Language, trace_id: TraceId) -> Answer:
     """Answer with the profile in the envelope, or with the refusal."""
     match decision.reply:
         case Profile() as profile:

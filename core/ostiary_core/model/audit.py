@@ -4,7 +4,7 @@ A store keeps them in the transaction of the turn, so nothing happens without it
 what did not happen. They are never changed and hold no secret.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -19,11 +19,31 @@ NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})
 """Facts for the metrics alone: refusals that change nothing, and housekeeping."""
 
 
+class LateTraceId:
+    """A trace id that is drawn when it is first told: most reading requests leave nothing under theirs."""
+
+    __slots__ = ("_draw", "_drawn")
+
+    def __init__(self, draw: Callable[[], str]) -> None:
+        self._draw = draw
+        self._drawn: list[str] = []
+
+    def __str__(self) -> str:
+        # Two threads may draw at one moment, the turn's and the one that answers a caller: the first counts.
+        if not self._drawn:
+            self._drawn.append(self._draw())
+        return self._drawn[0]
+
+
+TraceId = str | LateTraceId
+"""Identifier of a request; `str` tells it."""
+
+
 @immutable()
 class Origin:
     """The request behind an event: its trace id, source address and User-Agent."""
 
-    trace_id: str
+    trace_id: TraceId
     """Identifier of the request in the log and in failures."""
     source: str
     """Address of the sender."""
@@ -81,7 +101,7 @@ def _entry(fact: Fact, origin: Origin | None, now: Instant) -> AuditEntry:
     user_agent = fact.user_agent
     if user_agent is None and origin is not None:
         user_agent = origin.user_agent
-    trace_id, source = (None, None) if origin is None else (origin.trace_id, origin.source)
+    trace_id, source = (None, None) if origin is None else (str(origin.trace_id), origin.source)
     return AuditEntry(
         now,
         fact.kind,

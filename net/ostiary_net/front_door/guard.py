@@ -12,6 +12,7 @@ import structlog
 import trio
 
 from ostiary_core.http.answer import Answer
+from ostiary_core.model.audit import LateTraceId, TraceId
 from ostiary_net.front_door.connections import CONNECTION, OpenConnections
 from ostiary_net.front_door.heads import HeadVerdict, read_head
 from ostiary_net.front_door.idle_watcher import IdleWatcher
@@ -73,14 +74,14 @@ class Guard:
         """Count of requests whose answer did not begin in time."""
         self._has_missed_path = False
 
-    def count_refusal(self, status: int, trace_id: str, source: str | None) -> None:
+    def count_refusal(self, status: int, trace_id: TraceId, source: str | None) -> None:
         """Count and log a request that is refused before a route answered."""
         self.refused[status] = self.refused.get(status, 0) + 1
         log_door_refusal(status, trace_id, source)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope["ostiary.trace_id"] = self.draw_trace_id()
+            scope["ostiary.trace_id"] = LateTraceId(self.draw_trace_id)
             if self.tracing is None:
                 await self._serve_request(scope, receive, send)
             else:
@@ -91,7 +92,7 @@ class Guard:
             await send({"type": "websocket.close"})
 
     async def _serve_traced(self, tracing: "Spans", scope: Scope, receive: Receive, send: Send) -> None:
-        trace_id = scope["ostiary.trace_id"]
+        trace_id = str(scope["ostiary.trace_id"])
         tracing.begin_request(trace_id, scope["method"], scope["headers"])
 
         async def send_recorded(message: Message) -> None:
@@ -278,7 +279,7 @@ class _GuardedRequest:
             return
         self._is_answering = True
         self._is_over = True
-        trace_id = self._scope["ostiary.trace_id"]
+        trace_id = str(self._scope["ostiary.trace_id"])
         self._guard.count_refusal(status, trace_id, self._scope["ostiary.source"])
         answer = await self._make_page(status) if self._limits.has_page(status, self._scope) else None
         self._reads_after_sending = answer is not None and status != 408
@@ -314,7 +315,7 @@ class _GuardedRequest:
 
     async def fail(self, error: Exception) -> None:
         """Log an error that the application did not handle, and answer 500."""
-        trace_id, where = self._scope["ostiary.trace_id"], list_frames(error)
+        trace_id, where = str(self._scope["ostiary.trace_id"]), list_frames(error)
         if isinstance(unwrap_error(error), AnswerCutOff):
             _log.warning("an answer was cut off", trace_id=trace_id)
         else:

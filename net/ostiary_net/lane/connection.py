@@ -21,6 +21,7 @@ import trio
 
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import Request
+from ostiary_core.model.audit import TraceId
 from ostiary_net.front_door.connection import GuardedConnection, receive_some, send_at_once
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.hypercorn_internals import Closed, RawData, parse_socket_addr
@@ -70,7 +71,8 @@ class LaneConnection(GuardedConnection):
         """Scope of the task, while it reads by itself."""
         self._queued: QueuedEvent | None = None
         """The event of the request that is being answered."""
-        self._trace_id = self._path = ""
+        self._trace_id: TraceId = ""
+        self._path = ""
         self._answered_in_a_row = 0
         """Count of answers without a turn since others ran."""
         self._is_in_line = False

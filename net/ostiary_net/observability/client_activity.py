@@ -11,6 +11,7 @@ from typing import Final
 
 from ostiary_core import events
 from ostiary_core.http.token_service import TokenServiceEvent
+from ostiary_core.model.audit import TraceId
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.reply import Refused
@@ -73,7 +74,7 @@ class ClientActivity:
         self._tallies: dict[SummaryKey, Tally] = {}
         self._last: dict[str, list[Refusal]] = {}
 
-    def record(self, event: events.Event, decision: Decision, now: Instant, trace_id: str) -> None:
+    def record(self, event: events.Event, decision: Decision, now: Instant, trace_id: TraceId) -> None:
         """Record a decision once: whether the client's secret was right, and a refusal."""
         reply = decision.reply
         if isinstance(event, TokenServiceEvent):
@@ -88,7 +89,7 @@ class ClientActivity:
         if isinstance(reply, Refused):
             self._record_refusal(event, reply.why, now, trace_id)
 
-    def _record_refusal(self, event: events.Event, why: Why, now: Instant, trace_id: str) -> None:
+    def _record_refusal(self, event: events.Event, why: Why, now: Instant, trace_id: TraceId) -> None:
         if isinstance(event, _AUTHORIZATIONS):
             if why in _MENDED_BY_USER:
                 return
@@ -102,7 +103,7 @@ class ClientActivity:
         count_refusal(self._tallies, now, why, client_id)
         if client_id:
             last = self._last.setdefault(client_id, [])
-            last.append(Refusal(client_id, now, trace_id, _OPERATIONS.get(type(event), _AUTHORIZE), why))
+            last.append(Refusal(client_id, now, str(trace_id), _OPERATIONS.get(type(event), _AUTHORIZE), why))
             del last[:-REFUSALS_KEPT]
 
     def count_limited(self, now: Instant) -> None:

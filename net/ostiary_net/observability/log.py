@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec
 
 import structlog
 
-from ostiary_core.model.audit import Origin
+from ostiary_core.model.audit import Origin, TraceId
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact
 from ostiary_core.model.reply import BatchRefused, Refused
@@ -212,25 +212,29 @@ class RequestLog:
             LINES.write_entries("info", entries)
 
 
-def log_refusal(why: Why, trace_id: str, source: str, **more: str) -> None:
+def log_refusal(why: Why, trace_id: TraceId, source: str, **more: str) -> None:
     """Log a request that was refused without a decision, under the trace id of its answer ("Errors")."""
-    structlog.get_logger("ostiary").info(REFUSED, trace_id=trace_id, source=source, why=why.value, **more)
+    structlog.get_logger("ostiary").info(
+        REFUSED, trace_id=str(trace_id), source=source, why=why.value, **more
+    )
 
 
-def log_door_refusal(status: int, trace_id: str, source: str | None) -> None:
+def log_door_refusal(status: int, trace_id: TraceId, source: str | None) -> None:
     """Log a request that reached no route: too large, too slow, not HTTP."""
-    structlog.get_logger("ostiary").info(REFUSED_AT_THE_DOOR, trace_id=trace_id, source=source, status=status)
+    structlog.get_logger("ostiary").info(
+        REFUSED_AT_THE_DOOR, trace_id=str(trace_id), source=source, status=status
+    )
 
 
 def _make_refusal_entry(origin: Origin, reply: Refused | BatchRefused) -> dict[str, Any]:
     why = reply.why if isinstance(reply, Refused) else reply.refusals[0][1].why
-    return {"event": REFUSED, "trace_id": origin.trace_id, "source": origin.source, "why": why}
+    return {"event": REFUSED, "trace_id": str(origin.trace_id), "source": origin.source, "why": why}
 
 
 def _make_entry(origin: Origin, fact: Fact) -> dict[str, Any]:
     return {
         "event": fact.kind,
-        "trace_id": origin.trace_id,
+        "trace_id": str(origin.trace_id),
         "source": origin.source,
         "why": fact.why,
         "session_id": fact.session_id,

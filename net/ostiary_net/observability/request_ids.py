@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
+from ostiary_core.model.audit import TraceId
+
 REQUEST_ID_FIELD: Final = b"x-request-id"
 """Field that the front door leaves in a head only where a trusted proxy wrote it."""
 
@@ -16,16 +18,16 @@ class RequestIds:
     def __init__(self) -> None:
         self._by_trace_id: dict[str, str] = {}
 
-    def begin(self, trace_id: str, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def begin(self, trace_id: TraceId, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Remember a proxy's id of a request, if there is one, until `end`."""
         for name, value in headers:
             if name == REQUEST_ID_FIELD:
-                self._by_trace_id[trace_id] = value.decode("ascii")
+                self._by_trace_id[str(trace_id)] = value.decode("ascii")
 
-    def end(self, trace_id: str) -> None:
+    def end(self, trace_id: TraceId) -> None:
         """Forget a request that was answered."""
         if self._by_trace_id:
-            self._by_trace_id.pop(trace_id, None)
+            self._by_trace_id.pop(str(trace_id), None)
 
     def find(self, trace_id: str | None) -> str | None:
         """Return a proxy's id of a running request; None without one."""

@@ -121,7 +121,7 @@ class Spans:
 
         `decision` is None where no turn could be taken.
         """
-        span = self._running.get(origin.trace_id)
+        span = self._running.get(str(origin.trace_id))
         if span is not None:
             outcome = "failed" if decision is None else str(describe_outcome(decision))
             span.set_attribute("ostiary.operation", name_operation(type(event)))
@@ -132,7 +132,7 @@ class Spans:
         ended = time.time_ns()
         attributes: dict[str, AnyValue] = {"ostiary.turn.queue": queue, "ostiary.turn.events": len(origins)}
         for origin in origins:
-            span = None if origin is None else self._running.get(origin.trace_id)
+            span = None if origin is None else self._running.get(str(origin.trace_id))
             if span is not None and span.is_recording():
                 self._tracer.start_span(
                     f"turn {queue}",

@@ -13,7 +13,7 @@ from ostiary_core.http.endpoint import PendingRequest, Request, TokenEndpoint
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import HeaderFields, user_agent_of
 from ostiary_core.http.token_service import PATHS, PATHS_USING_ENTROPY
-from ostiary_core.model.audit import Origin
+from ostiary_core.model.audit import LateTraceId, Origin, TraceId
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
 from ostiary_core.model.secret import Entropy
@@ -60,10 +60,10 @@ class Service:
         return self.entropy_source.draw()
 
     def draw_trace_id(self) -> str:
-        """Draw a fresh identifier for a request; its door draws one and hands it on."""
+        """Draw a fresh identifier for a request."""
         return draw_trace_id(self.entropy_source, self.clock.now())
 
-    def make_origin(self, headers: HeaderFields, source: str, trace_id: str) -> Origin:
+    def make_origin(self, headers: HeaderFields, source: str, trace_id: TraceId) -> Origin:
         """Return the origin of a request: its trace id, source and User-Agent."""
         return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
 
@@ -124,30 +124,30 @@ class Service:
             _log_failure("looking failed", failure, origin, asked)
             raise
 
-    def open_request(self, request: Request) -> str:
+    def open_request(self, request: Request) -> TraceId:
         """Begin to log and trace a request that comes past the guard; return its trace id."""
-        trace_id = self.draw_trace_id()
+        trace_id = LateTraceId(self.draw_trace_id)
         REQUEST_IDS.begin(trace_id, request.headers)
         if self.tracing is not None:
-            self.tracing.begin_request(trace_id, request.method, request.headers)
+            self.tracing.begin_request(str(trace_id), request.method, request.headers)
         return trace_id
 
-    def close_request(self, trace_id: str, status: int | None = None, route: str | None = None) -> None:
+    def close_request(self, trace_id: TraceId, status: int | None = None, route: str | None = None) -> None:
         """End what `open_request` began; without a status where the connection closed before the answer."""
         REQUEST_IDS.end(trace_id)
         if self.tracing is not None:
             if status is not None:
-                observe(self.tracing.record_answer, trace_id, status, route)
-            observe(self.tracing.end_request, trace_id)
+                observe(self.tracing.record_answer, str(trace_id), status, route)
+            observe(self.tracing.end_request, str(trace_id))
 
-    async def answer(self, request: Request, trace_id: str) -> Answer:
+    async def answer(self, request: Request, trace_id: TraceId) -> Answer:
         """Answer a request for one of the four operations, whose body is complete."""
         return await wait_for_result(partial(self.begin, request, trace_id, is_client_gone=CLIENT_GONE.get()))
 
     def begin(
         self,
         request: Request,
-        trace_id: str,
+        trace_id: TraceId,
         deliver: Callable[[Answer], None],
         is_client_gone: DisconnectCheck | None,
     ) -> Answer | QueuedEvent:
@@ -175,7 +175,7 @@ class Service:
         except Exception as error:
             return self._fail(request, trace_id, error)
 
-    def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
+    def receive(self, request: Request, trace_id: TraceId) -> PendingRequest | Answer:
         """Read a request; return what to decide for it, or its answer where that needs no turn."""
         now, monotonic = self.clock.now(), self.clock.monotonic()
         pending = self.endpoint.receive(
@@ -201,13 +201,13 @@ class Service:
         except Exception as error:
             return self._fail(request, pending.origin.trace_id, error)
 
-    def _fail(self, request: Request, trace_id: str, error: Exception) -> Answer:
+    def _fail(self, request: Request, trace_id: TraceId, error: Exception) -> Answer:
         """Log an error that must not happen, and return the 500 that answers it."""
         where = list_frames(error)
-        _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+        _log.error("unexpected error", trace_id=str(trace_id), cause=type(error).__name__, where=where)
         return self.endpoint.failure(request, trace_id)
 
-    def _log_refusal(self, request: Request, answer: Answer, trace_id: str) -> None:
+    def _log_refusal(self, request: Request, answer: Answer, trace_id: TraceId) -> None:
         """Log a refusal that needs no turn: its answer names a trace id ("Errors")."""
         operation = PATHS.get(request.path)
         if operation is None:
@@ -226,7 +226,7 @@ def _log_failure(what: str, failure: TurnFailed, origin: Origin, asked: str) -> 
         unknown, cause = {"kept": "unknown"}, cause.__cause__ or cause
     _log.error(
         what,
-        trace_id=origin.trace_id,
+        trace_id=str(origin.trace_id),
         asked=asked,
         cause=type(cause).__name__,
         where=list_frames(cause),

@@ -12,6 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request
+from ostiary_core.model.secret import Entropy
 from ostiary_net.front_door import hypercorn_internals, protocol
 from ostiary_net.front_door.limits import Receive, Scope, Send
 from ostiary_net.lane import open_lane
@@ -318,6 +319,25 @@ async def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_to
     [entry] = [entry for entry in log if entry["event"] == "unexpected error"]
     assert entry["trace_id"].encode() in heard.data
     assert HOUSE.access not in repr(log)
+
+
+async def test_a_trace_id_is_drawn_when_it_is_first_told(opened: Door) -> None:
+    drawn: list[bytes] = []
+    async with opened(lane=True, app=nobody) as door:
+        source = door.service.entropy_source
+        draw = source.draw
+
+        def draw_counted() -> Entropy:
+            drawn.append(entropy := draw())
+            return entropy
+
+        source.draw = draw_counted  # type: ignore[method-assign]
+        line = await door.call(ACTIVE, ASKED["profile"])
+        assert (await line.hear(0.1)).data.count(b"HTTP/1.1 200") == 2
+        assert drawn == []
+        await line.say(ASKED["profile in Chinese"])
+        heard = await line.hear(0.1)
+    assert [entropy[:10].hex().encode() in heard.data for entropy in drawn] == [True]
 
 
 async def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(opened: Door) -> None:

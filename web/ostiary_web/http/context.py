@@ -65,7 +65,7 @@ class RequestContext:
     @property
     def trace_id(self) -> str:
         """The request's identifier in the log and the audit trail."""
-        return self.origin.trace_id
+        return str(self.origin.trace_id)
 
     @property
     def source(self) -> str:
