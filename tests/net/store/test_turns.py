@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from ostiary_core import Decision, LostRace, take_turn
+from ostiary_core import Decision, LostRace, retry_lost_races, take_turn
 from ostiary_core.events import (
     Event,
     IntrospectionRequested,
@@ -18,8 +18,11 @@ from ostiary_core.events import (
     RoleChanged,
     RoleDeleted,
     RoleRegistered,
+    SignedIn,
+    UserDeleted,
 )
 from ostiary_core.model.audit import Origin
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.records import RECORD_TABLES, Role, Table
 from ostiary_core.model.reply import Refused, TokensIssued
 from tests.support import asks, story
@@ -99,6 +102,38 @@ def test_a_role_that_is_made_again_in_the_middle_of_a_turn_is_not_written_over(
     [role] = one.fetch(Table.ROLE, ["r"])
     assert isinstance(role, Role)
     assert role.name == "theirs"
+
+
+def test_of_two_administrators_who_delete_each_other_one_is_left(
+    two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Write skew: each turn reads both accounts and deletes the other's, so no account is written twice."""
+    one, other = two
+    world = world_on(one).given(asks.user("second", roles=(SUPER_ADMINISTRATOR,)))
+    root, second = world.user("root"), world.user("second")
+    callers = [asks.caller_of(world.login(name)) for name in ("root", "second")]
+    deciding = iter([True])
+
+    def decide(*arguments: Any) -> list[Decision]:
+        if next(deciding, False):
+            meanwhile.append(thread.submit(delete, other, callers[1], root.user_id))
+            wait(meanwhile, timeout=0.3)
+        return take_turn(*arguments)
+
+    def delete(store: Any, caller: SignedIn, user_id: str) -> Decision:
+        event = UserDeleted(caller=caller, user_id=user_id)
+        [decision] = retry_lost_races(lambda: store.turn([event], START))
+        return cast(Decision, decision)
+
+    monkeypatch.setattr("ostiary_net.sql.store.take_turn", decide)
+    with ThreadPoolExecutor(1) as thread:
+        meanwhile: list[Any] = []
+        ours = delete(one, callers[0], second.user_id)
+        theirs = meanwhile[0].result(30)
+    assert sorted(isinstance(decision.reply, Refused) for decision in (ours, theirs)) == [False, True]
+    left = [user for user in one.fetch(Table.USER, [root.user_id, second.user_id]) if not user.deleted_at]
+    [role] = one.fetch(Table.ROLE, [SUPER_ADMINISTRATOR])
+    assert (len(left), role.enabled_holders) == (1, 1)
 
 
 @pytest.mark.parametrize("is_writing", [False, True])
