@@ -8,7 +8,7 @@ from typing import Final
 from fuzz.faults import of_accounts, of_codes, of_endings, of_history, of_sessions
 from fuzz.faults.planting import Fault
 
-__all__ = ["FAULTS", "Fault", "named"]
+__all__ = ["FAULTS", "Fault", "find_faults"]
 
 FAULTS: Final = (
     *of_sessions.FAULTS,

@@ -5,7 +5,6 @@ takes turns. It judges nothing.
 """
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,12 +59,6 @@ class _Store(ServerMemoryStore):
         self._audit = [*trail]
         self._entries_kept = trail[-1].number if trail else 0
 
-    def twin(self) -> "_Store":
-        """The same records, in a store of their own."""
-        twin = _Store(self.policy)
-        twin._tables = {table: dict(rows) for table, rows in self._tables.items()}
-        return twin
-
 
 @dataclass(slots=True)
 class Outcome:
@@ -114,12 +107,6 @@ class Driver:
         self.store.write([Insert(record) for record in records])
         self.store.keep_trail(trail)
 
-    def twin(self) -> "Driver":
-        """The same core over the same records, in a store of their own."""
-        twin = copy(self)
-        twin.store = self.store.twin()
-        return twin
-
     def take(self, numbered: Sequence[tuple[int, Call]], now: int, *, crash: bool = False) -> Turn:
         """Put the calls to the core in one turn."""
         instant = Instant(now)
@@ -166,14 +153,6 @@ class Driver:
             named += [Key(kind.table, each) for each in found]
             self._before += self.store.turn([events.RecordExpired(key=key) for key in named], now)
             named = []
-
-    def would_change(self, call: Call, number: int, now: int) -> bool:
-        """Whether a call would write anything; where a runtime asks something ahead of it, it may."""
-        event = self._event(call, number, Instant(now))
-        if isinstance(event, Answer) or self._before:
-            return True
-        snapshot = load([keys(event)], self.store.fetch)
-        return any(decision.changes for decision in take_turn([event], snapshot, Instant(now), self.policy))
 
     def ask(self, call: Call, now: int) -> Answer:
         """The answer to a call that changes nothing, for whoever wants to look at the state from outside."""

@@ -73,13 +73,6 @@ class InvariantChecker:
         records = (record for table in RECORD_TABLES for record in self.driver.store.records(table))
         self._ledger = {record.key: record for record in records}
 
-    def twin(self, history: History, driver: Driver) -> "InvariantChecker":
-        """The same evidence, over the same world once more."""
-        twin = InvariantChecker(history, driver)
-        twin.dead = dict(self.dead)
-        twin._ledger = dict(self._ledger)
-        return twin
-
     def after(self, turn: Turn) -> Iterator[Violation]:
         """Everything that is wrong with a turn; the history takes in its answers on the way."""
         self.turns += 1

@@ -47,6 +47,7 @@ def iso_time(instant: Instant) -> str:
     >>> iso_time(Instant(1_500))
     '1970-01-01T00:00:01.500Z'
     """
+    # Arithmetic alone: a `datetime` is only made from a number here, so no clock and no time zone is read.
     moment = _EPOCH + timedelta(milliseconds=instant)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

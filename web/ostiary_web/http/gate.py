@@ -156,9 +156,3 @@ def gate_of(view: Callable[..., Any] | None) -> Gate | None:
 def is_limited(view: Callable[..., Any]) -> bool:
     """Whether the route of a view counts as an operation with a limit."""
     return bool(getattr(view, "is_limited", False))
-
-
-def permission_of(view: Callable[..., Any] | None) -> Permission | None:
-    """Return the permission that opens the route of a view, or None."""
-    gate = gate_of(view)
-    return None if gate is None else gate.permission
