@@ -15,7 +15,7 @@ from ostiary_core.model.fields import FieldReader, FieldRule
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import NOT_YET, Instant
 from ostiary_core.model.key import Key, RawKey, Table, make_key
-from ostiary_core.model.record_type import Bounds, Kind, RecordField, RecordType, Setting
+from ostiary_core.model.record_type import NAME, Bounds, Kind, RecordField, RecordType, Setting
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 
@@ -120,7 +120,7 @@ def _check_together(reader: FieldReader, client: Mapping[str, Any]) -> None:
             reader.fault(f"autoApproveScopes.{place}", FieldRule.AUTO_APPROVE_SCOPE)
 
 
-CLIENT: Final = RecordType(
+CLIENT: Final[RecordType[Client]] = RecordType(
     name="clients",
     identifier="client_id",
     default_sort="client_id",
@@ -152,14 +152,7 @@ CLIENT: Final = RecordType(
             is_filtered=True,
             is_searched=True,
         ),
-        RecordField(
-            *("name", Kind.TEXT, "name", Setting.EDITED),
-            is_required=True,
-            most=100,
-            is_sorted=True,
-            is_filtered=True,
-            is_searched=True,
-        ),
+        NAME,
         RecordField(
             *("redirectUris", Kind.TEXTS, "redirect_uris", Setting.EDITED),
             most=50,

@@ -165,6 +165,17 @@ class RecordField(Generic[R]):
         return self.is_valid(text) and (self.choices is None or text in self.choices(policy))
 
 
+NAME: Final[RecordField[Any]] = RecordField(
+    *("name", Kind.TEXT, "name", Setting.EDITED),
+    is_required=True,
+    most=100,
+    is_sorted=True,
+    is_filtered=True,
+    is_searched=True,
+)
+"""The name that people read, of a client, a role or a user."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordType(Generic[R]):
     """A type of records that administrators create, change and import."""

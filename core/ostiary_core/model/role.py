@@ -7,7 +7,7 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.key import Key, RawKey, Table, make_key
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR
-from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
+from ostiary_core.model.record_type import NAME, Kind, RecordField, RecordType, Setting
 
 ROLE_CODE: Final = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 
@@ -39,7 +39,7 @@ def permissions_in(role: Role) -> tuple[str, ...]:
     return ALL_PERMISSIONS if role.role_id == SUPER_ADMINISTRATOR else role.permissions
 
 
-ROLE: Final = RecordType(
+ROLE: Final[RecordType[Role]] = RecordType(
     name="roles",
     identifier="role_id",
     default_sort="role_id",
@@ -56,14 +56,7 @@ ROLE: Final = RecordType(
             is_filtered=True,
             is_searched=True,
         ),
-        RecordField(
-            *("name", Kind.TEXT, "name", Setting.EDITED),
-            is_required=True,
-            most=100,
-            is_sorted=True,
-            is_filtered=True,
-            is_searched=True,
-        ),
+        NAME,
         RecordField(
             *("permissions", Kind.CODES, "permissions", Setting.EDITED),
             choices=lambda policy: ALL_PERMISSIONS,

@@ -13,7 +13,7 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import NOT_YET, Instant
 from ostiary_core.model.key import Key, RawKey, Table, make_key
-from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
+from ostiary_core.model.record_type import NAME, Kind, RecordField, RecordType, Setting
 from ostiary_core.model.visible_text import is_visible
 from ostiary_core.model.why import Why
 
@@ -80,7 +80,7 @@ def is_timezone_name(text: str) -> bool:
     return _TIMEZONE.fullmatch(text) is not None
 
 
-USER: Final = RecordType(
+USER: Final[RecordType[User]] = RecordType(
     name="users",
     identifier="user_id",
     default_sort="username",
@@ -105,14 +105,7 @@ USER: Final = RecordType(
             is_filtered=True,
             is_searched=True,
         ),
-        RecordField(
-            *("name", Kind.TEXT, "name", Setting.EDITED),
-            is_required=True,
-            most=100,
-            is_sorted=True,
-            is_filtered=True,
-            is_searched=True,
-        ),
+        NAME,
         RecordField(
             *("phone", Kind.TEXT, "phone", Setting.EDITED),
             is_valid=is_phone,
