@@ -11,7 +11,7 @@ import select
 import sys
 import time
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -91,11 +91,13 @@ def judge_mutants(
     gc.freeze()
     waiting = list(reversed(mutants))
     running: dict[int, tuple[Child, Mutant]] = {}
+    # A judge that noticed one mutant of a function most likely notices the next one, too.
+    noticed: dict[tuple[str, str], list[str]] = defaultdict(list)
     try:
         while waiting or running:
             while waiting and len(running) < _PROCESSES:
                 mutant = waiting.pop()
-                asked = ask_in_order(mutant, judges)
+                asked = ask_in_order(mutant, judges, noticed[mutant.module, mutant.function])
                 child = Child(partial(judge_one, mutant, asked, functions), _MOST_SECONDS)
                 running[child.descriptor] = child, mutant
             ready, _, _ = select.select(list(running), [], [], 1.0)
@@ -107,18 +109,23 @@ def judge_mutants(
                 del running[descriptor]
                 late = time.monotonic() > child.until
                 outcome, by = child.result() or ((_UNDECIDED, "late") if late else (_KILLED, "its end"))
+                if outcome == _KILLED:
+                    noticed[mutant.module, mutant.function].append(by)
                 yield report_of(mutant, outcome, by, listed)
     finally:
         for child, _ in running.values():
             child.kill()
 
 
-def ask_in_order(mutant: Mutant, judges: Sequence[Judge]) -> list[Judge]:
-    """Who reaches the mutant, or a statement that names a changed constant; those first that cost least. Of a
-    constant that only other modules name, everybody."""
+def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]) -> list[Judge]:
+    """Who reaches the mutant, or a statement that names a changed constant; those first that noticed
+    another one there, then those that cost least. Of a constant that only other modules name, everybody."""
     places = {(mutant.module, statement) for statement in statements_changed(mutant)}
     reaching = [judge for judge in judges if places & judge.reached]
-    return sorted(reaching if reaching or mutant.function else judges, key=lambda judge: judge.seconds)
+    return sorted(
+        reaching if reaching or mutant.function else judges,
+        key=lambda judge: (-noticed.count(judge.name), judge.seconds),
+    )
 
 
 def judge_one(
