@@ -14,8 +14,8 @@ from pathlib import Path
 
 from docs.permissions_page import permissions_page
 from docs.reference_pages import reference_pages
-from ostiary_core.oauth import code, session
-from ostiary_core.oauth.transition import NO_RECORD, Transition
+from ostiary_core.oauth import state_tables
+from ostiary_core.oauth.state_tables import NO_RECORD, Transition
 from tests.rows.proofs import Proof, collected_proofs, find_unproved
 from tests.rows.specification import TABLES
 
@@ -61,12 +61,12 @@ def states_page() -> str:
 def _states_lines() -> Iterator[str]:
     yield "# State machines"
     yield ""
-    yield _GENERATED.format(source="`TRANSITIONS` of `core/oauth/code.py` and `core/oauth/session.py`")
+    yield _GENERATED.format(source="`core/ostiary_core/oauth/state_tables.py`")
     yield ""
     yield "A state that only time or an ending from above leads to is not stored: it is computed from the"
     yield "record, the time, and the epochs of its user, client and consent (`state_of`)."
-    yield from _machine("The authorization code", code.TRANSITIONS)
-    yield from _machine("The session", session.TRANSITIONS)
+    yield from _machine("The authorization code", state_tables.CODE_TRANSITIONS)
+    yield from _machine("The session", state_tables.SESSION_TRANSITIONS)
 
 
 def _machine(title: str, transitions: Iterable[Transition]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.session import SessionState
+from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.storage import listing
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
 from ostiary_core.storage.listing import Listable, Listing, Sort, TimeRange

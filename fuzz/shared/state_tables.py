@@ -7,10 +7,9 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_core.oauth import code, session
-from ostiary_core.oauth.transition import Transition
+from ostiary_core.oauth.state_tables import CODE_TRANSITIONS, SESSION_TRANSITIONS, Transition
 
-_STATE_TABLES: Final = {"code": code.TRANSITIONS, "session": session.TRANSITIONS}
+_STATE_TABLES: Final = {"code": CODE_TRANSITIONS, "session": SESSION_TRANSITIONS}
 
 DECIDED_ROWS: Final = tuple(
     f"{name}: {row.name}" for name, table in _STATE_TABLES.items() for row in table if row.is_decided

@@ -10,7 +10,8 @@ from ostiary_core.loading.snapshot import load
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import AuthorizationCode, Key, Table
 from ostiary_core.model.reply import Done, TokensIssued
-from ostiary_core.oauth.code import CodeState, state_of
+from ostiary_core.oauth.code import state_of
+from ostiary_core.oauth.state_tables import CodeState
 from tests.rows import row
 from tests.support.asks import CHALLENGE, VERIFIER, caller_of, client_change, credentials, redeem, refresh
 from tests.support.story import World, client, given, user

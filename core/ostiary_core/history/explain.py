@@ -22,7 +22,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Session, User
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import inherited_ending
-from ostiary_core.oauth.session import SessionState
+from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.storage.session_history import SessionHistory
 
 

@@ -11,7 +11,8 @@ from ostiary_core.model.decision import Decision, refuse
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Client, Role, Session, SessionKind, User
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.session import SessionState, state_of
+from ostiary_core.oauth.session import state_of
+from ostiary_core.oauth.state_tables import SessionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,11 @@ def require_actor(check: Callable[[Any, Snapshot], W | Why]) -> Callable[[Caller
 
 def require_permission(*permissions: Permission) -> Callable[[CallerHandler[E, Actor]], Handler[E]]:
     """Refuse callers without one of `permissions`; the rule is given the actor."""
-    return require_actor(lambda caller, snapshot: check_permission(caller, snapshot, *permissions))
+
+    def check(caller: Caller, snapshot: Snapshot) -> Actor | Why:
+        return check_permission(caller, snapshot, *permissions)
+
+    return require_actor(check)
 
 
 def require_record(

@@ -8,64 +8,27 @@ Rules, all in this file ("Authorization code", READINGS 10 and 18):
   client is not its owner. An unknown code and a used one change nothing.
 - Endings of its user, client or consent void it without touching it (`inherited_endings`).
 
-`TRANSITIONS` has every move, in the order of the specification's table.
+`CODE_TRANSITIONS` (`state_tables.py`) has every move.
 """
-
-from enum import StrEnum
-from types import MappingProxyType
-from typing import Final
 
 from ostiary_core.events import CodeRedeemed
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
-from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fact import Fact
 from ostiary_core.model.instant import later
 from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, revise
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import pkce, session
-from ostiary_core.oauth.inherited_endings import inherited_ending, inherited_ending_rows
-from ostiary_core.oauth.transition import NO_RECORD, Transition
-
-
-class CodeState(StrEnum):
-    """What a code is at an instant."""
-
-    ISSUED = "issued"
-    USED = "used"
-    VOID = "void"
-    EXPIRED = "expired"
-
-
-ISSUED, USED, VOID, EXPIRED = CodeState.ISSUED, CodeState.USED, CodeState.VOID, CodeState.EXPIRED
-
-_ISSUE: Final = Transition(
-    "code issued", NO_RECORD, "user approves, or the scopes are pre-approved", ISSUED, FactKind.CODE_ISSUED
-)
-_REDEMPTION: Final = Transition(
-    "code redeemed", ISSUED, "valid code, verifier, client, redirect URI", USED, FactKind.CODE_USED
-)
-_FAILURE: Final = Transition(
-    "exchange fails",
-    ISSUED,
-    "wrong verifier, redirect URI or client, or any other failure of the exchange",
-    VOID,
-    FactKind.CODE_VOIDED,
-)
-
-TRANSITIONS: Final = (
-    _ISSUE,
-    _REDEMPTION,
-    _FAILURE,
-    Transition("code expires", ISSUED, "300 seconds", EXPIRED),
-    Transition("expired code refused", EXPIRED, "redeemed too late", VOID, refusal=Why.CODE_EXPIRED),
-    *inherited_ending_rows("codes", ISSUED, VOID),
-    Transition("used code refused", USED, "redeemed again", USED, refusal=Why.CODE_USED),
-    Transition("void code refused", VOID, "redeemed", VOID, refusal=Why.CODE_VOID),
-)
-
-_REFUSALS: Final = MappingProxyType(
-    {row.source: row.refusal for row in TRANSITIONS if row.refusal is not None}
+from ostiary_core.oauth.inherited_endings import inherited_ending
+from ostiary_core.oauth.state_tables import (
+    CODE_ISSUED,
+    CODE_REDEEMED,
+    CODE_REFUSALS,
+    EXCHANGE_FAILS,
+    CodeState,
+    SessionState,
+    Transition,
 )
 
 
@@ -81,7 +44,7 @@ def state_of(code: AuthorizationCode, snapshot: Snapshot) -> CodeState:
 
 def issue(code: AuthorizationCode) -> tuple[Change, Fact]:
     """Store a new authorization code."""
-    return Insert(code), _fact_of(_ISSUE, code)
+    return Insert(code), _fact_of(CODE_ISSUED, code)
 
 
 def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot) -> Decision:
@@ -104,7 +67,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot) -> Decision:
         now=snapshot.now,
     )
     used = revise(code, session_id=made.session_id, used_or_voided_at=snapshot.now)
-    return Decision(issued, (Update(code, used), *writes), (_fact_of(_REDEMPTION, used), started))
+    return Decision(issued, (Update(code, used), *writes), (_fact_of(CODE_REDEEMED, used), started))
 
 
 def _check_exchange(
@@ -117,7 +80,7 @@ def _check_exchange(
         return Why.CODE_UNKNOWN
     if code.client_id != client.client_id:
         return Why.CODE_OF_ANOTHER_CLIENT
-    refusal = _REFUSALS.get(state_of(code, snapshot))
+    refusal = CODE_REFUSALS.get(state_of(code, snapshot))
     if refusal is not None:
         return refusal
     if event.redirect_uri != code.redirect_uri:
@@ -144,7 +107,7 @@ def _refuse_exchange(
     if state_of(code, snapshot) is CodeState.VOID:
         return refuse(why)
     voided = revise(code, voided_why=why, used_or_voided_at=snapshot.now)
-    return Decision(Refused(why), (Update(code, voided),), (_fact_of(_FAILURE, voided),))
+    return Decision(Refused(why), (Update(code, voided),), (_fact_of(EXCHANGE_FAILS, voided),))
 
 
 def _refuse_used_code(why: Why, session_id: str, client: Client, snapshot: Snapshot) -> Decision:
@@ -154,7 +117,7 @@ def _refuse_used_code(why: Why, session_id: str, client: Client, snapshot: Snaps
         not snapshot.policy.revoke_on_code_replay
         or made is None
         or made.client_id != client.client_id
-        or session.state_of(made, snapshot) is not session.SessionState.ACTIVE
+        or session.state_of(made, snapshot) is not SessionState.ACTIVE
     ):
         return refuse(why)
     changes, fact = session.end(made, Why.CODE_REPLAYED, snapshot.now)

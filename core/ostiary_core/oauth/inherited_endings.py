@@ -8,7 +8,6 @@ epochs alone decide: disabling and deleting move them too.
 from typing import Any, TypeVar
 
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import (
@@ -22,7 +21,6 @@ from ostiary_core.model.records import (
     revise,
 )
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.transition import Transition
 
 
 def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Epochs:
@@ -71,39 +69,3 @@ def with_next_epoch(record: R, why: Why, now: Instant, **changes: Any) -> R:
         # An ending of everything resets the count of wrong current passwords (READINGS 24).
         changes = {"wrong_passwords_at": (), **changes}
     return revise(record, epoch=record.epoch + 1, epoch_why=why, epoch_at=now, updated_at=now, **changes)
-
-
-def inherited_ending_rows(records: str, source: str, target: str) -> tuple[Transition, ...]:
-    """Return the rows in which a user, client or consent ends all its `records` at once.
-
-    Such an ending is one fact, of the user, client or consent, however many records end with it.
-    """
-    return (
-        Transition(
-            f"user's {records} end",
-            source,
-            "password, telephone, reset, disabled, deleted, wrong passwords, forced out",
-            target,
-            FactKind.USER_SESSIONS_ENDED,
-        ),
-        Transition(
-            "client disabled", source, "administrator disables the client", target, FactKind.CLIENT_DISABLED
-        ),
-        Transition(
-            "client deleted", source, "administrator deletes the client", target, FactKind.CLIENT_DELETED
-        ),
-        Transition(
-            "client forced out",
-            source,
-            "administrator ends all sessions of the client, or of every client",
-            target,
-            FactKind.CLIENT_SESSIONS_ENDED,
-        ),
-        Transition(
-            "consent withdrawn",
-            source,
-            "user withdraws the client's consent, or an administrator for the user",
-            target,
-            FactKind.CONSENT_WITHDRAWN,
-        ),
-    )

@@ -13,12 +13,8 @@ Rules, all in this file ("Session and tokens", READINGS 1-8):
 - What ended stays ended, and the reason is kept.
 
 A session can be dead without a mark on its record: by its maximum, or by an ending of its user, client or
-consent. Only `state_of` knows. `TRANSITIONS` has every move, in the order of the specification's table.
+consent. Only `state_of` knows. `SESSION_TRANSITIONS` (`state_tables.py`) has every move.
 """
-
-from enum import StrEnum
-from types import MappingProxyType
-from typing import Final
 
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
@@ -36,99 +32,16 @@ from ostiary_core.model.secret import (
     draw_token,
 )
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.inherited_endings import inherited_ending, inherited_ending_rows
+from ostiary_core.oauth.inherited_endings import inherited_ending
 from ostiary_core.oauth.scopes import is_beyond, narrow_scopes
-from ostiary_core.oauth.transition import NO_RECORD, Transition
-
-
-class SessionState(StrEnum):
-    """What a session is at an instant."""
-
-    ACTIVE = "active"
-    ENDED = "ended"
-    EXPIRED = "expired"
-    """The maximum duration is reached."""
-
-
-ACTIVE, ENDED, EXPIRED = SessionState.ACTIVE, SessionState.ENDED, SessionState.EXPIRED
-
-
-def _ending(name: str, trigger: str, why: Why) -> Transition:
-    return Transition(name, ACTIVE, trigger, ENDED, FactKind.SESSION_ENDED, why)
-
-
-def _refusal(name: str, state: SessionState, trigger: str, why: Why) -> Transition:
-    return Transition(name, state, trigger, state, refusal=why)
-
-
-_STARTS: Final = Transition(
-    "session starts",
-    NO_RECORD,
-    "code redeemed, client credentials, sign-in",
-    ACTIVE,
-    FactKind.SESSION_STARTED,
-)
-_ROTATES: Final = Transition("pair rotates", ACTIVE, "current refresh token", ACTIVE, FactKind.PAIR_ROTATED)
-_ROTATES_AND_REFUSES: Final = Transition(
-    "scope too wide, rotated all the same",
-    ACTIVE,
-    "current refresh token, scope beyond the grant",
-    ACTIVE,
-    FactKind.PAIR_ROTATED,
-    Why.SCOPE_TOO_WIDE,
-    refusal=Why.SCOPE_TOO_WIDE,
-)
-_REPEATS: Final = Transition(
-    "safe retry", ACTIVE, "spent refresh token, in the grace, same User-Agent", ACTIVE, FactKind.PAIR_REPEATED
-)
-
-TRANSITIONS: Final = (
-    _STARTS,
-    _ROTATES,
-    _REPEATS,
-    _ending("replayed after the grace", "spent refresh token, too late", Why.REPLAYED_AFTER_GRACE),
-    _ending(
-        "replayed by another User-Agent",
-        "spent refresh token, different User-Agent",
-        Why.REPLAYED_BY_ANOTHER_USER_AGENT,
-    ),
-    _ending(
-        "replayed two generations late",
-        "refresh token of an older generation",
-        Why.REPLAYED_TWO_GENERATIONS_LATE,
-    ),
-    _refusal(
-        "retry that may have come in time",
-        ACTIVE,
-        "spent refresh token, found after the server stood still over the end of the grace",
-        Why.ARRIVAL_UNKNOWN,
-    ),
-    _ROTATES_AND_REFUSES,
-    Transition("maximum duration", ACTIVE, "time", EXPIRED),
-    _refusal(
-        "refused at the maximum",
-        EXPIRED,
-        "current refresh token or safe retry, in the last second before too",
-        Why.MAXIMUM_REACHED,
-    ),
-    _ending(
-        "revoked by its client", "its access token or any refresh token at /revoke", Why.REVOKED_BY_CLIENT
-    ),
-    *inherited_ending_rows("sessions", ACTIVE, ENDED),
-    _ending("forced out", "administrator ends this session", Why.SESSION_FORCED_OUT),
-    _refusal(
-        "refresh by another client",
-        ACTIVE,
-        "refresh token presented by another client",
-        Why.TOKEN_OF_ANOTHER_CLIENT,
-    ),
-    _ending("signed out", "sign-out of a login session", Why.SIGNED_OUT),
-    _ending("code replayed", "its code redeemed again, where the setting asks for it", Why.CODE_REPLAYED),
-    _refusal("refused once ended", ENDED, "any refresh token of the session", Why.SESSION_ENDED),
-)
-
-_ENDINGS: Final = MappingProxyType(
-    {row.why: row for row in TRANSITIONS if row.fact is FactKind.SESSION_ENDED}
+from ostiary_core.oauth.state_tables import (
+    PAIR_REPEATS,
+    PAIR_ROTATES,
+    PAIR_ROTATES_AND_REFUSES,
+    SESSION_ENDINGS,
+    SESSION_STARTS,
+    SessionState,
+    Transition,
 )
 
 ACCESS_LABEL = "access:"
@@ -182,7 +95,7 @@ def start(
     changes: tuple[Change, ...] = (inserted,)
     if refresh_token is not None:
         changes = (inserted, _refresh_record(refresh_token, session))
-    fact = _fact_of(_STARTS, session, user_agent=user_agent, scopes=scopes)
+    fact = _fact_of(SESSION_STARTS, session, user_agent=user_agent, scopes=scopes)
     return session, _token_response(session, access, refresh_token, now), changes, fact
 
 
@@ -276,7 +189,7 @@ def _rotate(
         rotated_at=now,
         rotated_user_agent=user_agent,
     )
-    row = _ROTATES_AND_REFUSES if is_beyond(scopes, session.scopes) else _ROTATES
+    row = PAIR_ROTATES_AND_REFUSES if is_beyond(scopes, session.scopes) else PAIR_ROTATES
     reply: Reply = (
         _token_response(rotated, access, refresh_token, now) if row.refusal is None else Refused(row.refusal)
     )
@@ -303,7 +216,7 @@ def _repeat(
     refresh_token = derive_successor(salt, REFRESH_LABEL, spent)
     return Decision(
         _token_response(session, access, refresh_token, now),
-        facts=(_fact_of(_REPEATS, session, user_agent=user_agent),),
+        facts=(_fact_of(PAIR_REPEATS, session, user_agent=user_agent),),
     )
 
 
@@ -369,7 +282,7 @@ def end(
 ) -> tuple[tuple[Change, ...], Fact]:
     """End one session. Its refresh token records stay, so that a replay is still recognised."""
     ended = revise(session, ended_at=now, ended_why=why, salt=None)
-    fact = _fact_of(_ENDINGS[why], session, user_agent=user_agent, actor_id=actor_id)
+    fact = _fact_of(SESSION_ENDINGS[why], session, user_agent=user_agent, actor_id=actor_id)
     return (Update(session, ended),), fact
 
 

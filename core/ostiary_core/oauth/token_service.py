@@ -15,6 +15,7 @@ from ostiary_core.oauth import code, session
 from ostiary_core.oauth.client_authentication import authenticate_client, authenticate_for_grant
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.scopes import is_beyond
+from ostiary_core.oauth.state_tables import SessionState
 
 
 def redeem(event: events.CodeRedeemed, snapshot: Snapshot) -> Decision:
@@ -99,7 +100,7 @@ def show_profile(event: events.ProfileRequested, snapshot: Snapshot) -> Decision
     if (
         held is None
         or snapshot.now >= held.access_expires_at
-        or session.state_of(held, snapshot) is not session.SessionState.ACTIVE
+        or session.state_of(held, snapshot) is not SessionState.ACTIVE
         or (event.by_cookie and held.kind is not SessionKind.LOGIN)
     ):
         return refuse(Why.NOT_SIGNED_IN)

@@ -7,7 +7,8 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Consent, RawKey, Record, Session, SessionKind, Table, User
-from ostiary_core.oauth.session import SessionState, state_of
+from ostiary_core.oauth.session import state_of
+from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,

@@ -39,6 +39,7 @@ from ostiary_core.oauth.callers import (
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
+from ostiary_core.oauth.state_tables import SessionState
 
 # --- signing in
 
@@ -122,7 +123,7 @@ def end_own_session(event: events.OwnSessionEnded, who: Person, snapshot: Snapsh
     if (
         stored is None
         or stored.user_id != who.user.user_id
-        or session.state_of(stored, snapshot) is not session.SessionState.ACTIVE
+        or session.state_of(stored, snapshot) is not SessionState.ACTIVE
     ):
         return refuse(Why.NOT_FOUND)
     changes, fact = session.end(stored, Why.SIGNED_OUT, snapshot.now)

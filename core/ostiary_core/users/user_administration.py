@@ -51,6 +51,7 @@ from ostiary_core.oauth.callers import (
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
+from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.users.own_account import all_ended_fact, find_named_user, with_new_password
 
 _SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
@@ -239,7 +240,7 @@ def withdraw_consent(
 def force_out_session(event: events.SessionForcedOut, who: Actor, snapshot: Snapshot) -> Decision:
     """End one session ("Session (grant)"), if the caller may end one of its kind."""
     stored = snapshot.session(event.session_id)
-    if stored is None or session.state_of(stored, snapshot) is not session.SessionState.ACTIVE:
+    if stored is None or session.state_of(stored, snapshot) is not SessionState.ACTIVE:
         return refuse(Why.NOT_FOUND)
     if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
         return refuse(Why.NOT_FOUND)

@@ -14,10 +14,9 @@ from ostiary_core import Policy, Secret, Why, events as e
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert
-from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import RECORD_TABLES, Session, SessionKind, TextCodePurpose
 from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
-from ostiary_core.oauth import session
+from ostiary_core.oauth.state_tables import SESSION_ENDINGS
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.texts import LANGUAGES
 from tests.support import asks
@@ -307,7 +306,7 @@ def test_every_ending_there_is_has_its_story_and_no_other_is_written_down() -> N
         if text.startswith("ended, ")
     }
     assert endings == {why.value for why in ENDINGS}
-    assert {row.why for row in session.TRANSITIONS if row.fact is FactKind.SESSION_ENDED} <= set(ENDINGS)
+    assert set(SESSION_ENDINGS) <= set(ENDINGS)
     page = (Path(__file__).parents[3] / "docs" / "explain.md").read_text()
     assert {name for name in re.findall(r"`([a-z_]+)`", page) if name in set(Why)} == set(ENDINGS)
 

@@ -11,7 +11,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import UserKnown
-from ostiary_core.oauth.session import SessionState
+from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text

@@ -16,7 +16,8 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import permissions_of
-from ostiary_core.oauth.session import SessionState, state_of
+from ostiary_core.oauth.session import state_of
+from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_core.texts import Language
 from ostiary_net.front_door import AnswerCutOff
