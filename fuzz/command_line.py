@@ -200,18 +200,19 @@ def parsers(home: Any, seconds: float, target: tuple[str, ...], seed: int | None
 
 
 @fuzz.command("mutants")
-@click.option("--room", multiple=True, metavar="NAME", help="only this room of the core")
+@click.option("--room", multiple=True, metavar="NAME", help="only this room")
+@click.option("--since", default="", metavar="REVISION", help="only rooms that changed since, as git has it")
 @click.option("--only", multiple=True, metavar="TEXT", help="only mutants that are told with TEXT")
 @click.option("--sample", type=NATURAL, default=0, help="so many by chance; 0 is all")
 @seed_option
 @seconds_option
 def run_mutants(
-    room: tuple[str, ...], only: tuple[str, ...], sample: int, seed: int | None, seconds: float
+    room: tuple[str, ...], since: str, only: tuple[str, ...], sample: int, seed: int | None, seconds: float
 ) -> int:
-    """Small changes of the rules, each of which some judge must notice."""
+    """Small changes of a room, each of which some judge must notice."""
     from fuzz.mutants import campaign
 
-    return campaign.run(room, only, sample, choose_seed(seed), seconds)
+    return campaign.run(room, since, only, sample, choose_seed(seed), seconds)
 
 
 def _with_file(path: Path, run: Callable[[Path], int]) -> int:

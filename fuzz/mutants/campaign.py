@@ -1,58 +1,69 @@
-"""`python -m fuzz mutants`: every small change of the rules, each of which some judge must notice.
+"""`python -m fuzz mutants`: every small change of a room, each of which some judge must notice.
 
-A worker is forked for each mutant when everything is imported, plants it, and asks the judges that reach the
-statement, the quick ones first. What survives either stands in `survivors.toml` with its reason, or fails.
+A worker is forked for each mutant when everything is imported, plants it, and asks the judges that reach
+the statement: first those that noticed another mutant of the function, then the quick ones. What survives all
+of them stands in `survivors.toml` with its reason, or fails; rooms beyond the core may have as many others as
+when they were judged last (`Room.may_survive`).
 """
 
 import gc
 import importlib
-import pkgutil
 import select
 import sys
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 from resource import RLIMIT_CPU, setrlimit
+from signal import ITIMER_REAL, setitimer
 from types import CodeType, FunctionType
 from typing import Final
 
-import ostiary_core
 from fuzz.mutants.judges import Child, Judge, try_judges, with_judges
 from fuzz.mutants.mutations import Key, Mutant, mutants_of, statements_changed
 from fuzz.mutants.planting import functions_by_code, plant
+from fuzz.mutants.rooms import ROOMS, modules_of, rooms_changed_since, rooms_to_judge
 from fuzz.shared.campaign import Report, conduct
 
-ROOMS: Final = ("oauth", "clients", "users", "throttling", "retention", "http")
 SURVIVORS: Final = Path(__file__).with_name("survivors.toml")
 _PROCESSES: Final = 2
 _MOST_SECONDS: Final = 900.0
 """Of the clock, for all judges of one mutant: what is not decided by then never is."""
+_LEAST_WAIT_SECONDS: Final = 20.0
+"""Of the clock, for one judge: one that waits for ever has noticed something."""
 _KILLED, _SURVIVED, _LISTED, _UNDECIDED = "killed", "survived", "listed", "undecided"
 
 
-def modules_of(rooms: Sequence[str]) -> list[str]:
-    """The modules of the rooms, texts left out."""
-    found = pkgutil.walk_packages(ostiary_core.__path__, "ostiary_core.")
-    names = [each.name for each in found if each.name.split(".")[1] in rooms]
-    return [name for name in names if not name.endswith(("meanings", "__init__"))]
-
-
-def run(rooms: Sequence[str], only: Sequence[str], sample: int, seed: int, most_seconds: float) -> int:
-    """Judge all mutants of the rooms, or so many of them; 0 where none survives that is not listed."""
-    unknown = sorted(set(rooms) - set(ROOMS))
-    if unknown:
-        print(f"--room: no room {unknown[0]!r}; there are {', '.join(ROOMS)}", file=sys.stderr)
+def run(
+    names: Sequence[str], since: str, only: Sequence[str], sample: int, seed: int, most_seconds: float
+) -> int:
+    """Judge all mutants of the rooms, or of those changed `since` a revision, or so many of them; 0 where no
+    more survives than may."""
+    if since and not (names := rooms_changed_since(since)):
+        print(f"no room changed since {since}")
+        return 0
+    try:
+        rooms = rooms_to_judge(names)
+    except LookupError as unknown:
+        print(f"--room: {unknown.args[0]}", file=sys.stderr)
         return 2
-    modules = modules_of(rooms or ROOMS)
+    homes = {module: name for name, room in rooms.items() for module in modules_of(room)}
+    modules = list(homes)
     for module in modules:
         importlib.import_module(module)
-    mutants = [mutant for module in modules for mutant in mutants_of(module)]
+    mutants = [
+        mutant
+        for module in modules
+        for mutant in mutants_of(module)
+        # Beyond the core, neighbouring arguments are nearly always of unlike types, and mypy is their judge.
+        if mutant.kind != "arguments" or rooms[homes[module]].has_worlds
+    ]
     listed = read_survivors()
-    stale = [] if rooms else sorted(listed.keys() - {mutant.key for mutant in mutants})
+    found = {mutant.key for mutant in mutants}
+    stale = sorted(key for key in listed.keys() - found if key[0] in homes)
     for key in stale:
         print(f"listed, and there is no such mutant: {' | '.join(key)}", file=sys.stderr)
     mutants = [each for each in mutants if not only or any(text in str(each) for text in only)]
@@ -66,10 +77,10 @@ def run(rooms: Sequence[str], only: Sequence[str], sample: int, seed: int, most_
             f"{len(mutants):,} mutants, {len(tried):,} judges, {time.monotonic() - began:.0f} s to try these"
         )
         left = most_seconds - (time.monotonic() - began)
-        runs = judge_mutants(mutants, tried, listed)
+        runs = judge_mutants(mutants, tried, listed, homes)
         return conduct(runs, _figures, _progress, most_failures=len(mutants) + 1, most_seconds=left)
 
-    return with_judges(judge_all) or int(bool(stale))
+    return with_judges(list(rooms.values()), judge_all) or int(bool(stale))
 
 
 def read_survivors() -> dict[Key, str]:
@@ -83,9 +94,10 @@ def read_survivors() -> dict[Key, str]:
 
 
 def judge_mutants(
-    mutants: Sequence[Mutant], judges: Sequence[Judge], listed: dict[Key, str]
+    mutants: Sequence[Mutant], judges: Sequence[Judge], listed: dict[Key, str], homes: Mapping[str, str]
 ) -> Iterator[Report]:
-    """A report for each mutant, as they come, two at a time."""
+    """A report for each mutant, as they come, two at a time. `homes` names the room of each module."""
+    left = {name: room.may_survive for name, room in ROOMS.items()}
     functions = functions_by_code()
     gc.collect()
     gc.freeze()
@@ -111,7 +123,11 @@ def judge_mutants(
                 outcome, by = child.result() or ((_UNDECIDED, "late") if late else (_KILLED, "its end"))
                 if outcome == _KILLED:
                     noticed[mutant.module, mutant.function].append(by)
-                yield report_of(mutant, outcome, by, listed)
+                report = report_of(mutant, outcome, by, listed, homes[mutant.module])
+                if outcome == _SURVIVED and report.stories and left[homes[mutant.module]] > 0:
+                    left[homes[mutant.module]] -= 1
+                    report.stories.clear()
+                yield report
     finally:
         for child, _ in running.values():
             child.kill()
@@ -138,6 +154,7 @@ def judge_one(
     try:
         for judge in judges if plant(mutant, functions) else ():
             name = judge.name
+            setitimer(ITIMER_REAL, _LEAST_WAIT_SECONDS + 20 * judge.seconds)
             if judge.notices():
                 return _KILLED, name
     except Exception:
@@ -145,7 +162,7 @@ def judge_one(
     return _SURVIVED, f"{len(judges)} judges"
 
 
-def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str]) -> Report:
+def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str], room: str) -> Report:
     """What is counted and told of one mutant."""
     told = ""
     if mutant.key in listed:
@@ -153,7 +170,7 @@ def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str]) -> 
         outcome = _LISTED if outcome == _SURVIVED else outcome
     elif outcome != _KILLED:
         told = f"{outcome.upper()} {mutant} ({by})"
-    report = Report(counts=Counter(mutants=1), tables={outcome: Counter({mutant.module.split(".")[1]: 1})})
+    report = Report(counts=Counter(mutants=1), tables={outcome: Counter({room: 1})})
     if told:
         print(f"  {told}", flush=True)
         report.stories.append(partial(str, told))

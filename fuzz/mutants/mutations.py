@@ -36,6 +36,7 @@ _OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.FloorDiv: ast.Mult,
     ast.Mod: ast.FloorDiv,
 }
+_DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SYMMETRIC: Final = ("min", "max", "compare_digest")
 _PARTS_NOT_RUN: Final = (
     "annotation",
@@ -172,7 +173,7 @@ def _places(
     node: ast.AST, function: str, statement: ast.stmt | None
 ) -> Iterator[tuple[ast.AST, str, ast.stmt | None]]:
     """Every node that runs, with the function and the statement that it is in."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(node, _DEFINITIONS):
         function = f"{function}.{node.name}".lstrip(".")
     elif isinstance(node, ast.stmt):
         statement = node
@@ -184,11 +185,12 @@ def _places(
     if isinstance(node, ast.JoinedStr):
         return
     yield node, function, statement
+    of_class = isinstance(node, ast.ClassDef)  # whose own statements were run by the import
     for name, value in ast.iter_fields(node):
         if name in _PARTS_NOT_RUN:
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not (of_class and not isinstance(child, _DEFINITIONS)):
                 yield from _places(child, function, statement)
 
 
@@ -261,7 +263,7 @@ def _describe_change(node: ast.AST, changed: ast.AST) -> str:
     """What stands there and what in its place; of what was left out, where from."""
     for name in ("keywords", "elts", "values"):
         before, after = getattr(node, name, []), getattr(changed, name, None)
-        if after is not None and len(after) < len(before):
+        if after is not None and type(changed) is type(node) and len(after) < len(before):
             [missing] = [each for each in before if each not in after]
             whole = f"{ast.unparse(node.func)}(…)" if isinstance(node, ast.Call) else _short(node)
             return f"{whole} without {ast.unparse(missing)}"

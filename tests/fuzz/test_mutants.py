@@ -1,14 +1,16 @@
-"""Mutants of the rules: what is made of a module, who is asked, and that a judge who sees nothing is seen."""
+"""Mutants: what is made of a module, who is asked, and that a judge who sees nothing is seen."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from fuzz.command_line import main
-from fuzz.mutants.campaign import SURVIVORS, judge_mutants, modules_of, read_survivors
+from fuzz.mutants.campaign import SURVIVORS, ask_in_order, judge_mutants, read_survivors
 from fuzz.mutants.judges import Judge, try_judges
 from fuzz.mutants.mutations import Key, Mutant, mutants_of
+from fuzz.mutants.rooms import ROOMS, modules_of
 from fuzz.shared.campaign import Report, add_up
 from ostiary_core.http import answer
 from ostiary_core.oauth.pkce import is_challenge, proves
@@ -16,12 +18,13 @@ from ostiary_core.throttling import rate_windows
 from tests.support.asks import CHALLENGE, VERIFIER, challenge_of
 
 PKCE = "ostiary_core.oauth.pkce"
+HOMES = {PKCE: "oauth", rate_windows.__name__: "throttling"}
 
 
 def judge_all(mutants: Sequence[Mutant], listed: dict[Key, str], *notices: Callable[[], bool]) -> Report:
     judges = [Judge(f"judge {number}", notice) for number, notice in enumerate(notices)]
     tried = try_judges(judges, [PKCE], 2)
-    return add_up(judge_mutants(mutants, tried, listed), most_failures=len(mutants) + 1)
+    return add_up(judge_mutants(mutants, tried, listed, HOMES), most_failures=len(mutants) + 1)
 
 
 def sees_pkce() -> bool:
@@ -54,9 +57,9 @@ def test_a_listed_mutant_may_survive_and_not_be_killed() -> None:
 def test_only_who_reaches_a_statement_is_asked_and_one_that_hangs_is_ended() -> None:
     window = [each for each in mutants_of(rate_windows.__name__) if each.function]
     judge = Judge("who hangs", hang, frozenset((window[0].module, each.statement) for each in window))
-    report = add_up(judge_mutants(window[:1], [judge], {}), most_failures=2)
+    report = add_up(judge_mutants(window[:1], [judge], {}, HOMES), most_failures=2)
     assert report.tables["killed"].total() == 1
-    unreached = add_up(judge_mutants(window[:1], [Judge("elsewhere", hang)], {}), most_failures=2)
+    unreached = add_up(judge_mutants(window[:1], [Judge("elsewhere", hang)], {}, HOMES), most_failures=2)
     assert unreached.tables["survived"].total() == 1
 
 
@@ -66,7 +69,8 @@ def hang() -> bool:
 
 
 def test_mutants_have_keys_of_their_own_that_no_line_number_is_part_of() -> None:
-    mutants = [mutant for module in modules_of(["users", "throttling"]) for mutant in mutants_of(module)]
+    modules = (*modules_of(ROOMS["users"]), *modules_of(ROOMS["throttling"]))
+    mutants = [mutant for module in modules for mutant in mutants_of(module)]
     assert max(Counter(mutant.key for mutant in mutants).values()) == 1
     kinds = {mutant.kind for mutant in mutants}
     assert kinds == {
@@ -83,6 +87,24 @@ def test_every_listed_mutant_is_one_and_has_its_reason() -> None:
     mutants = {mutant.key for module in {key[0] for key in listed} for mutant in mutants_of(module)}
     assert listed.keys() <= mutants, f"say it anew in {SURVIVORS.name}: {listed.keys() - mutants}"
     assert all(len(reason) > 10 for reason in listed.values())
+
+
+def test_who_noticed_another_mutant_of_the_function_is_asked_first() -> None:
+    mutant = next(each for each in mutants_of(PKCE) if each.function)
+    reached = frozenset([(PKCE, mutant.statement)])
+    judges = [Judge(name, hang, reached, seconds) for name, seconds in (("quick", 1), ("slow", 2))]
+    assert [judge.name for judge in ask_in_order(mutant, judges, [])] == ["quick", "slow"]
+    assert [judge.name for judge in ask_in_order(mutant, judges, ["slow"])] == ["slow", "quick"]
+
+
+def test_every_room_has_modules_and_tests_that_are_there_and_no_module_is_in_two() -> None:
+    modules = [module for room in ROOMS.values() for module in modules_of(room)]
+    assert len(modules) == len(set(modules))
+    assert all(modules_of(room) for room in ROOMS.values())
+    missing = [path for room in ROOMS.values() for path in room.tests if not Path(path).exists()]
+    assert missing == []
+    assert [name for name, room in ROOMS.items() if room.holds(PKCE)] == ["oauth"]
+    assert [name for name, room in ROOMS.items() if room.holds("ostiary_net.sql.paging")] == ["sqlite"]
 
 
 def test_a_room_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

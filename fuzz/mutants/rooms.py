@@ -1,0 +1,111 @@
+"""The rooms whose mutants are judged, each with the tests that are its judges."""
+
+import os
+import pkgutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Modules that belong together, and who judges them."""
+
+    packages: tuple[str, ...]
+    tests: tuple[str, ...]
+    """Folders and files; only tests that run the room in their own process see a mutant."""
+    may_survive: int = 0
+    """So many did when all of its mutants were judged last: each mended one lowers it, and none may come."""
+
+    def holds(self, module: str) -> bool:
+        """Whether a module is one of the room's."""
+        return any(f"{module}.".startswith(f"{package}.") for package in self.packages)
+
+    @property
+    def has_worlds(self) -> bool:
+        """Whether worlds of random steps judge as well, which reach the core alone."""
+        return self.packages[0].startswith("ostiary_core")
+
+
+def _core(name: str) -> Room:
+    return Room((f"ostiary_core.{name}",), ("tests/core",))
+
+
+def _tests(folder: str, names: str) -> tuple[str, ...]:
+    return tuple(f"tests/{folder}/test_{name}.py" for name in names.split())
+
+
+ROOMS: Final = {
+    **{name: _core(name) for name in ("oauth", "clients", "users", "throttling", "retention", "http")},
+    "turns": Room(
+        ("ostiary_net.turns",),
+        (
+            *_tests("net", "turns service metrics"),
+            *_tests("net/store", "turns"),
+            *_tests("web/operations", "upkeep health"),
+            *_tests("web", "entropy logs token_service"),
+        ),
+    ),
+    "sqlite": Room(
+        ("ostiary_net.sqlite", "ostiary_net.sql"),
+        ("tests/net/store", "tests/net/sqlite", *_tests("net", "columns"), *_tests("web/operations", "copy")),
+    ),
+    "postgres": Room(
+        ("ostiary_net.postgres",),
+        ("tests/net/store", *_tests("net/postgres", "schema statements stalled instances")),
+    ),
+    "upkeep": Room(
+        ("ostiary_net.upkeep",),
+        (*_tests("net", "sweeping purging metrics"), *_tests("web/operations", "upkeep sweep copy")),
+    ),
+    "gate": Room(
+        ("ostiary_web.http", "ostiary_web.app.asgi_app"),
+        (
+            *_tests("web", "gate forgery browser_session public_path limits authorization"),
+            "tests/web/attacks",
+        ),
+    ),
+    "resources": Room(
+        ("ostiary_web.api.resources", "ostiary_web.server.import_runs"),
+        ("tests/web/resources", *_tests("web", "single_permissions bad_fields"), "tests/web/online"),
+    ),
+}
+"""By the name that `--room` gives."""
+
+_POSTGRES: Final = "OSTIARY_TEST_POSTGRES"
+_ROOT: Final = Path(__file__).parents[2]
+
+
+def rooms_changed_since(revision: str) -> list[str]:
+    """The rooms with a file that differs from a revision of git; none where git does not know it."""
+    asked = ["git", "diff", "--name-only", revision, "--", "core", "net", "web"]
+    done = subprocess.run(asked, capture_output=True, check=False, cwd=_ROOT, text=True)
+    modules = [path.partition("/")[2].removesuffix(".py").replace("/", ".") for path in done.stdout.split()]
+    return [name for name, room in ROOMS.items() if any(map(room.holds, modules))]
+
+
+def rooms_to_judge(names: Sequence[str]) -> dict[str, Room]:
+    """The named rooms, or all that can be judged here. Raises `LookupError` where one is unknown."""
+    for name in names:
+        if name not in ROOMS:
+            raise LookupError(f"no room {name!r}; there are {', '.join(ROOMS)}")
+    if "postgres" in names or os.environ.get(_POSTGRES):
+        chosen = names or tuple(ROOMS)
+    else:
+        print(f"postgres is left out: {_POSTGRES} names no server")
+        chosen = names or tuple(name for name in ROOMS if name != "postgres")
+    return {name: ROOMS[name] for name in chosen}
+
+
+def modules_of(room: Room) -> list[str]:
+    """The modules of a room, texts left out."""
+    names = []
+    for package in room.packages:
+        path = getattr(import_module(package), "__path__", None)
+        names += (
+            [package] if path is None else [each.name for each in pkgutil.walk_packages(path, f"{package}.")]
+        )
+    return [name for name in names if not name.endswith(("meanings", "__init__"))]
