@@ -47,6 +47,11 @@ async def test_the_pair_is_in_cookies_that_no_script_reads(served: Served, way: 
     assert cookies["ostiary_refresh"]["max-age"] == "604800"
 
 
+async def test_a_chosen_language_is_kept_for_a_year(served: Served) -> None:
+    chosen = cookies_of(await served.browser().get("/language?to=zh-CN"))["ostiary_language"]
+    assert (chosen["value"], chosen["max-age"]) == ("zh-CN", str(365 * 24 * 60 * 60))
+
+
 @pytest.mark.parametrize(
     "environment, peer, headers, base",
     [

@@ -8,7 +8,7 @@ import pytest
 from ostiary_core.http.token_service import PATHS
 from ostiary_core.throttling.rate_windows import Operation
 from tests.rows import row
-from tests.support.callers import SOURCE, Api, Registered, authorization
+from tests.support.callers import SOURCE, Api, Browser, Registered, authorization
 from tests.support.connections import DOORS
 from tests.support.served import Serve, Served
 
@@ -110,6 +110,26 @@ async def test_signing_in_has_a_limit_of_its_own(served: Served) -> None:
     page = await browser.sign_in()
     assert page.status_code == 429
     assert "ostiary_access" not in browser.cookies
+
+
+@pytest.mark.parametrize(
+    "place, operation",
+    [
+        ("/recover", Operation.TEXT_CODE),
+        ("/recover/password", Operation.RESET_PASSWORD),
+        ("/account/phone", Operation.TEXT_CODE),
+    ],
+)
+async def test_a_form_on_a_page_counts_as_its_operation(
+    served: Served, browser: Browser, place: str, operation: Operation
+) -> None:
+    page = await browser.get("/recover?code=1" if place == "/recover/password" else place)
+    count_requests(served, operation, 19)
+    fields = {"phone": "+8613800000009", "code": "000000", "new_password": "another good password"}
+    assert (await browser.submit(page, fields, to=place)).status_code != 429
+    refused = await browser.submit(page, fields, to=place)
+    assert refused.status_code == 429
+    assert 1 <= int(refused.headers["retry-after"]) <= 60
 
 
 # --- whose address it is; which one that is, tests/net/front_door/test_source.py tells
