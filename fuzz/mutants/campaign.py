@@ -190,4 +190,4 @@ def _figures(total: Report, seconds: float) -> str:
             lines.append(
                 f"{room or 'together':<12}{sum(counts):>9,}" + "".join(f"{each:>11,}" for each in counts)
             )
-    return "\n".join([*lines, f"{seconds:.0f} s"])
+    return "\n".join(lines)

@@ -86,9 +86,7 @@ def run(names: Sequence[str], seed: int, seconds: float) -> int:
     print(f"seed {seed}, {'Hypothesis, then atheris' if guided else 'Hypothesis; atheris is not installed'}")
     share = seconds / len(targets) / (2 if guided else 1)
     runs = (_run_target(target, seed, share, guided) for target in targets)
-    return conduct(
-        runs, lambda total, took: f"{len(targets)} readers, {took:.0f} s", most_failures=len(targets)
-    )
+    return conduct(runs, lambda total, took: f"{len(targets)} readers", most_failures=len(targets))
 
 
 def _run_target(target: Target, seed: int, seconds: float, guided: bool) -> Report:

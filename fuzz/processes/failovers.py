@@ -300,5 +300,4 @@ def _figures(total: Report, seconds: float) -> str:
     for route in sorted(each for each in total.samples if each.startswith(_BY)):
         beyond = total.samples[route]
         lines.append(f"  {route:<32}{len(beyond):>6}{median(beyond):>39.1f} s {max(beyond):>6.1f} s")
-    lost = "" if total.stories else "; nothing was lost"
-    return "\n".join([*lines, f"{total.counts['mishaps']:,} mishaps, {seconds:.0f} s{lost}"])
+    return "\n".join([*lines, f"{total.counts['mishaps']:,} mishaps"])

@@ -354,8 +354,7 @@ def run(seed: int, samples: int, *, sign_ins: int) -> int:
 
 def _figures(total: Report, seconds: float) -> str:
     counts = total.counts
-    told = f"{len(total.stories)} of {counts['pairs']} pairs told apart"
-    return f"{told}, {counts['requests']:,} requests, {seconds:,.0f} s"
+    return f"{len(total.stories)} of {counts['pairs']} pairs told apart, {counts['requests']:,} requests"
 
 
 def selftest(only: str) -> int:

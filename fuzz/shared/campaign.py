@@ -98,11 +98,13 @@ def conduct(
     *,
     most_failures: int = 1,
     most_seconds: float = math.inf,
+    find_missed: Callable[[Report], str] = lambda total: "",
 ) -> int:
     """Tell of runs, as many as there are, or until so many failed or so long has passed; 0 where none failed.
 
     `progress` and `figures` say what was done in so many seconds; where there is no `progress`, every run
-    tells its own line.
+    tells its own line. `find_missed` says what runs that held were to reach together and did not, which is a
+    failure as well. The last line is every campaign's: what failed, and how long it took.
     """
     began = last = time.monotonic()
     total = Report()
@@ -121,9 +123,15 @@ def conduct(
                 break
 
     add_up(watch(), total, most_failures=most_failures)
-    print(figures(total, max(time.monotonic() - began, 1e-9)), flush=True)
+    seconds = max(time.monotonic() - began, 1e-9)
+    print(figures(total, seconds), flush=True)
+    if not total.stories and (missed := find_missed(total)):
+        total.stories.append(partial(str, f"FAILED: {missed}"))
     for story in total.stories:
         print(story(), file=sys.stderr)
+    print(
+        f"{len(total.stories):,} failed" if total.stories else "all held", f"in {seconds:,.1f} s", flush=True
+    )
     return 1 if total.stories else 0
 
 
@@ -152,9 +160,14 @@ def format_counts(counter: Counter[str]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counter.most_common())
 
 
+def rows_not_taken(report: Report) -> list[str]:
+    """The rows of the state tables that no run took."""
+    return [row for row in DECIDED_ROWS if not report.tables["transitions"][row]]
+
+
 def coverage(report: Report) -> str:
     """How much of the model and of the state tables was reached."""
-    missed = [row for row in DECIDED_ROWS if not report.tables["transitions"][row]]
+    missed = rows_not_taken(report)
     return (
         f"{len(report.tables['clauses'])} sentences of the model decided, "
         f"{len(DECIDED_ROWS) - len(missed)} of {len(DECIDED_ROWS)} transitions taken"
