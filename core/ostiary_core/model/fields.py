@@ -58,6 +58,7 @@ class FieldRule(StrEnum):
     CHOICE = "choice"
     IMPORT_MODE = "import-mode"
     SHEET = "sheet"
+    CSV = "csv"
     SHEET_EMPTY = "sheet-empty"
     SHEET_TOO_LARGE = "sheet-too-large"
     COLUMN = "column"

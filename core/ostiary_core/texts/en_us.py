@@ -140,7 +140,13 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.time-order": "must not be later than the end of the range",
         "field.choice": "is not an allowed value",
         "field.import-mode": "must be insert or upsert",
-        "field.sheet": "must be a readable .xlsx file whose first sheet begins with a row of headings",
+        "field.sheet": (
+            "must be a readable .xlsx file whose first sheet begins with a row of headings, or a .csv file"
+        ),
+        "field.csv": (
+            "is not CSV that can be read: check its quotation marks, "
+            'and save it as "CSV UTF-8" or as a sheet (.xlsx)'
+        ),
         "field.sheet-empty": "holds no rows below the headings",
         "field.sheet-too-large": "holds too much; at most 2000 rows are imported at a time",
         "field.column": "is not a known heading, or appears twice; use those of the import template",

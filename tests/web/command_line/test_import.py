@@ -74,6 +74,7 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
         b"\xfe\xff" + "username,name\r\nfang,王芳".encode("utf-16-be"),
         "username,name\r\nfang,王芳\r\n".encode("gb18030"),
         "用户名,姓名,,\r\nfang,王芳,,\r\n".encode("gb18030"),
+        "username,name,\nfang,王芳,\nzhe,陶喆,".encode("gb18030"),
     ],
 )
 @pytest.mark.parametrize("name", ["people.csv", "PEOPLE.CSV"])
@@ -81,8 +82,8 @@ def test_csv_is_read_as_spreadsheets_write_it(
     machine: Machine, tmp_path: Path, name: str, content: bytes
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    assert machine.script("user", "import", str(tmp_path / name))["created"] == 1
-    assert machine.script("user", "list")["items"][-1]["name"] == "王芳"
+    machine.script("user", "import", str(tmp_path / name))
+    assert "王芳" in [user["name"] for user in machine.script("user", "list")["items"]]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,8 @@ def test_csv_is_read_as_spreadsheets_write_it(
         ("nobody.csv", None, "cannot be read: No such file"),
         ("people.csv", b"username,name\n\xff,x", 'save it as "CSV UTF-8"'),
         ("people.csv", "username,name\nzoe,Zoë Müller".encode("cp1252"), 'save it as "CSV UTF-8"'),
-        ("people.csv", "username,name\na,陶喆".encode("gb18030"), 'save it as "CSV UTF-8"'),
+        ("people.csv", "username,name\nzoe,Müller".encode("cp1252"), 'save it as "CSV UTF-8"'),
+        ("people.csv", "username\tname\nfang\t王芳".encode("utf-16")[:-1], "must be a readable .xlsx file"),
         ("people.csv", b"username,name\nanna,Ng, Anna", "Row 2, C has a value, but its column has no"),
         ("people.csv", b"username,name\nanna,1.10105E+17", "Row 2, name holds a number of more than 15"),
         ("people.csv", b"username,name,phone\nanna,Anna,#N/A", "phone holds the spreadsheet error #N/A"),

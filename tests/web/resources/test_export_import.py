@@ -330,6 +330,19 @@ async def test_cells_are_read_as_people_and_programs_write_them(api: Api) -> Non
     assert found["carl"] == ("Carl", None, True, True, ["super_admin"])
 
 
+@pytest.mark.parametrize(
+    "text, encoding",
+    [
+        ("用户名;姓名;手机号\nfang;王芳;\n", "gb18030"),
+        ("username\tname\tphone\r\nfang\t王芳\t\r\n", "utf-16"),
+    ],
+)
+async def test_csv_is_a_sheet_too(api: Api, text: str, encoding: str) -> None:
+    assert expect_success(await import_sheet(api, USERS, text.encode(encoding)))["created"] == 1
+    names = [item["name"] for item in expect_success(await api.call("GET", USERS.path))["items"]]
+    assert "王芳" in names
+
+
 async def test_a_column_that_is_not_there_says_nothing_and_an_empty_cell_says_nothing_there(
     served: Served,
 ) -> None:
@@ -540,7 +553,8 @@ async def test_headings_that_are_none_or_twice_are_named(api: Api) -> None:
 async def test_what_is_no_sheet_is_a_fault_of_the_file(served: Served, api: Api, kind: Kind) -> None:
     before = served.records()
     hollow = zip_of({"xl/workbook.xml": b"<workbook/>"})
-    for content in (b"", b"not a sheet", hollow, b"PK\x03\x04" * 100, sheet_of([])):
+    text = (b"", b"\xff\xff", b'a,b\n"a"b,c', b"\x00no sheet")
+    for content in (*text, hollow, b"PK\x03\x04" * 100, sheet_of([])):
         assert fields_of(expect_refusal(await import_sheet(api, kind, content), 400, "A0401")) == ["file"]
     assert served.records() == before
 

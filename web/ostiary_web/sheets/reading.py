@@ -1,8 +1,9 @@
 """Read a sheet: whatever a file holds, its rows come out or it is refused.
 
-A sheet is a ZIP file of XML. Both can be made to cost far more than their size, so each member is unpacked
-and read piece by piece (`parsing.py`), and only those members are that the rows come from. What a bound does
-not foresee ends the process that reads the sheet (`child.py`), and nothing else.
+A sheet is CSV (`csv_reading.py`), or a ZIP file of XML. ZIP and XML can be made to cost far more than their
+size, so each member is unpacked and read piece by piece (`parsing.py`), and only those members are that the
+rows come from. What a bound does not foresee ends the process that reads the sheet (`child.py`), and nothing
+else.
 
 No library reads cells here: those there are give numbers as floats, of which the digits after the 15th are
 lost, and nothing where a cell has an error.
@@ -17,19 +18,24 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets.cells import Row, Sheet, UnreadableSheet
+from ostiary_web.sheets.csv_reading import read_csv
 from ostiary_web.sheets.parsing import Elements, Relations, Rows, SharedTexts, SheetList, Styles, parse
 
 _MOST_UNPACKED_BYTES: Final = 128 * 1024 * 1024
 _MOST_MEMBERS: Final = 1_000
 _PIECE: Final = 64 * 1024
 _ENCRYPTED: Final = 0x1
+_ZIP: Final = b"PK"
+"""First bytes of every ZIP file."""
 
 
 def read_sheet(content: bytes) -> Sheet:
-    """Return the rows of an .xlsx file's first sheet that are not empty, or what is wrong with the file.
+    """Return the rows that are not empty of CSV or of an .xlsx file's first sheet, or what is wrong.
 
     Raises `MemoryError` at the limit of the process.
     """
+    if not content.startswith(_ZIP):
+        return read_csv(content)
     try:
         with ZipFile(BytesIO(content)) as packed:
             rows = _rows(_Members(packed))

@@ -204,7 +204,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.import_lead": (
             "An exported sheet, or the filled-in template. Either all of it is imported, or nothing."
         ),
-        "page.import_file": "Sheet (.xlsx)",
+        "page.import_file": "Sheet (.xlsx or .csv)",
         "page.import_mode": "Records that already exist",
         "page.import_insert": "are an error: only register new ones",
         "page.import_upsert": "are changed to what the sheet says",

@@ -172,7 +172,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.export": "导出",
         "page.import": "导入",
         "page.import_lead": "可使用导出的表格或按模板填写；全部成功才会生效。",
-        "page.import_file": "表格文件（.xlsx）",
+        "page.import_file": "表格文件（.xlsx 或 .csv）",
         "page.import_mode": "已存在的记录",
         "page.import_insert": "视为错误：仅创建新记录",
         "page.import_upsert": "按表格内容更新",
