@@ -58,6 +58,7 @@ from ostiary_core.model.reply import (
     AccountKnown as AccountKnown,
     AuthorizationOffered as AuthorizationOffered,
     BatchDone as BatchDone,
+    BatchPreviewed as BatchPreviewed,
     BatchRefused as BatchRefused,
     ClientKnown as ClientKnown,
     CodeIssued as CodeIssued,

@@ -45,7 +45,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Role, Table, TextCodePurpose
-from ostiary_core.model.reply import BatchDone, BatchRefused, Refused
+from ostiary_core.model.reply import BatchDone, BatchPreviewed, BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, token_service
 from ostiary_core.users import first_administrator, own_account, role, telephone, user_administration
@@ -128,6 +128,8 @@ def _decide_batch(event: events.BatchRequested, snapshot: Snapshot) -> Decision:
         refusals = tuple((place, Refused(Why.LAST_ADMINISTRATOR)) for place in _leave_nobody(decisions))
     if refusals:
         return Decision(BatchRefused(refusals))
+    if event.is_preview:
+        return Decision(BatchPreviewed(tuple(decision.facts for decision in decisions)))
     return Decision(
         BatchDone(tuple(decision.reply for decision in decisions)),
         tuple(change for decision in decisions for change in decision.changes),

@@ -171,7 +171,7 @@ def _with_own_entropy(event: Any, place: int) -> Any:
     """Nobody draws the same 32 bytes twice, and a caller cannot know what was drawn in the same turn."""
     if isinstance(event, e.BatchRequested):
         parts = tuple(_with_own_entropy(part, 10 * place + nth) for nth, part in enumerate(event.events, 1))
-        return e.BatchRequested(events=parts)
+        return replace(event, events=parts)
     own: dict[str, Any] = {"entropy": Entropy(digest_of(f"turn {place}"))}
     return replace(event, **own) if any(field.name in own for field in fields(event)) else event
 

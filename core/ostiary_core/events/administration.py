@@ -276,3 +276,5 @@ class BatchRequested(Event):
     """A batch of events: each sees what the ones before it changed, and one refusal undoes them all."""
 
     events: tuple[AdministrationEvent, ...]
+    is_preview: bool = False
+    """Whether only to say what would be done."""

@@ -2,6 +2,7 @@
 
 from dataclasses import field
 
+from ostiary_core.model.fact import Fact
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
@@ -185,6 +186,13 @@ class BatchDone:
 
 
 @immutable()
+class BatchPreviewed:
+    """A batch of which no event would be refused, and nothing was done: the facts that each would make."""
+
+    facts: tuple[tuple[Fact, ...], ...]
+
+
+@immutable()
 class BatchRefused:
     """A refused batch, of which nothing was done: its refusals with their places from 0."""
 
@@ -210,6 +218,7 @@ Reply = (
     | SecretIssued
     | TextCodeDrawn
     | BatchDone
+    | BatchPreviewed
     | BatchRefused
 )
 """A reply to an event."""

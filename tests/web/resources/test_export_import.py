@@ -44,7 +44,12 @@ async def export_list(api: Api, kind: Kind, headers: Any = None, **query: str) -
 
 
 async def import_sheet(
-    api: Api, kind: Kind, sheet: bytes | Sequence[Any], mode: str = "upsert", **headers: str
+    api: Api,
+    kind: Kind,
+    sheet: bytes | Sequence[Any],
+    mode: str = "upsert",
+    preview: str = "",
+    **headers: str,
 ) -> httpx.Response:
     """The answer to a sheet."""
     content = sheet if isinstance(sheet, bytes) else sheet_of(list(sheet))
@@ -52,7 +57,7 @@ async def import_sheet(
         "POST",
         f"{kind.path}/import",
         files={"file": ("rows.xlsx", content, SHEET)},
-        data={"mode": mode},
+        data={"mode": mode, "preview": preview},
         headers=headers,
     )
 
@@ -281,6 +286,36 @@ async def test_a_template_has_the_headings_that_an_import_takes_and_explains_the
 
 
 # --- what an import does
+
+
+@every_resource
+async def test_a_preview_says_what_each_row_would_do_and_does_nothing(served: Served, kind: Kind) -> None:
+    api = await with_three(served, kind)
+    headings, grants = [kind.key, "name"], []
+    if kind is CLIENTS:
+        headings, grants = [*headings, "grantTypes"], ["client_credentials"]
+    sheet = [headings, ["one", "=1+1", *grants], ["two", "Another", *grants], ["four", "Four", *grants]]
+    before = served.records()
+    found = expect_success(await import_sheet(api, kind, sheet, preview="true"))
+    assert served.records() == before
+    rows = found.pop("rows")
+    assert found == {"created": 1, "updated": 1, "unchanged": 1}
+    assert [(each["row"], each["name"]) for each in rows] == [(2, "one"), (3, "two"), (4, "four")]
+    assert [each["outcome"] for each in rows][1:] == ["updated", "created"]
+    assert {"field": "name", "before": "+86 @home", "after": "Another"} in rows[1]["changes"]
+    done = expect_success(await import_sheet(api, kind, sheet, preview="false"))
+    assert {name: done[name] for name in found} == found
+
+
+@every_resource
+async def test_a_preview_refuses_what_an_import_would(served: Served, kind: Kind) -> None:
+    api = await with_three(served, kind)
+    sheet = [[kind.key, "name"], ["one", "x" * 101]]
+    refused = [await import_sheet(api, kind, sheet, preview=preview) for preview in ("true", "false")]
+    assert refused[0].status_code == 400
+    assert fields_of(refused[0].json()) == fields_of(refused[1].json())
+    odd = await import_sheet(api, kind, sheet, preview="yes")
+    assert fields_of(expect_refusal(odd, 400, "A0401")) == ["preview"]
 
 
 @every_resource

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from ostiary_core.model.why import Why
+from ostiary_web.api.resources.import_preview import ImportPreview
 from ostiary_web.api.resources.imports import Imported, ImportRun
 from ostiary_web.api.resources.records import MOST_AT_ONCE
 from ostiary_web.api.resources.resource import Resource
@@ -81,8 +82,15 @@ def convention(
             "A sheet of records, all of it or nothing",
             description="A row that changes a record takes the permission "
             f"`{resource.permissions.update.value}` as well.",
-            body=Body({"file": FILE, "mode": Literal["insert", "upsert"]}, MULTIPART),
-            data=Imported,
+            body=Body(
+                {
+                    "file": FILE,
+                    "mode": Literal["insert", "upsert"],
+                    "preview": (Literal["true", "false"], "false"),
+                },
+                MULTIPART,
+            ),
+            data=(Imported, ImportPreview),
             begun=None if resource.has_password is None else ImportRun,
             refusals=(*_CHANGING, Why.TOO_MANY_REQUESTS),
         ),

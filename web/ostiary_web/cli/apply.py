@@ -70,8 +70,7 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
         events = [event for step in plan.steps for event in step.events]
         if not events:
             return None
-        batch = BatchRequested(events=tuple(events))
-        reply = await (context.dry_run(batch) if dry_run else context.decide(batch))
+        reply = await context.decide(BatchRequested(events=tuple(events), is_preview=dry_run))
         if isinstance(reply, BatchRefused):
             raise combine_refusals(reply, [step.path for step in plan.steps for _ in step.events])
         return reply
@@ -81,7 +80,7 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
         question = printer.text("command.apply.delete", paths=" ".join(deleted))
         click.confirm(question, abort=True, err=True)
     reply = run(work)
-    replies = reply.replies if isinstance(reply, BatchDone) and not dry_run else ()
+    replies = reply.replies if isinstance(reply, BatchDone) else ()
     secrets = {
         each.client.client_id: each.secret.reveal() for each in replies if isinstance(each, SecretIssued)
     }

@@ -10,7 +10,6 @@ import click
 import outcome
 import trio
 
-from ostiary_core.decide import decide, keys
 from ostiary_core.events import Event, Operator
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
@@ -34,7 +33,7 @@ from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import ServerStore, make_policy, open_store
+from ostiary_web.server.storage import ServerStore, open_store
 from ostiary_web.server.telephones import phone_number
 from ostiary_web.streams import exit_with
 
@@ -80,15 +79,6 @@ class CommandContext:
     async def query(self, read: ListQuery[T]) -> T:
         """Return what `read` finds in the lists; raise `TurnFailed`."""
         return await self.turns.query(read)
-
-    async def dry_run(self, event: Event) -> Reply:
-        """Return what the reply to `event` would be, storing nothing; raise `TurnFailed`."""
-        try:
-            snapshot = load([keys(event)], self.store.fetch)
-        except Exception as cause:
-            raise TurnFailed from cause
-        now = self.store.present(self.clock.now())
-        return decide(event, snapshot, now, make_policy(self.settings)).reply
 
     async def read_page(self, resource: Resource[T, Any], listing: Listing[T]) -> PageOfRecords:
         """Return one page of a list, as the interface shows it."""

@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import msgspec
@@ -17,7 +17,9 @@ from ostiary_core.storage.listing import USERS, Listing
 from ostiary_core.texts import Language
 from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.system import SystemEntropy
+from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.api.resources.fields import encode_item
+from ostiary_web.api.resources.import_preview import encode_preview, preview_rows
 from ostiary_web.api.resources.imports import (
     MOST_HASHED_IN_A_REQUEST,
     REPLACES,
@@ -35,6 +37,7 @@ from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.first_administrator import reset_password_command
 from ostiary_web.server.secret_files import UNSEEN_MARK, has_unseen_mark
+from ostiary_web.streams import print_text
 
 _LISTED: Final = columns(RESOURCE.list_view, "username", "name", "roleIds", "enabled", "createdAt")
 _LABELS: Final[Labels] = {
@@ -113,8 +116,9 @@ def create(
     show_default=True,
     help="Whether a row with the name of an existing user is refused, or changes that user.",
 )
+@click.option("--preview", is_flag=True, help="Only say what each row would do.")
 @with_printer
-def import_users(printer: Printer, file: Path, mode: str) -> None:
+def import_users(printer: Printer, file: Path, mode: str, preview: bool) -> None:
     """Register all users in FILE, or none: a sheet (.xlsx), CSV, or one JSON object a line (.jsonl).
 
     The columns are those of the interface's import template, by their headings or the names of the fields.
@@ -126,6 +130,9 @@ def import_users(printer: Printer, file: Path, mode: str) -> None:
     try:
         if rows.faults:
             raise make_refusal(*rows.faults)
+        if preview:
+            _preview(printer, rows, replace=REPLACES[mode])
+            return
         done = _import(printer, rows, replace=REPLACES[mode])
     except RequestRefused as refusal:
         place = partial(
@@ -133,6 +140,20 @@ def import_users(printer: Printer, file: Path, mode: str) -> None:
         )
         printer.refuse(refusal.reply, place)
     printer.record(msgspec.to_builtins(done), _IMPORTED)
+
+
+def _preview(printer: Printer, rows: SheetRows, *, replace: bool) -> None:
+    found = run(lambda context: preview_rows(context, RESOURCE, rows, replace=replace))
+    encoded: dict[str, Any] = msgspec.to_builtins(encode_preview(found, RESOURCE, rows))
+    if printer.for_scripts:
+        printer.document(encoded)
+        return
+    for row in encoded.pop("rows"):
+        print_text(printer.text(f"command.import.would.{row['outcome']}", row=row["row"], name=row["name"]))
+        for fact in found[row["row"]]:
+            for line in format_changes(fact.kind, fact.changes, printer.language):
+                print_text(f"    {line}")
+    print_text(printer.text("command.import.would", **encoded))
 
 
 def _import(printer: Printer, rows: SheetRows, *, replace: bool) -> Imported:

@@ -210,6 +210,19 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.import_upsert": "are changed to what the sheet says",
         "page.import_template": "Template",
         "page.import_done": "{created} registered, {updated} changed, {unchanged} unchanged.",
+        "page.import_preview": "Preview",
+        "page.import_would": (
+            "Nothing was done yet. The import would register {created}, change {updated} and leave "
+            "{unchanged} unchanged."
+        ),
+        "page.import_row": "Row",
+        "page.import_record": "Record",
+        "page.import_outcome": "Would be",
+        "page.import_changes": "Values",
+        "page.import_created": "registered",
+        "page.import_updated": "changed",
+        "page.import_more": "{number} more rows would change something.",
+        "page.import_same_file": "To import, choose the same file again.",
         "page.import_hashes_left": "Password hashes of existing users were left unchanged: {number}.",
         "page.import_running": (
             "{prepared} of {rows} rows are prepared. Nothing is added before all of them are; this page "
@@ -768,6 +781,10 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.import.updated": "Changed",
         "command.import.unchanged": "Left as they were",
         "command.import.hashes_left": "Password hashes left as they were",
+        "command.import.would": "To register: {created}. To change: {updated}. Unchanged: {unchanged}.",
+        "command.import.would.created": "Row {row}: registers {name}",
+        "command.import.would.updated": "Row {row}: changes {name}",
+        "command.import.would.unchanged": "Row {row}: leaves {name} unchanged",
         "command.import.preparing": "Preparing",
         "command.backup.file": "file",
         "command.backup.bytes": "bytes",

@@ -10,7 +10,7 @@ Rules ("Generic list/record convention"; those of the cells are in `sheet_rows.p
   time for are imported by a run, which goes on after its request (`server/import_runs.py`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -20,7 +20,7 @@ from quart import Response, request
 
 from ostiary_core.events import AdministrationEvent, BatchRequested
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
-from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, SecretIssued
+from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData, Count
 from ostiary_web.api.resources.fields import SheetUse
@@ -42,6 +42,9 @@ MOST_HASHED_IN_A_REQUEST: Final = 50
 
 REPLACES: Final = {"insert": False, "upsert": True}
 """Whether rows may change existing records, by the mode of an import."""
+
+_PREVIEWS: Final = {"": False, "false": False, "true": True}
+"""Whether an import is only previewed, by the field `preview`."""
 
 _MULTIPART: Final = "multipart/form-data"
 _RETRY_SECONDS: Final = 30
@@ -95,16 +98,19 @@ class UploadedSheet(NamedTuple):
     mode: str
     digest: str
     """Digest of the file, to recognize it when it is sent again."""
+    is_preview: bool
+    """Whether only to say what the import would do (`import_preview.py`)."""
 
 
 async def read_upload(context: RequestContext, resource: Resource[T, V]) -> UploadedSheet:
     """Read the sheet in the request; raise `RequestRefused` with all its faults."""
     if request.mimetype != _MULTIPART:
         context.refuse(Why.NOT_MULTIPART)
-    content, mode = await _read_parts()
+    content, mode, preview = await _read_parts()
     faults = [
         *([FieldFault("file", FieldRule.REQUIRED)] if content is None else []),
         *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in REPLACES else []),
+        *([FieldFault("preview", FieldRule.BOOLEAN)] if preview not in _PREVIEWS else []),
     ]
     if content is None or faults:
         context.refuse(Why.FIELDS_INVALID, faults)
@@ -117,7 +123,7 @@ async def read_upload(context: RequestContext, resource: Resource[T, V]) -> Uplo
         context.log_refusal(Why.FIELDS_INVALID)
         raise SheetRefused(Refused(Why.FIELDS_INVALID, rows.faults), rows.headings)
     digest = await trio.to_thread.run_sync(sha256, content)
-    return UploadedSheet(rows, mode, digest.hexdigest())
+    return UploadedSheet(rows, mode, digest.hexdigest(), _PREVIEWS[preview])
 
 
 async def import_sheet(
@@ -186,14 +192,14 @@ def _describe_run(run_id: str, run: Run, is_lost: bool) -> ImportRun:
     return ImportRun(id=run_id, state=state, prepared=run.prepared, rows=run.rows)
 
 
-async def _read_parts() -> tuple[bytes | None, str]:
-    """Return the one file and the mode of the request."""
+async def _read_parts() -> tuple[bytes | None, str, str]:
+    """Return the one file, the mode and the `preview` of the request."""
     form, files = await request.form, await request.files
     sent, modes = files.getlist("file"), form.getlist("mode")
     content = sent[0].read() if len(sent) == 1 else None
     for file in (file for several in files.listvalues() for file in several):
         file.close()
-    return content, modes[0] if len(modes) == 1 else ""
+    return content, modes[0] if len(modes) == 1 else "", ",".join(form.getlist("preview"))
 
 
 # --- rows, from wherever they come
@@ -217,10 +223,9 @@ async def import_rows(
 
     `on_prepared` is called for each row that is ready for the turn.
     """
-    events = await _make_events(context, resource, [*rows.values()], replace, on_prepared)
+    events = await make_import_events(context, resource, [*rows.values()], replace, on_prepared)
     reply = await context.decide(BatchRequested(events=events))
-    if isinstance(reply, BatchRefused):
-        raise combine_refusals(reply, [f"rows.{number}" for number in rows])
+    refuse_rows(reply, rows)
     assert isinstance(reply, BatchDone)
     items = [resource.item_in_reply(each) for each in reply.replies]
     written = [is_new(item) for item in items if item is not None]
@@ -238,12 +243,18 @@ async def import_rows(
     )
 
 
-async def _make_events(
+def refuse_rows(reply: Reply, rows: Iterable[int]) -> None:
+    """Raise `RequestRefused` with every fault of each row, by its number, where a batch was refused."""
+    if isinstance(reply, BatchRefused):
+        raise combine_refusals(reply, [f"rows.{number}" for number in rows])
+
+
+async def make_import_events(
     context: ImportContext,
     resource: Resource[T, V],
     rows: Sequence[Fields],
     replace: bool,
-    on_prepared: Callable[[], None],
+    on_prepared: Callable[[], None] = lambda: None,
 ) -> tuple[AdministrationEvent, ...]:
     """Return the event of each row, in order, preparing as many at a time as passwords are hashed."""
     events: dict[int, AdministrationEvent] = {}

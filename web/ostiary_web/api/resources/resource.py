@@ -10,7 +10,6 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import RecordType
 from ostiary_core.model.reply import ClientKnown, Reply, RoleKnown, SecretIssued, UserKnown
 from ostiary_core.model.secret import Entropy
-from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.http.context import RequestContext
 
@@ -28,6 +27,19 @@ class Permissions(NamedTuple):
     delete: Permission
 
 
+class PasswordHashing(Protocol):
+    """Hashes the passwords of an import."""
+
+    @property
+    def at_a_time(self) -> int:
+        """How many passwords are hashed at a time."""
+        ...
+
+    async def hash(self, password: str) -> str:
+        """Return the hash to store."""
+        ...
+
+
 class ImportContext(Protocol):
     """What an import needs of a request or a command."""
 
@@ -37,7 +49,7 @@ class ImportContext(Protocol):
         ...
 
     @property
-    def passwords(self) -> Passwords:
+    def passwords(self) -> PasswordHashing:
         """The hasher of passwords."""
         ...
 

@@ -26,6 +26,7 @@ from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.resources.exports import answer_export, answer_template
+from ostiary_web.api.resources.import_preview import encode_preview, preview_sheet
 from ostiary_web.api.resources.imports import answer_import, import_sheet, read_run, read_upload
 from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_filters
@@ -117,7 +118,11 @@ def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
 
     @routes.post(f"{resource.path}/import", gate=require_permission(may.create))
     async def take_import(context: RequestContext) -> Response:
-        made = await import_sheet(context, resource, await read_upload(context, resource))
+        upload = await read_upload(context, resource)
+        if upload.is_preview:
+            preview = await preview_sheet(context, resource, upload)
+            return context.success(encode_preview(preview, resource, upload.rows))
+        made = await import_sheet(context, resource, upload)
         return answer_import(context, resource, made)
 
     if resource.has_password is None:

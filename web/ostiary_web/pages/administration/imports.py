@@ -1,18 +1,24 @@
 """Pages that import a sheet of records: all or nothing, with faults named by the sheet's own headings."""
 
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
 from quart import Response
 
 from ostiary_core.http.envelope import field_text
+from ostiary_core.model.fact import Fact
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
+from ostiary_core.texts import Language
+from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.api.resources.exports import answer_template
+from ostiary_web.api.resources.import_preview import Preview, encode_preview, preview_sheet
 from ostiary_web.api.resources.imports import (
     Imported,
     ImportRun,
     SheetRefused,
+    UploadedSheet,
     import_sheet,
     read_run,
     read_upload,
@@ -27,6 +33,8 @@ from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.server.submissions import Submitted
 
 _REFRESH_SECONDS: Final = "2"
+_MOST_ROWS_SHOWN: Final = 200
+"""Most rows of a preview on its page; the interface has all."""
 
 
 def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> None:
@@ -44,7 +52,11 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
     @routes.post(f"{place}/import", gate=gate)
     async def take_import(page: PageContext) -> Response:
         try:
-            made, is_repeated = await _import_once(page.request, resource)
+            upload = await read_upload(page.request, resource)
+            if upload.is_preview:
+                preview = await preview_sheet(page.request, resource, upload)
+                return await _form(page, resource, place, preview=_describe(page, resource, upload, preview))
+            made, is_repeated = await _import_once(page.request, resource, upload)
         except RequestRefused as refusal:
             return await _form(page, resource, place, refusal=refusal)
         if isinstance(made, ImportRun):
@@ -71,17 +83,34 @@ def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> 
 
 
 async def _import_once(
-    context: RequestContext, resource: Resource[Any, Any]
+    context: RequestContext, resource: Resource[Any, Any], upload: UploadedSheet
 ) -> Submitted[Imported | ImportRun]:
     """Import a form's sheet once, even if a browser sends it twice: it awaits the second answer only."""
-    taken = await read_upload(context, resource)
-    content = {"mode": taken.mode, "file": taken.digest}
+    content = {"mode": upload.mode, "file": upload.digest}
     return await context.services.submissions.submit(
         context.caller.access_token.digest,
         f"{resource.path}/import",
         content,
-        partial(import_sheet, context, resource, taken),
+        partial(import_sheet, context, resource, upload),
     )
+
+
+def _describe(
+    page: PageContext, resource: Resource[Any, Any], upload: UploadedSheet, preview: Preview
+) -> dict[str, Any]:
+    """Return the counts of a preview, and its first rows that change anything, as a person reads them."""
+    encoded = encode_preview(preview, resource, upload.rows)
+    changing = [row for row in encoded.rows if row.outcome != "unchanged"]
+    return {
+        "counts": encoded,
+        "mode": upload.mode,
+        "rows": [(row, _lines(preview[row.row], page.language)) for row in changing[:_MOST_ROWS_SHOWN]],
+        "more": max(0, len(changing) - _MOST_ROWS_SHOWN),
+    }
+
+
+def _lines(facts: Iterable[Fact], language: Language) -> list[str]:
+    return [line for fact in facts for line in format_changes(fact.kind, fact.changes, language)]
 
 
 async def _form(
@@ -92,6 +121,7 @@ async def _form(
     refusal: RequestRefused | None = None,
     done: Imported | None = None,
     run: ImportRun | None = None,
+    preview: Mapping[str, Any] | None = None,
 ) -> Response:
     refused = None if refusal is None else refusal.reply
     headings = refusal.headings if isinstance(refusal, SheetRefused) else {}
@@ -116,4 +146,5 @@ async def _form(
         template_address=f"{place}/import-template",
         done=done,
         run=run,
+        preview=preview,
     )

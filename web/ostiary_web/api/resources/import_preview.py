@@ -1,0 +1,122 @@
+"""Preview an import: what each row would do, with nothing stored and no password hashed."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import trio
+
+from ostiary_core.events import BatchRequested, Caller
+from ostiary_core.model.fact import Fact
+from ostiary_core.model.reply import BatchPreviewed
+from ostiary_web.api.answer_data import AnswerData, Count
+from ostiary_web.api.resources.changes import ChangedField, encode_changes
+from ostiary_web.api.resources.imports import (
+    REPLACES,
+    SheetRefused,
+    UploadedSheet,
+    make_import_events,
+    refuse_rows,
+)
+from ostiary_web.api.resources.resource import ImportContext, Resource
+from ostiary_web.api.resources.sheet_rows import SheetRows
+from ostiary_web.http.context import RequestRefused
+
+Outcome = Literal["created", "updated", "unchanged"]
+Preview = Mapping[int, tuple[Fact, ...]]
+"""The facts that each row would make, by its number in the sheet; none where it changes nothing."""
+
+_NO_HASH: Final = "previewed"
+
+
+class PreviewedRow(AnswerData):
+    """What a row would do."""
+
+    row: Count
+    """Number of the row in the sheet."""
+    name: str
+    """What names its record."""
+    outcome: Outcome
+    changes: list[ChangedField]
+
+
+class ImportPreview(AnswerData):
+    """What an import would do; nothing of it was done."""
+
+    created: Count
+    updated: Count
+    unchanged: Count
+    rows: list[PreviewedRow]
+
+
+async def preview_sheet(
+    context: ImportContext, resource: Resource[Any, Any], upload: UploadedSheet
+) -> Preview:
+    """Return what an import of this sheet would do; raise `RequestRefused` with every fault of each row."""
+    try:
+        return await preview_rows(context, resource, upload.rows, replace=REPLACES[upload.mode])
+    except RequestRefused as refusal:
+        raise SheetRefused(refusal.reply, upload.rows.headings) from refusal
+
+
+async def preview_rows(
+    context: ImportContext, resource: Resource[Any, Any], rows: SheetRows, *, replace: bool
+) -> Preview:
+    """Return what an import of these rows would do; raise `RequestRefused` with every fault of each."""
+    events = await make_import_events(_Previewing(context), resource, [*rows.by_number.values()], replace)
+    reply = await context.decide(BatchRequested(events=events, is_preview=True))
+    refuse_rows(reply, rows.by_number)
+    assert isinstance(reply, BatchPreviewed)
+    return dict(zip(rows.by_number, reply.facts, strict=True))
+
+
+def encode_preview(preview: Preview, resource: Resource[Any, Any], rows: SheetRows) -> ImportPreview:
+    """Return a preview as the interface shows it."""
+    naming = resource.record_type.settable[0].name
+    shown = [
+        PreviewedRow(
+            row=number,
+            name=str(rows.by_number[number].get(naming) or ""),
+            outcome=outcome_of(facts),
+            changes=encode_changes(change for fact in facts for change in fact.changes),
+        )
+        for number, facts in preview.items()
+    ]
+    outcomes = [row.outcome for row in shown]
+    return ImportPreview(
+        created=outcomes.count("created"),
+        updated=outcomes.count("updated"),
+        unchanged=outcomes.count("unchanged"),
+        rows=shown,
+    )
+
+
+def outcome_of(facts: tuple[Fact, ...]) -> Outcome:
+    """Return what a row does, by the facts that it makes."""
+    if not facts:
+        return "unchanged"
+    return "created" if facts[0].kind.value.endswith("-registered") else "updated"
+
+
+class _Previewing:
+    """The context of an import that hashes no password."""
+
+    at_a_time = 1
+
+    def __init__(self, context: ImportContext) -> None:
+        self._context = context
+        self.draw_entropy = context.draw_entropy
+        self.phone_number = context.phone_number
+        self.decide = context.decide
+
+    @property
+    def caller(self) -> Caller:
+        return self._context.caller
+
+    @property
+    def passwords(self) -> "_Previewing":
+        return self
+
+    async def hash(self, password: str) -> str:
+        """Return what stands for a hash where none is stored."""
+        await trio.lowlevel.checkpoint()
+        return _NO_HASH
