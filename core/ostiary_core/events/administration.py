@@ -58,12 +58,12 @@ class UserImported(AdministrationEvent):
 
 
 @immutable(kw_only=True)
-class UserEnabled(AccountEvent):
+class UserEnabled(AccountEvent, AdministrationEvent):
     """An administrator enables an account; sessions that ended stay ended."""
 
 
 @immutable(kw_only=True)
-class UserDisabled(AccountEvent):
+class UserDisabled(AccountEvent, AdministrationEvent):
     """An administrator disables an account: it may no longer sign in, and all it had open ends."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from html import unescape
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 import pytest
@@ -228,3 +228,53 @@ async def test_a_list_is_exported_as_it_is_shown(served: Served, browser: Browse
     template = rows_of((await browser.get("/admin/people/import-template")).content)
     assert "用户名" in template[0]
     assert "/admin/people/import-template" in (await browser.get("/admin/people/import")).text
+
+
+# --- selected records
+
+
+async def act_on_selected(browser: Browser, action: str, kind: str, *ids: str) -> httpx.Response:
+    """Press a button below a list, and that of the question which follows."""
+    address = f"/admin/selected/{kind}/{action}?{urlencode({'id': ids}, doseq=True)}"
+    return await browser.submit(await browser.get(address), to=urlsplit(address).path)
+
+
+async def test_selected_users_are_disabled_and_enabled_and_deleted_together(served: Served) -> None:
+    ids = [await served.user(name) for name in ("anna", "bert", "carl")]
+    browser = served.browser()
+    await browser.sign_in()
+
+    def enabled() -> list[bool]:
+        stored = {user.user_id: user for user in served.records()[Table.USER] if isinstance(user, User)}
+        return [id in stored and stored[id].enabled for id in ids]
+
+    offered = re.findall(r'formaction="([^"]*)"', (await people(browser)).text)
+    assert offered == [f"/admin/selected/users/{action}" for action in ("enable", "disable", "delete")]
+    done = await act_on_selected(browser, "disable", "users", ids[0], ids[1], ids[0])
+    assert (done.status_code, done.headers["location"]) == (303, "/admin/people?done=1")
+    assert enabled() == [False, False, True]
+    await act_on_selected(browser, "enable", "users", ids[1])
+    assert enabled() == [False, True, True]
+    await act_on_selected(browser, "delete", "users", ids[1], ids[2])
+    assert names_on(await people(browser)) == ["admin", "anna"]
+
+
+async def test_a_selection_is_done_whole_or_not_at_all_and_names_what_is_refused(served: Served) -> None:
+    await served.client("app")
+    browser = served.browser()
+    await browser.sign_in()
+    before = served.records()
+    refused = await act_on_selected(browser, "delete", "clients", "app", "console", "nobody")
+    assert refused.status_code == 404
+    faults = re.findall(r"<li>([^<:]*): ", refused.text)
+    assert faults == ["Ostiary", "nobody"]
+    assert served.records()[Table.CLIENT] == before[Table.CLIENT]
+
+
+async def test_only_who_may_change_records_can_select_them(served: Served) -> None:
+    anna = await served.user("anna")
+    await holder_of(served, Permission.USER_LIST)
+    browser = served.browser()
+    await browser.sign_in("holder", "the holder's")
+    assert 'type="checkbox"' not in (await people(browser)).text
+    assert (await browser.get(f"/admin/selected/users/disable?id={anna}")).status_code == 403

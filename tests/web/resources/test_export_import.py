@@ -18,13 +18,14 @@ from structlog.testing import capture_logs
 from ostiary_core.events import Operator, RoleChanged
 from ostiary_core.http import LONGEST_FORM
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Table, User
 from ostiary_net.sql import paging
 from ostiary_web.api.resources import exports
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.server.database import SQLiteFile
 from tests.rows import row
 from tests.support import asks
-from tests.support.callers import BASE, Api, expect_refusal, expect_success, fields_of
+from tests.support.callers import BASE, Api, expect_refusal, expect_success, fields_of, form_token_in
 from tests.support.files import SHEET, book_around, cells, rows_of, sheet_of, zip_of
 from tests.support.people import holder_of
 from tests.support.served import Served
@@ -305,6 +306,27 @@ async def test_a_preview_says_what_each_row_would_do_and_does_nothing(served: Se
     assert {"field": "name", "before": "+86 @home", "after": "Another"} in rows[1]["changes"]
     done = expect_success(await import_sheet(api, kind, sheet, preview="false"))
     assert {name: done[name] for name in found} == found
+
+
+async def test_the_page_of_an_import_previews_it(served: Served) -> None:
+    await served.user("anna")
+    browser = served.browser()
+    await browser.sign_in()
+    page = await browser.get("/admin/people/import")
+    sheet = sheet_of([["username", "name"], ["anna", "Anna Other"], ["bert", "Bert"]])
+    answer = await browser.post(
+        "/admin/people/import",
+        data={"form_token": form_token_in(page), "mode": "upsert", "preview": "true"},
+        files={"file": ("people.xlsx", sheet, SHEET)},
+        headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+    )
+    assert answer.status_code == 200
+    assert "The import would register 1, change 1 and leave 0 unchanged." in answer.text
+    assert "Name: Anna Ng → Anna Other" in answer.text
+    assert 'value="upsert" checked' in answer.text
+    names = [user.name for user in served.records()[Table.USER] if isinstance(user, User)]
+    assert "Anna Ng" in names
+    assert "Bert" not in names
 
 
 @every_resource

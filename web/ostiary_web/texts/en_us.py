@@ -210,6 +210,14 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.import_upsert": "are changed to what the sheet says",
         "page.import_template": "Template",
         "page.import_done": "{created} registered, {updated} changed, {unchanged} unchanged.",
+        "page.select": "Select {name}",
+        "page.selected": "Selected:",
+        "page.selected_heading": Plural(
+            one="{action}: {count} selected record", other="{action}: {count} selected records"
+        ),
+        "page.selected_enable_will": "They can be used again. What ended stays ended.",
+        "page.selected_disable_will": "They can no longer be used, and all their sessions end at once.",
+        "page.selected_delete_will": "They are deleted for good, and all their sessions end at once.",
         "page.import_preview": "Preview",
         "page.import_would": (
             "Nothing was done yet. The import would register {created}, change {updated} and leave "

@@ -79,9 +79,9 @@ class Resource(Generic[T, V]):
     change: Callable[[RequestContext, str, Fields, Fields | None], Event]
     """Make the event; the last argument is the record as the caller last saw it, None if unknown."""
     delete: type[AdministrationEvent]
-    enable: type[Event] | None = None
+    enable: type[AdministrationEvent] | None = None
     """None if the records cannot be disabled."""
-    disable: type[Event] | None = None
+    disable: type[AdministrationEvent] | None = None
     import_row: Callable[[ImportContext, Fields, bool], Awaitable[AdministrationEvent]]
     """Make a row's event; the last argument says whether it may change an existing record."""
     has_password: Callable[[Fields], bool] | None = None

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ostiary_core.events import Event
+from ostiary_core.events import AdministrationEvent, Event
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, User
 from ostiary_web.api.resources.resource import Resource
@@ -35,6 +35,8 @@ class RecordAction(Generic[T]):
     """Whether the form asks how long the old secret still works."""
     removes_record: bool = False
     """Whether the record is gone afterwards."""
+    batch_of: type[AdministrationEvent] | None = None
+    """Events of which a batch does it to several records; None where it is done to one at a time."""
 
 
 def record_event(resource: Resource[Any, Any], kind: type[Event]) -> MakeEvent:
@@ -58,6 +60,7 @@ def enabling_actions(
         confirm_text=None,
         permission=resource.permissions.update,
         event=record_event(resource, resource.enable),
+        batch_of=resource.enable,
         is_available=lambda item: not item.enabled,
     )
     disable: RecordAction[S] = RecordAction(
@@ -66,6 +69,7 @@ def enabling_actions(
         confirm_text=disable_text,
         permission=resource.permissions.update,
         event=record_event(resource, resource.disable),
+        batch_of=resource.disable,
         is_available=lambda item: item.enabled,
     )
     return enable, disable
@@ -79,5 +83,6 @@ def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordActi
         confirm_text=confirm_text,
         permission=resource.permissions.delete,
         event=record_event(resource, resource.delete),
+        batch_of=resource.delete,
         removes_record=True,
     )

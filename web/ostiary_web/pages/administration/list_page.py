@@ -75,8 +75,8 @@ class ListPage(Generic[T, V]):
     """Field shown below all others, line by line, where it is not empty."""
     beneath: Mapping[str, str] = field(default_factory=dict)
     """Fields beneath which another field stands in the same cell."""
-    selection: tuple[str, str] | None = None
-    """Address of the action on selected rows, which takes their keys as `id`, and the key of its text."""
+    selection: Sequence[tuple[str, str]] = ()
+    """Actions on selected rows: addresses, which take the rows' keys as `id`, and keys of texts."""
     actions: Callable[[V], Sequence[tuple[str, str]]] = lambda item: ()
     """Actions on a row: addresses and keys of texts."""
 

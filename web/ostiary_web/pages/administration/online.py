@@ -85,7 +85,7 @@ def _list_page(page: PageContext) -> ListPage[OnlineSession, OnlineSession]:
         words={"kind": lambda kind, language: language.text(f"kind.{kind}")},
         beneath={"username": "name", "ip": "userAgent"},
         actions=actions,
-        selection=(f"{_PLACE}/end", "page.online_end_selected") if may_end else None,
+        selection=[(f"{_PLACE}/end", "page.online_end_selected")] if may_end else (),
     )
 
 

@@ -5,7 +5,7 @@ may hold; faults stand at its fields.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -37,6 +37,7 @@ from ostiary_web.pages.administration.record_forms import (
     list_facts,
     read_form,
 )
+from ostiary_web.pages.administration.selection import add_selection, list_selection_actions
 from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
@@ -80,7 +81,8 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
 
     @routes.get(place, gate=require_permission(may.list))
     async def show_records(page: PageContext) -> Response:
-        return await show_list(page, pages.list_page, tools=_tools(page, pages))
+        selection = list_selection_actions(page, resource, pages.actions)
+        return await show_list(page, replace(pages.list_page, selection=selection), tools=_tools(page, pages))
 
     @routes.get(f"{place}/export", gate=require_permission(may.list))
     async def export(page: PageContext) -> Response:
@@ -135,6 +137,8 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
     add_import(routes, resource, place)
     for action in pages.actions:
         _add_action(routes, pages, action)
+        if action.batch_of is not None:
+            add_selection(routes, resource, pages.list_page, action)
     return routes
 
 

@@ -1,0 +1,120 @@
+"""Actions on the selected records of a list: asked once, done to all of them or to none."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from quart import Response, request
+
+from ostiary_core.events import BatchRequested
+from ostiary_core.http.envelope import field_text
+from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.reply import BatchRefused, Refused
+from ostiary_web.api.resources.queries import MOST_VALUES
+from ostiary_web.api.resources.records import combine_refusals
+from ostiary_web.api.resources.resource import Resource
+from ostiary_web.http.gate import require_permission
+from ostiary_web.pages.administration.actions import RecordAction
+from ostiary_web.pages.administration.list_page import ListPage
+from ostiary_web.pages.administration.list_return import (
+    HOME,
+    address_of_list,
+    with_done_notice,
+    with_list_query,
+)
+from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.routes import PageRoutes
+
+
+def list_selection_actions(
+    page: PageContext, resource: Resource[Any, Any], actions: Sequence[RecordAction[Any]]
+) -> list[tuple[str, str]]:
+    """Return the addresses and texts of what the visitor may do to selected records."""
+    return [
+        (_address(resource, action), action.name)
+        for action in actions
+        if action.batch_of is not None and page.may(action.permission)
+    ]
+
+
+def add_selection(
+    routes: PageRoutes,
+    resource: Resource[Any, Any],
+    list_page: ListPage[Any, Any],
+    action: RecordAction[Any],
+) -> None:
+    """Add the routes of an action on selected records."""
+    address, gate = _address(resource, action), require_permission(action.permission)
+    assert action.batch_of is not None
+    kind = action.batch_of
+
+    async def ask(page: PageContext) -> Response:
+        ids = _read_ids()
+        if not ids:
+            return page.redirect(_list_or_home(page, resource, list_page))
+        return await _ask(page, resource, list_page, action, ids)
+
+    async def do(page: PageContext) -> Response:
+        ids = _read_ids()
+        events = tuple(resource.event(kind, page.request.caller, record_id) for record_id in ids)
+        reply = await page.request.decide(BatchRequested(events=events))
+        if isinstance(reply, BatchRefused):
+            refused = combine_refusals(reply, [*map(str, range(len(ids)))]).reply
+            return await _ask(page, resource, list_page, action, ids, refused)
+        return page.redirect(with_done_notice(_list_or_home(page, resource, list_page)))
+
+    name = f"{action.path}_selected"
+    routes.add_url_rule(address, f"ask_{name}", ask, methods=["GET"], gate=gate)
+    routes.add_url_rule(address, f"do_{name}", do, methods=["POST"], gate=gate)
+
+
+def _address(resource: Resource[Any, Any], action: RecordAction[Any]) -> str:
+    # Not below the list's own address, where a record may be called "selected".
+    return f"/admin/selected/{resource.name}/{action.path}"
+
+
+def _read_ids() -> list[str]:
+    """Return the selected records, each once; a list's page has not many more."""
+    return list(dict.fromkeys(each for each in request.args.getlist("id") if each))[:MOST_VALUES]
+
+
+def _list_or_home(page: PageContext, resource: Resource[Any, Any], list_page: ListPage[Any, Any]) -> str:
+    return address_of_list(list_page.place) if page.may(resource.permissions.list) else HOME
+
+
+async def _ask(
+    page: PageContext,
+    resource: Resource[Any, Any],
+    list_page: ListPage[Any, Any],
+    action: RecordAction[Any],
+    ids: list[str],
+    refused: Refused | None = None,
+) -> Response:
+    """Ask before it is done, and name the records as far as the visitor may see them."""
+    names: dict[str, str] = {}
+    for record_id in ids if page.may(resource.permissions.list) else ():
+        known = await page.request.submit(resource.event(resource.show, page.request.caller, record_id))
+        item = resource.item_in_reply(known.reply)
+        if item is not None:
+            names[record_id] = resource.label(item)
+    action_name = page.text(action.name)
+    faults = () if refused is None else refused.faults
+    return await render(
+        page,
+        "administration/confirm.html",
+        place=list_page.place,
+        refused=refused,
+        faults=[f"{_name(ids, names, fault)}: {field_text(fault, page.language)}" for fault in faults],
+        heading=page.text("page.selected_heading", action=action_name, count=len(ids)),
+        confirm_text=page.text(f"page.selected_{action.path}_will"),
+        details=[f"{names[id]} ({id})" if names.get(id, id) != id else id for id in ids],
+        action_name=action_name,
+        back=_list_or_home(page, resource, list_page),
+        action=with_list_query(f"{_address(resource, action)}?{urlencode({'id': ids}, doseq=True)}"),
+    )
+
+
+def _name(ids: Sequence[str], names: Mapping[str, str], fault: FieldFault) -> str:
+    """Return the name of the record that a fault of a batch is about, by its place."""
+    record_id = ids[int(fault.path.partition(".")[0])]
+    return names.get(record_id, record_id)
