@@ -255,6 +255,10 @@ ROOMS: Final = (
     Room("/admin/roles/auditor", "admin"),
     Room("/admin/roles/auditor/edit", "admin"),
     Room("/admin/roles/auditor/delete", "admin"),
+    Room("/admin/selected/clients/delete?id=app", "admin"),
+    Room("/admin/selected/clients/disable?id=app", "admin"),
+    Room("/admin/selected/clients/enable?id=app", "admin"),
+    Room("/admin/selected/roles/delete?id=auditor", "admin"),
     Room("/admin/online", "admin"),
     Room("/admin/online/end-all", "admin"),
     Room("/admin/audit", "admin"),
@@ -264,7 +268,7 @@ NO_ROOMS: Final = (
     *("/language", "/brand/<name>"),  # lead back, and are a picture
     *("/admin/people/<item_id>", "/admin/people/import/<run_id>", "/admin/audit/sessions/<session_id>"),
     *("/account/applications/<client_id>/withdraw", "/admin/clients/<item_id>/end-old-secret"),
-    "/admin/online/end",
+    *("/admin/online/end", "/admin/selected/users"),
 )
 """Routes whose address is drawn or whose page is there only at times, with all below them; other tests open
 them. Sheets are no pages."""

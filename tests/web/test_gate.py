@@ -143,6 +143,15 @@ PERMISSIONS = (
             (("GET", "POST"), "people/<item_id>/disable", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/reset-password", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/force-out", Permission.USER_UPDATE),
+            *(
+                (("GET", "POST"), f"selected/{kind}/{action}", permission)
+                for kind, update, delete in (
+                    ("users", Permission.USER_UPDATE, Permission.USER_DELETE),
+                    ("clients", Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE),
+                )
+                for action, permission in (("enable", update), ("disable", update), ("delete", delete))
+            ),
+            (("GET", "POST"), "selected/roles/delete", Permission.ROLE_DELETE),
             (("GET", "POST"), "people/<item_id>/applications/<client_id>/withdraw", Permission.USER_UPDATE),
             (("GET",), "online", Permission.ONLINE_LIST),
             (("GET", "POST"), "online/end", Permission.ONLINE_KILL),

@@ -19,6 +19,12 @@ _ASIDE = ("/language", "/static/", "/logout")
 """What a page links to whoever sees it."""
 
 
+def _name_in(path: str, record_id: str) -> str:
+    """Return the address of a route that is about this record."""
+    selected = f"?id={record_id}" if path.startswith("/admin/selected/") else ""
+    return re.sub("<[^>]+>", record_id, path) + selected
+
+
 @dataclass
 class Records:
     """Records to do something with, new ones for each request."""
@@ -36,10 +42,10 @@ class Records:
             await self.served.client(name)
             if "old-secret" in path:
                 await self.root.call("POST", f"/api/oauth/clients/{name}/secret", {"keepOldForSeconds": 3600})
-            return re.sub("<[^>]+>", name, path)
+            return _name_in(path, name)
         if "/roles" in path:
             expect_success(await self.root.call("POST", "/api/iam/roles", {"code": name, "name": "R"}), 201)
-            return re.sub("<[^>]+>", name, path)
+            return _name_in(path, name)
         user_id = await self.served.user(name, "a password")
         if "<client_id>" in path:
             await self.served.tokens(await self.served.client(f"{name}-app"), name, "a password")
@@ -52,7 +58,7 @@ class Records:
             path = path.replace("<session_id>", session["id"]).replace(
                 "online/end", f"online/end?id={session['id']}"
             )
-        return re.sub("<[^>]+>", user_id, path)
+        return _name_in(path, user_id)
 
     def content_for(self, route: Route, address: str) -> dict[str, Any]:
         """Make what a request may send: right values, as JSON or in a form."""

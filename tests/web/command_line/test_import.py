@@ -64,6 +64,18 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     assert done == {"created": 1, "updated": 1, "unchanged": 1, "hashesLeft": 1}
 
 
+def test_a_preview_says_what_each_row_would_do(machine: Machine, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text("username,name\nanna,Anna\n")
+    machine.script("user", "import", str(file))
+    file.write_text("username,name\nanna,Anna Ng\nbert,Bert\n")
+    previewed = machine.run("user", "import", str(file), "--mode", "upsert", "--preview")
+    assert previewed.out.splitlines()[:2] == ["Row 2: changes anna", "    Name: Anna → Anna Ng"]
+    assert previewed.out.splitlines()[-1] == "To register: 1. To change: 1. Unchanged: 0."
+    assert machine.script("user", "list")["total"] == 2
+    assert machine.script("user", "import", str(file), "--mode", "upsert", "--preview")["created"] == 1
+
+
 @pytest.mark.parametrize(
     "content",
     [

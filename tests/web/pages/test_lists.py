@@ -266,8 +266,8 @@ async def test_a_selection_is_done_whole_or_not_at_all_and_names_what_is_refused
     before = served.records()
     refused = await act_on_selected(browser, "delete", "clients", "app", "console", "nobody")
     assert refused.status_code == 404
-    faults = re.findall(r"<li>([^<:]*): ", refused.text)
-    assert faults == ["Ostiary", "nobody"]
+    faults = re.findall(r"<p>([^<:]*): ", refused.text)
+    assert faults == ["console", "nobody"]
     assert served.records()[Table.CLIENT] == before[Table.CLIENT]
 
 

@@ -58,6 +58,12 @@ _IMPORTED: Final[Labels] = {
     "unchanged": "command.import.unchanged",
     "hashesLeft": "command.import.hashes_left",
 }
+_WOULD: Final = {
+    "created": "command.import.would.created",
+    "updated": "command.import.would.updated",
+    "unchanged": "command.import.would.unchanged",
+}
+"""Texts of a preview, by what a row would do."""
 
 
 @click.group()
@@ -149,7 +155,7 @@ def _preview(printer: Printer, rows: SheetRows, *, replace: bool) -> None:
         printer.document(encoded)
         return
     for row in encoded.pop("rows"):
-        print_text(printer.text(f"command.import.would.{row['outcome']}", row=row["row"], name=row["name"]))
+        print_text(printer.text(_WOULD[row["outcome"]], row=row["row"], name=row["name"]))
         for fact in found[row["row"]]:
             for line in format_changes(fact.kind, fact.changes, printer.language):
                 print_text(f"    {line}")

@@ -37,6 +37,8 @@ class RecordAction(Generic[T]):
     """Whether the record is gone afterwards."""
     batch_of: type[AdministrationEvent] | None = None
     """Events of which a batch does it to several records; None where it is done to one at a time."""
+    batch_text: str = ""
+    """Key of the text of the question about several."""
 
 
 def record_event(resource: Resource[Any, Any], kind: type[Event]) -> MakeEvent:
@@ -61,6 +63,7 @@ def enabling_actions(
         permission=resource.permissions.update,
         event=record_event(resource, resource.enable),
         batch_of=resource.enable,
+        batch_text="page.selected_enable_will",
         is_available=lambda item: not item.enabled,
     )
     disable: RecordAction[S] = RecordAction(
@@ -70,6 +73,7 @@ def enabling_actions(
         permission=resource.permissions.update,
         event=record_event(resource, resource.disable),
         batch_of=resource.disable,
+        batch_text="page.selected_disable_will",
         is_available=lambda item: item.enabled,
     )
     return enable, disable
@@ -84,5 +88,6 @@ def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordActi
         permission=resource.permissions.delete,
         event=record_event(resource, resource.delete),
         batch_of=resource.delete,
+        batch_text="page.selected_delete_will",
         removes_record=True,
     )

@@ -33,6 +33,7 @@ from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.server.submissions import Submitted
 
 _REFRESH_SECONDS: Final = "2"
+_OUTCOMES: Final = {"created": "page.import_created", "updated": "page.import_updated"}
 _MOST_ROWS_SHOWN: Final = 200
 """Most rows of a preview on its page; the interface has all."""
 
@@ -104,7 +105,10 @@ def _describe(
     return {
         "counts": encoded,
         "mode": upload.mode,
-        "rows": [(row, _lines(preview[row.row], page.language)) for row in changing[:_MOST_ROWS_SHOWN]],
+        "rows": [
+            (row, page.text(_OUTCOMES[row.outcome]), _lines(preview[row.row], page.language))
+            for row in changing[:_MOST_ROWS_SHOWN]
+        ],
         "more": max(0, len(changing) - _MOST_ROWS_SHOWN),
     }
 

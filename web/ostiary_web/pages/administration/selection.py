@@ -106,7 +106,7 @@ async def _ask(
         refused=refused,
         faults=[f"{_name(ids, names, fault)}: {field_text(fault, page.language)}" for fault in faults],
         heading=page.text("page.selected_heading", action=action_name, count=len(ids)),
-        confirm_text=page.text(f"page.selected_{action.path}_will"),
+        confirm_text=page.text(action.batch_text),
         details=[f"{names[id]} ({id})" if names.get(id, id) != id else id for id in ids],
         action_name=action_name,
         back=_list_or_home(page, resource, list_page),
