@@ -61,7 +61,8 @@ def add_selection(
         if isinstance(reply, BatchRefused):
             refused = combine_refusals(reply, [*map(str, range(len(ids)))]).reply
             return await _ask(page, resource, list_page, action, ids, refused)
-        return page.redirect(with_done_notice(_list_or_home(page, resource, list_page)))
+        there = _list_or_home(page, resource, list_page)
+        return page.redirect(with_done_notice(there) if there == HOME else there)
 
     name = f"{action.path}_selected"
     routes.add_url_rule(address, f"ask_{name}", ask, methods=["GET"], gate=gate)
@@ -96,7 +97,8 @@ async def _ask(
         known = await page.request.submit(resource.event(resource.show, page.request.caller, record_id))
         item = resource.item_in_reply(known.reply)
         if item is not None:
-            names[record_id] = resource.label(item)
+            key = getattr(item, resource.record_type.settable[0].attribute)
+            names[record_id] = f"{resource.label(item)} ({key})"
     action_name = page.text(action.name)
     faults = () if refused is None else refused.faults
     return await render(
@@ -107,7 +109,7 @@ async def _ask(
         faults=[f"{_name(ids, names, fault)}: {field_text(fault, page.language)}" for fault in faults],
         heading=page.text("page.selected_heading", action=action_name, count=len(ids)),
         confirm_text=page.text(action.batch_text),
-        details=[f"{names[id]} ({id})" if names.get(id, id) != id else id for id in ids],
+        details=[names.get(id, id) for id in ids],
         action_name=action_name,
         back=_list_or_home(page, resource, list_page),
         action=with_list_query(f"{_address(resource, action)}?{urlencode({'id': ids}, doseq=True)}"),
