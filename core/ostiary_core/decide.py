@@ -48,7 +48,14 @@ from ostiary_core.model.records import Role, Table, TextCodePurpose
 from ostiary_core.model.reply import BatchDone, BatchPreviewed, BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, token_service
-from ostiary_core.users import first_administrator, own_account, role, telephone, user_administration
+from ostiary_core.users import (
+    first_administrator,
+    own_account,
+    personal_token,
+    role,
+    telephone,
+    user_administration,
+)
 
 E = TypeVar("E", bound=Event)
 
@@ -236,6 +243,8 @@ RULES: Final = _table(
     _rule(events.LoginRefreshed, own_account.refresh_login),
     _rule(events.SignedOut, own_account.sign_out),
     _rule(events.OwnSessionEnded, own_account.end_own_session),
+    _rule(events.PersonalTokenCreated, personal_token.create),
+    _rule(events.PersonalTokenUsed, personal_token.record_use),
     _query(events.AccountRequested, own_account.show_account),
     _rule(events.PasswordChanged, own_account.change_password),
     _rule(events.LocaleChosen, own_account.choose_locale),

@@ -104,10 +104,10 @@ FAULTS: Final = (
         ("secret-unchecked", "any client secret will do", "return bool(", "return True or bool("),
     ),
     *mistakes_in(
-        "ostiary_core.oauth.callers.find_person",
+        "ostiary_core.oauth.callers.find_holder",
         (
             *("third-party-signed-in", "a third party's token opens the backend"),
-            *("session.kind is not SessionKind.LOGIN or", ""),
+            *("session.kind not in kinds or", ""),
         ),
     ),
     *mistakes_in(

@@ -201,6 +201,9 @@ OTHERS = {
     SIGNED_IN: routes_in(
         """
         PUT /api/auth/avatar, DELETE /api/auth/avatar, PUT /api/auth/phone, PUT /api/auth/locale,
+        GET /api/auth/tokens, POST /api/auth/tokens, DELETE /api/auth/tokens/<session_id>,
+        GET /account/tokens, POST /account/tokens, GET /account/tokens/<session_id>/end,
+        POST /account/tokens/<session_id>/end,
         PUT /api/auth/timezone, GET /api/auth/grants, DELETE /api/auth/grants/<client_id>, GET /account,
         POST /account/language, POST /account/zone, POST /account/picture, POST /account/picture/remove,
         GET /account/phone, POST /account/phone, POST /account/phone/code, GET /account/sessions,

@@ -28,7 +28,7 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Update, refuse_fields
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
-from ostiary_core.model.instant import MINUTE_MS, Instant, later
+from ostiary_core.model.instant import Instant, is_news, later
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import Bounds
 from ostiary_core.model.records import Client, revise
@@ -125,20 +125,16 @@ def add_wrong(event: events.WrongSecretsCounted, snapshot: Snapshot) -> Decision
 
 def _note(client: Client, event: events.ClientSecretUsed, used_at: Instant) -> Client | None:
     if _is_present(client, event.digest):
-        return revise(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
+        return revise(client, secret_used_at=used_at) if is_news(used_at, client.secret_used_at) else None
     old = client.old_secret_digest
     if old is not None and hmac.compare_digest(old, event.digest):
         known_at = client.old_secret_used_at
-        return revise(client, old_secret_used_at=used_at) if _is_news(used_at, known_at) else None
+        return revise(client, old_secret_used_at=used_at) if is_news(used_at, known_at) else None
     return None
 
 
 def _is_present(client: Client, digest: Digest) -> bool:
     return client.secret_digest is not None and hmac.compare_digest(client.secret_digest, digest)
-
-
-def _is_news(used_at: Instant, known_at: Instant | None) -> bool:
-    return known_at is None or used_at >= known_at + MINUTE_MS
 
 
 def _read_overlap(fields: Mapping[str, object]) -> int | tuple[FieldFault, ...]:

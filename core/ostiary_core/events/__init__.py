@@ -15,6 +15,8 @@ from ostiary_core.events.account import (
     PasswordChanged as PasswordChanged,
     PasswordHashRequested as PasswordHashRequested,
     PasswordResetByTextMessage as PasswordResetByTextMessage,
+    PersonalTokenCreated as PersonalTokenCreated,
+    PersonalTokenUsed as PersonalTokenUsed,
     PhoneChanged as PhoneChanged,
     SignedOut as SignedOut,
     SignInAttempted as SignInAttempted,

@@ -3,7 +3,7 @@
 from dataclasses import field
 
 from ostiary_core.events.event import Caller, Event, OwnAccountEvent, SignedIn
-from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.fields import FieldFault, Fields
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.permissions import Permission
@@ -51,9 +51,24 @@ class SignedOut(OwnAccountEvent):
 
 @immutable(kw_only=True)
 class OwnSessionEnded(OwnAccountEvent):
-    """A user ends one of their own sessions: another browser's, or an application's."""
+    """A user ends one of their own sessions: another browser's, an application's, or an access token."""
 
     session_id: str
+
+
+@immutable(kw_only=True)
+class PersonalTokenCreated(OwnAccountEvent):
+    """A user makes a personal access token, with a name, permissions and a number of days."""
+
+    fields: Fields = field(repr=False)
+    user_agent: str | None
+    source: str
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class PersonalTokenUsed(OwnAccountEvent):
+    """A personal access token was accepted."""
 
 
 @immutable(kw_only=True)

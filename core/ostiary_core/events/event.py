@@ -36,7 +36,7 @@ class ClientCredentials:
 
 @immutable(kw_only=True)
 class SignedIn:
-    """A signed-in user, known by the access token of a login session."""
+    """A user, known by the access token of a login session or by a personal access token."""
 
     access_token: Secret
 

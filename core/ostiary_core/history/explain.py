@@ -121,11 +121,11 @@ _STATES = MappingProxyType(
 def _first_step(history: SessionHistory) -> HistoryStep:
     """Make the first step from the session's record, and add the request from its audit entry."""
     session = history.session
-    entry = next((entry for entry in history.entries if entry.kind is FactKind.SESSION_STARTED), None)
+    entry = next((entry for entry in history.entries if entry.kind in _STARTS), None)
     return HistoryStep(
         kind=StepKind.ISSUED,
         at=session.started_at,
-        fact=FactKind.SESSION_STARTED,
+        fact=FactKind.SESSION_STARTED if entry is None else entry.kind,
         trace_id=None if entry is None else entry.trace_id,
         source=session.source or None,
         user_agent=session.user_agent,
@@ -136,11 +136,13 @@ def _middle_steps(history: SessionHistory) -> Iterator[HistoryStep]:
     """Make the steps between the first and the last."""
     for entry in history.entries:
         # A code is used as its session starts: one step.
-        if entry.kind not in (FactKind.SESSION_STARTED, FactKind.CODE_USED, FactKind.SESSION_ENDED):
+        if entry.kind not in (*_STARTS, FactKind.CODE_USED, FactKind.SESSION_ENDED):
             yield _step_of(entry, _KINDS.get(entry.kind, StepKind.NOTED))
 
 
 _KINDS = MappingProxyType({FactKind.PAIR_ROTATED: StepKind.ROTATED, FactKind.PAIR_REPEATED: StepKind.RETRIED})
+
+_STARTS = (FactKind.SESSION_STARTED, FactKind.PERSONAL_TOKEN_CREATED)
 
 _REPLAYS = frozenset(
     {Why.REPLAYED_AFTER_GRACE, Why.REPLAYED_BY_ANOTHER_USER_AGENT, Why.REPLAYED_TWO_GENERATIONS_LATE}

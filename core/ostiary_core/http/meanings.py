@@ -137,6 +137,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.REVOKED_BY_CLIENT: _ENDED,
         Why.CODE_REPLAYED: _ENDED,
         Why.SIGNED_OUT: _ENDED,
+        Why.PERSONAL_TOKEN_ENDED: _ENDED,
         Why.SESSION_FORCED_OUT: _ENDED,
         Why.CONSENT_WITHDRAWN: _ENDED,
         Why.PASSWORD_CHANGED: _ENDED,

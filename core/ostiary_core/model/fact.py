@@ -20,6 +20,7 @@ class FactKind(StrEnum):
     PAIR_REPEATED = "pair-repeated"
     SESSION_ENDED = "session-ended"
     SALT_ERASED = "salt-erased"
+    PERSONAL_TOKEN_CREATED = "personal-token-created"
     CONSENT_REMEMBERED = "consent-remembered"
     CONSENT_DENIED = "consent-denied"
     CONSENT_WITHDRAWN = "consent-withdrawn"

@@ -23,6 +23,11 @@ def later(start: Instant, seconds: int) -> Instant:
     return Instant(start + seconds * SECOND_MS)
 
 
+def is_news(used_at: Instant, known_at: Instant | None) -> bool:
+    """Whether a use is worth a write: the one that is known is a minute older, or there is none."""
+    return known_at is None or used_at >= known_at + MINUTE_MS
+
+
 def seconds_until(milliseconds: int) -> int:
     """Convert milliseconds to whole seconds rounded up, for `Retry-After`; at least 0.
 

@@ -35,6 +35,8 @@ class SessionKind(StrEnum):
     LOGIN = "login"
     AUTHORIZATION_CODE = "authorization_code"
     CLIENT_CREDENTIALS = "client_credentials"
+    PERSONAL_TOKEN = "personal_token"
+    """A personal access token: of a user, without a refresh token, for the administration alone."""
 
 
 class IdentifierKind(StrEnum):
@@ -133,7 +135,7 @@ class Session:
     client_id: str
     user_id: str | None
     scopes: tuple[str, ...]
-    """The scopes of the grant; they never change (READINGS 34)."""
+    """Scopes of the grant, or permissions of a personal access token; they never change (READINGS 34)."""
     epochs: Epochs
     started_at: Instant
     expires_at: Instant
@@ -150,9 +152,12 @@ class Session:
     salt: bytes | None = field(default=None, repr=False)
     """Salt that the present pair was derived with, while a safe retry may ask for the pair again."""
     rotated_at: Instant | None = None
+    """Last rotation; of a personal access token, its last use."""
     rotated_user_agent: str | None = None
     ended_at: Instant | None = None
     ended_why: Why | None = None
+    label: str | None = None
+    """Name that the holder gave a personal access token."""
     revision: int = 1
 
     @property

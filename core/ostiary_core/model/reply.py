@@ -7,7 +7,7 @@ from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
-from ostiary_core.model.records import Client, Role, User
+from ostiary_core.model.records import Client, Role, Session, User
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 
@@ -127,12 +127,17 @@ class PasswordOnFile:
 
 @immutable(kw_only=True)
 class AccountKnown:
-    """The caller, with roles and permission codes; without user and session for the operator."""
+    """The caller, with roles and permission codes; without user and session for the operator.
+
+    A personal access token has no roles: it never is a super administrator.
+    """
 
     user: User | None
     roles: tuple[Role, ...]
     permissions: tuple[str, ...]
     session_id: str | None
+    is_use_news: bool = False
+    """Whether the use of a personal access token is to be noted (`PersonalTokenUsed`)."""
 
     @property
     def is_super_administrator(self) -> bool:
@@ -167,6 +172,14 @@ class SecretIssued:
 
     client: Client
     secret: Secret
+
+
+@immutable()
+class PersonalTokenIssued:
+    """A new personal access token, shown once in plain text, and its session."""
+
+    session: Session
+    token: Secret
 
 
 @immutable()
@@ -216,6 +229,7 @@ Reply = (
     | RoleKnown
     | ClientKnown
     | SecretIssued
+    | PersonalTokenIssued
     | TextCodeDrawn
     | BatchDone
     | BatchPreviewed

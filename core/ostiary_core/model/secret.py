@@ -14,6 +14,8 @@ Entropy = NewType("Entropy", bytes)
 """32 random bytes of an event; any other length raises `ValueError`, a fault of the program."""
 
 TOKEN_LENGTH: Final = 43
+PERSONAL_TOKEN_PREFIX: Final = "ostiary_pat_"
+_FINGERPRINT_BYTES: Final = 4
 _ENTROPY_BYTES: Final = 32
 _LETTERS_AND_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -65,6 +67,11 @@ def digest_of(text: str) -> Digest:
     return Digest(sha256(text.encode("utf-8", "surrogatepass")).digest())
 
 
+def fingerprint_of(digest: Digest) -> str:
+    """Return the 8 hexadecimal digits by which people tell secrets apart: the first of its SHA-256."""
+    return digest[:_FINGERPRINT_BYTES].hex()
+
+
 def _expand(entropy: Entropy, purpose: str) -> bytes:
     """Derive 32 bytes from entropy for one purpose, so that one draw yields several independent values."""
     # Without entropy every client would get one token.
@@ -107,12 +114,21 @@ def draw_session_id(entropy: Entropy, now: Instant) -> str:
 
 def draw_client_secret(entropy: Entropy) -> Secret:
     """Draw a client secret of 43 letters and digits: 256 bits, safe in any form of Basic (READINGS 20)."""
-    number = int.from_bytes(_expand(entropy, "client secret") + _expand(entropy, "client secret, more"))
+    return Secret(_draw_letters_and_digits(entropy, "client secret"))
+
+
+def draw_personal_token(entropy: Entropy) -> Secret:
+    """Draw a personal access token, which scanners of published text know by its prefix."""
+    return Secret(PERSONAL_TOKEN_PREFIX + _draw_letters_and_digits(entropy, "personal access token"))
+
+
+def _draw_letters_and_digits(entropy: Entropy, purpose: str) -> str:
+    number = int.from_bytes(_expand(entropy, purpose) + _expand(entropy, f"{purpose}, more"))
     characters = []
     for _ in range(TOKEN_LENGTH):
         number, index = divmod(number, len(_LETTERS_AND_DIGITS))
         characters.append(_LETTERS_AND_DIGITS[index])
-    return Secret("".join(characters))
+    return "".join(characters)
 
 
 def draw_text_code(entropy: Entropy) -> Secret:

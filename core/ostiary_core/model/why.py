@@ -95,6 +95,7 @@ class Why(StrEnum):
     REVOKED_BY_CLIENT = auto()
     CODE_REPLAYED = auto()
     SIGNED_OUT = auto()
+    PERSONAL_TOKEN_ENDED = auto()
     SESSION_FORCED_OUT = auto()
     CONSENT_WITHDRAWN = auto()
     PASSWORD_CHANGED = auto()

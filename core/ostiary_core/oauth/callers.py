@@ -17,10 +17,15 @@ from ostiary_core.oauth.state_tables import SessionState
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A signed-in user with the login session of the request."""
+    """A user with the login session of the request, or with the personal access token that it came with."""
 
     user: User
     session: Session
+
+    @property
+    def is_by_token(self) -> bool:
+        """Whether a program acts by a personal access token."""
+        return self.session.kind is SessionKind.PERSONAL_TOKEN
 
 
 Actor = Person | Operator
@@ -28,10 +33,15 @@ Actor = Person | Operator
 
 
 def find_person(caller: SignedIn, snapshot: Snapshot) -> Person | Why:
-    """Return the user of a login session's access token; third-party tokens are not accepted here."""
+    """Return the user of a login session's access token; no other tokens are accepted here."""
+    return find_holder(caller, snapshot, SessionKind.LOGIN)
+
+
+def find_holder(caller: SignedIn, snapshot: Snapshot, *kinds: SessionKind) -> Person | Why:
+    """Return the user of the access token of a session of one of these kinds."""
     snapshot = snapshot.of_callers
     session = snapshot.session_by_access_token(caller.access_token.digest)
-    if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
+    if session is None or session.kind not in kinds or session.user_id is None:
         return Why.NOT_SIGNED_IN
     if state_of(session, snapshot) is not SessionState.ACTIVE or snapshot.now >= session.access_expires_at:
         return Why.NOT_SIGNED_IN
@@ -41,7 +51,10 @@ def find_person(caller: SignedIn, snapshot: Snapshot) -> Person | Why:
 
 def find_active_person(caller: SignedIn, snapshot: Snapshot) -> Person | Why:
     """Return the signed-in user, unless a forced password change comes first."""
-    who = find_person(caller, snapshot)
+    return _refuse_before_password_change(find_person(caller, snapshot))
+
+
+def _refuse_before_password_change(who: Person | Why) -> Person | Why:
     must_change_password = isinstance(who, Person) and who.user.must_change_password
     return Why.PASSWORD_MUST_CHANGE if must_change_password else who
 
@@ -65,9 +78,17 @@ def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(permission for permission in ALL_PERMISSIONS if permission in held)
 
 
+def permissions_held(who: Person, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return what a caller may do; by a personal access token, of what was chosen what its holder may do."""
+    held = permissions_of(who.user, snapshot.of_callers)
+    if who.is_by_token:
+        return tuple(permission for permission in held if permission in who.session.scopes)
+    return held
+
+
 def is_super_administrator(who: Actor) -> bool:
     """Whether `who` may act on super administrators and see sessions that represent no user."""
-    return isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids
+    return isinstance(who, Operator) or (SUPER_ADMINISTRATOR in who.user.role_ids and not who.is_by_token)
 
 
 def actor_id_of(who: Actor) -> str | None:
@@ -77,29 +98,36 @@ def actor_id_of(who: Actor) -> str | None:
 
 def exceeds_permissions_of(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
     """Whether any of `roles` has a permission that `who` lacks (READINGS 40)."""
-    if isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids:
+    if isinstance(who, Operator) or is_super_administrator(who):
         return False
-    held = set(permissions_of(who.user, snapshot.of_callers))
+    held = set(permissions_held(who, snapshot))
     return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= held for role in roles)
 
 
 def has_more_permissions(user: User, who: Actor, snapshot: Snapshot) -> bool:
     """Whether `user` has a permission that `who` lacks.
 
-    An administrator who sets a user's password can sign in as that user (READINGS 40).
+    An administrator who sets a user's password can sign in as that user (READINGS 40). So a personal access
+    token does not act on its own holder, who can make others.
     """
+    if isinstance(who, Person) and who.is_by_token and who.user.user_id == user.user_id:
+        return True
     return exceeds_permissions_of(roles_of(user, snapshot), who, snapshot)
 
 
 def check_permission(caller: Caller, snapshot: Snapshot, *permissions: Permission) -> Actor | Why:
-    """Return the caller if signed in, past a forced password change, with one of these; else why not."""
+    """Return the caller if past a forced password change and with one of these permissions; else why not.
+
+    This alone accepts personal access tokens.
+    """
     if isinstance(caller, Operator):
         return caller
-    who = find_active_person(caller, snapshot)
+    who = _refuse_before_password_change(
+        find_holder(caller, snapshot, SessionKind.LOGIN, SessionKind.PERSONAL_TOKEN)
+    )
     if isinstance(who, Why):
         return who
-    held = permissions_of(who.user, snapshot.of_callers)
-    is_allowed = not {each.value for each in permissions}.isdisjoint(held)
+    is_allowed = not {each.value for each in permissions}.isdisjoint(permissions_held(who, snapshot))
     return who if is_allowed else Why.PERMISSION_MISSING
 
 

@@ -160,6 +160,13 @@ SESSION_STARTS: Final = Transition(
     target=SessionState.ACTIVE,
     fact=FactKind.SESSION_STARTED,
 )
+_TOKEN_CREATED: Final = Transition(
+    name="personal access token created",
+    source=NO_RECORD,
+    trigger="a user makes one",
+    target=SessionState.ACTIVE,
+    fact=FactKind.PERSONAL_TOKEN_CREATED,
+)
 PAIR_ROTATES: Final = Transition(
     name="pair rotates",
     source=SessionState.ACTIVE,
@@ -186,6 +193,7 @@ PAIR_REPEATS: Final = Transition(
 
 SESSION_TRANSITIONS: Final = (
     SESSION_STARTS,
+    _TOKEN_CREATED,
     PAIR_ROTATES,
     PAIR_REPEATS,
     Transition(
@@ -270,6 +278,14 @@ SESSION_TRANSITIONS: Final = (
         target=SessionState.ENDED,
         fact=FactKind.SESSION_ENDED,
         why=Why.SIGNED_OUT,
+    ),
+    Transition(
+        name="token ended",
+        source=SessionState.ACTIVE,
+        trigger="its holder ends a personal access token",
+        target=SessionState.ENDED,
+        fact=FactKind.SESSION_ENDED,
+        why=Why.PERSONAL_TOKEN_ENDED,
     ),
     Transition(
         name="code replayed",

@@ -101,6 +101,7 @@ def show_profile(event: events.ProfileRequested, snapshot: Snapshot) -> Decision
         held is None
         or snapshot.now >= held.access_expires_at
         or session.state_of(held, snapshot) is not SessionState.ACTIVE
+        or held.kind is SessionKind.PERSONAL_TOKEN
         or (event.by_cookie and held.kind is not SessionKind.LOGIN)
     ):
         return refuse(Why.NOT_SIGNED_IN)

@@ -24,6 +24,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.record_type import Kind, RecordType, Setting
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.role import ROLE
+from ostiary_core.model.secret import Digest
 from ostiary_core.model.user import USER
 from ostiary_core.storage.session_history import SessionHistory
 
@@ -48,8 +49,16 @@ class OnlineSession:
     user_agent: str | None
     signed_in_at: Instant
     last_seen_at: Instant
-    """Instant of the last rotation, or of the start."""
+    """Instant of the last rotation or of a token's last use; else of the start."""
     expires_at: Instant
+    label: str | None
+    """Name of a personal access token."""
+    access_digest: Digest = field(repr=False)
+
+    @property
+    def last_used_at(self) -> Instant | None:
+        """Instant of a token's last use; None before its first."""
+        return None if self.last_seen_at == self.signed_in_at else self.last_seen_at
 
 
 @immutable(kw_only=True)

@@ -121,6 +121,8 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
             signed_in_at=session.started_at,
             last_seen_at=session.started_at if session.rotated_at is None else session.rotated_at,
             expires_at=session.expires_at,
+            label=session.label,
+            access_digest=session.access_digest,
         )
 
 

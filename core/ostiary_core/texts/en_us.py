@@ -55,6 +55,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.revoked_by_client": "The client revoked the session.",
         "refusal.code_replayed": "The authorization code was used twice.",
         "refusal.signed_out": "The user signed out.",
+        "refusal.personal_token_ended": "The user ended the access token.",
         "refusal.session_forced_out": "An administrator ended the session.",
         "refusal.consent_withdrawn": "The consent was withdrawn.",
         "refusal.password_changed": "The user changed the password.",
@@ -127,6 +128,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
             "must be 1 to 64 lower-case letters, digits, dots, hyphens or underscores, a letter first"
         ),
         "field.permission": "is not a permission of this server",
+        "field.token-lifetime": "must be from 1 to 365 days",
         "field.text-code-purpose": "must be change-phone or reset-password",
         "field.picture": "must be a PNG, JPEG or WebP picture of at most 4096 by 4096 pixels",
         "field.role": "is not a role, or is named twice",

@@ -20,7 +20,7 @@ from ostiary_core.model.decision import Change, Decision, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT, username_key
-from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.instant import Instant, is_news, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import SessionKind, User, revise
@@ -30,11 +30,12 @@ from ostiary_core.model.user import USER, is_timezone_name
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session
 from ostiary_core.oauth.callers import (
+    Actor,
     Person,
     check_permission,
     find_active_person,
     find_person,
-    permissions_of,
+    permissions_held,
     require_actor,
     roles_of,
 )
@@ -126,27 +127,32 @@ def end_own_session(event: events.OwnSessionEnded, who: Person, snapshot: Snapsh
         or session.state_of(stored, snapshot) is not SessionState.ACTIVE
     ):
         return refuse(Why.NOT_FOUND)
-    changes, fact = session.end(stored, Why.SIGNED_OUT, snapshot.now)
+    is_token = stored.kind is SessionKind.PERSONAL_TOKEN
+    why = Why.PERSONAL_TOKEN_ENDED if is_token else Why.SIGNED_OUT
+    changes, fact = session.end(stored, why, snapshot.now)
     return Decision(Done(), changes, (fact,))
 
 
 def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision:
     """Tell callers who they are and what they may do; refuse those without the permission asked for."""
+    who: Actor | Why
     if event.permission is not None:
-        may = check_permission(event.caller, snapshot, event.permission)
-        if isinstance(may, Why):
-            return refuse(may)
-    if isinstance(event.caller, events.Operator):
-        return Decision(AccountKnown(user=None, roles=(), permissions=ALL_PERMISSIONS, session_id=None))
-    who = find_person(event.caller, snapshot)
+        who = check_permission(event.caller, snapshot, event.permission)
+    elif isinstance(event.caller, events.Operator):
+        who = event.caller
+    else:
+        who = find_person(event.caller, snapshot)
     if isinstance(who, Why):
         return refuse(who)
+    if isinstance(who, events.Operator):
+        return Decision(AccountKnown(user=None, roles=(), permissions=ALL_PERMISSIONS, session_id=None))
     return Decision(
         AccountKnown(
             user=who.user,
-            roles=roles_of(who.user, snapshot),
-            permissions=permissions_of(who.user, snapshot),
+            roles=() if who.is_by_token else roles_of(who.user, snapshot),
+            permissions=permissions_held(who, snapshot),
             session_id=who.session.session_id,
+            is_use_news=who.is_by_token and is_news(snapshot.now, who.session.rotated_at),
         )
     )
 

@@ -6,7 +6,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
   session and unredeemed code of the user, login sessions included; enabling brings none back.
 - There is always an enabled super administrator: the role counts its enabled holders.
 - No administrator reaches above themselves (READINGS 40): only one with the permissions of a role gives or
-  takes it, and changes a user who has it. To end a login session of such a user counts as forcing them out;
+  takes it, and changes a user who has it. To end such a user's login session or token counts as forcing out;
   sessions of clients may be ended by every administrator who may end sessions.
 - A deleted user's names are free again; the identifier is never used twice. The record stays, by which the
   audit trail is read, and keeps of the person no more than what they were called.
@@ -244,8 +244,8 @@ def force_out_session(event: events.SessionForcedOut, who: Actor, snapshot: Snap
         return refuse(Why.NOT_FOUND)
     if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
         return refuse(Why.NOT_FOUND)
-    if stored.kind is SessionKind.LOGIN and stored.user_id is not None:
-        # With a login session its user may administer; a session of a client gives no such power.
+    if stored.kind in (SessionKind.LOGIN, SessionKind.PERSONAL_TOKEN) and stored.user_id is not None:
+        # With one of these its user may administer; a session of a client gives no such power.
         user = snapshot.user(stored.user_id)
         if user is not None and has_more_permissions(user, who, snapshot):
             return refuse(Why.PERMISSION_MISSING)

@@ -80,7 +80,10 @@ _GRANTS: Final = f"""
 
 
 def _online(resource: Listable[Any], base_condition: str) -> Source:
-    own = ("session_id", "kind", "client_id", "user_id", "scopes", "source", "user_agent", "expires_at")
+    own = (
+        *("session_id", "kind", "client_id", "user_id", "scopes", "source", "user_agent", "expires_at"),
+        *("label", "access_digest"),
+    )
     return _source(
         resource,
         _SESSIONS,

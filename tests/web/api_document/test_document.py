@@ -90,7 +90,7 @@ def test_who_may_call_is_said(key: Operation) -> None:
     operation, gate = operations()[key], gate_of(routes()[key])
     statuses = set(operation["responses"])
     if gate is not None and gate.permission is not None and key[1].startswith("/api/"):
-        assert operation["security"] == [{"login": []}]
+        assert operation["security"] == [{"login": []}, {"personalToken": []}]
         assert {"401", "403"} <= statuses
     if operation["security"] and {} not in operation["security"]:
         assert "401" in statuses

@@ -1,7 +1,7 @@
 """Encode an explained session as JSON, for the interface and the command line."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -16,8 +16,11 @@ from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.api.resources.changes import ChangedField, encode_changes
+from ostiary_web.api.resources.online import KINDS, kind_code
 
 Names = Mapping[str, str]
+
+_GRANT_TYPES: Final = (SessionKind.AUTHORIZATION_CODE, SessionKind.CLIENT_CREDENTIALS)
 
 
 class SafeRetriesRecord(AnswerData):
@@ -51,8 +54,8 @@ class SessionHistoryRecord(AnswerData):
     """A session's history in order, and how and why it ended."""
 
     id: str
-    kind: Literal["login", "oauth"]
-    grant_type: Annotated[str, one_of(kind for kind in SessionKind if kind is not SessionKind.LOGIN)] | None
+    kind: Annotated[str, one_of(KINDS)]
+    grant_type: Annotated[str, one_of(_GRANT_TYPES)] | None
     state: SessionState
     why: Annotated[str, one_of(ENDINGS)] | None
     client_id: str
@@ -85,8 +88,8 @@ def encode_history(of: Explanation, language: Language, names: Names) -> Session
     session, misses = of.session, of.safe_retry_delays_ms
     return SessionHistoryRecord(
         id=session.session_id,
-        kind="login" if session.kind is SessionKind.LOGIN else "oauth",
-        grant_type=None if session.kind is SessionKind.LOGIN else session.kind.value,
+        kind=kind_code(session.kind),
+        grant_type=session.kind.value if session.kind in _GRANT_TYPES else None,
         state=of.state,
         why=of.why and of.why.value,
         client_id=session.client_id,

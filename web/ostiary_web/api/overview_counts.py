@@ -121,7 +121,7 @@ def list_visible_metrics(context: RequestContext) -> tuple[frozenset[Metric], tu
     return counted, kinds
 
 
-_OF_USERS: Final = (SessionKind.LOGIN, SessionKind.AUTHORIZATION_CODE)
+_OF_USERS: Final = tuple(kind for kind in SessionKind if kind is not SessionKind.CLIENT_CREDENTIALS)
 
 
 def make_overview_query(

@@ -69,6 +69,11 @@ _SECURITY: Final[Json] = {
         f"usual one with that behind it, as `_8443`) does as well, with the header `{FORM_HEADER}` where "
         "something is changed.",
     },
+    "personalToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A personal access token of `POST /api/auth/tokens`, which has the permission.",
+    },
     "client": {
         "type": "http",
         "scheme": "basic",

@@ -140,6 +140,8 @@ def describe(
     if gate == SUPER_ADMINISTRATOR:
         takes = "Takes a super administrator."
     follows: list[Json] = [] if gate.is_open else [{"login": []}]
+    if gate.permission is not None:
+        follows.append({"personalToken": []})
     described: Json = {
         "operationId": operation.name,
         "summary": operation.summary,

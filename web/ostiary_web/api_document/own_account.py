@@ -2,17 +2,22 @@
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Annotated, Final
 
+from msgspec import Meta
+
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.why import Why
+from ostiary_core.users.personal_token import LIFETIME_DAYS, LONGEST_NAME
 from ostiary_web.api.answer_data import Locale, WrittenPhone
 from ostiary_web.api.auth import LONGEST_USERNAME, Account, Login
 from ostiary_web.api.avatars import Picture
 from ostiary_web.api.grants import Grant
+from ostiary_web.api.tokens import NewPersonalToken, PersonalToken
 from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
-from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, text
+from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, set_of, text
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.http.zones import zones
 from ostiary_web.pictures.formats import MEDIA_TYPES
@@ -94,6 +99,28 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
             206: Reply("The part that was asked for."),
             304: Reply("Not changed."),
         },
+    ),
+    "GET /api/auth/tokens": DescribedOperation(
+        "listTokens", "One's own personal access tokens, the newest first", data=list[PersonalToken]
+    ),
+    "POST /api/auth/tokens": DescribedOperation(
+        "createToken",
+        "A personal access token: it opens the administration, for programs",
+        description="Send it as `Authorization: Bearer` to operations that take a permission. It may do what "
+        "was chosen for it, as long as its holder may, and ends with everything of its holder.",
+        body=Body(
+            {
+                "name": text(1, LONGEST_NAME),
+                "permissions": set_of(Permission, 1),
+                "expiresInDays": Annotated[int, Meta(ge=LIFETIME_DAYS.least, le=LIFETIME_DAYS.most)],
+            }
+        ),
+        data=NewPersonalToken,
+        status=201,
+        refusals=(Why.PERMISSION_MISSING, Why.SUBMITTED_TWICE),
+    ),
+    "DELETE /api/auth/tokens/{session_id}": DescribedOperation(
+        "endToken", "End one of one's own personal access tokens"
     ),
     "GET /api/auth/grants": DescribedOperation(
         "listGrants",

@@ -19,7 +19,7 @@ from ostiary_core.events import SignedIn
 from ostiary_core.http.userinfo import read_bearer_token
 from ostiary_core.model.client import REFRESH_TOKEN_SECONDS
 from ostiary_core.model.reply import LoginIssued, Refused
-from ostiary_core.model.secret import Secret, draw_token
+from ostiary_core.model.secret import PERSONAL_TOKEN_PREFIX, Secret, draw_token
 from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.server.app_services import current_services
@@ -59,9 +59,10 @@ def require_caller(context: RequestContext) -> SignedIn:
 
 
 def read_caller_cookie() -> SignedIn | None:
-    """Return the caller that the access cookie names."""
+    """Return the caller that the access cookie names; a personal access token is of no browser."""
     token = request.cookies.get(_full_name(_ACCESS))
-    return SignedIn(access_token=Secret(token)) if token else None
+    is_of_login = bool(token) and not str(token).startswith(PERSONAL_TOKEN_PREFIX)
+    return SignedIn(access_token=Secret(str(token))) if is_of_login else None
 
 
 def read_refresh_cookie() -> Secret | None:

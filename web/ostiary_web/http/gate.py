@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from quart import Blueprint, Response
 
-from ostiary_core.events import AccountRequested
+from ostiary_core.events import AccountRequested, PersonalTokenUsed
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import AccountKnown
 from ostiary_core.model.why import Why
@@ -87,6 +87,8 @@ class Gate:
         why = self.refusal(account)
         if why is not None:
             context.refuse(why)
+        if account.is_use_news:
+            await context.decide(PersonalTokenUsed(caller=context.caller))
 
 
 OPEN_TO_ALL: Final = Gate(_Requirement.NOTHING)
@@ -102,7 +104,7 @@ SUPER_ADMINISTRATOR: Final = Gate(_Requirement.EVERY_PERMISSION)
 
 
 def require_permission(permission: Permission) -> Gate:
-    """Return the gate for signed-in users who hold `permission`."""
+    """Return the gate for users who hold `permission`; it alone opens to personal access tokens."""
     return Gate(_Requirement.OWN_PASSWORD, permission)
 
 

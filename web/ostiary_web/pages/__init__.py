@@ -16,6 +16,7 @@ from ostiary_web.pages.home import home, languages
 from ostiary_web.pages.recovery import recovery_pages
 from ostiary_web.pages.sign_in import sign_in_pages
 from ostiary_web.pages.telephone import telephone_pages
+from ostiary_web.pages.tokens import token_pages
 
 __all__ = ["PAGES"]
 
@@ -29,6 +30,7 @@ PAGES: tuple[Blueprint, ...] = (
     account_pages,
     telephone_pages,
     application_pages,
+    token_pages,
     overview_pages,
     client_pages,
     user_pages,

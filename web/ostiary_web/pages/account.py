@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from quart import Response, request
 
 from ostiary_core.events import LocaleChosen, OwnSessionEnded, TimezoneChosen
+from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
@@ -23,6 +24,7 @@ account_pages = PageRoutes("account_pages", __name__)
 _ACCOUNT = "/account"
 _SESSIONS = "/account/sessions"
 _SESSIONS_A_PAGE = 100
+_SHOWN_KINDS = (SessionKind.LOGIN.value, SessionKind.AUTHORIZATION_CODE.value)
 _PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 
 
@@ -94,6 +96,7 @@ async def _account(page: PageContext, reply: Refused | None = None) -> Response:
         refused=reply,
         notice=page.done_notice,
         zones=zone_groups(page.zone.key),
+        has_permissions=bool(page.request.account.permissions),
     )
 
 
@@ -103,7 +106,7 @@ async def _sessions(page: PageContext, reply: Refused | None = None) -> Response
     number = int(asked) if _PAGE_NUMBER.fullmatch(asked) else 1
     listing = Listing(
         resource=ONLINE_USERS,
-        filters={"user_id": context.user.user_id},
+        filters={"user_id": context.user.user_id, "kind": _SHOWN_KINDS},
         page=number,
         page_size=_SESSIONS_A_PAGE,
     )

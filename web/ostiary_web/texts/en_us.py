@@ -166,6 +166,30 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.address": "Address",
         "page.device": "Browser or program",
         "page.end_session": "Sign out",
+        "page.tokens": "Personal access tokens",
+        "page.tokens_lead": (
+            "For programs that administer in your name over the interface. A token does what you chose for "
+            "it, as long as you may do it yourself. All of them end when you change your password or "
+            "telephone number."
+        ),
+        "page.tokens_none": "You have none.",
+        "page.tokens_no_permission": "You have no permission of the administration to give to a token.",
+        "page.token_new": "The new token",
+        "page.token_once": "It is shown only now. Keep it where the program that needs it can read it.",
+        "page.token_make": "Create a token",
+        "page.token_fingerprint": "SHA-256: {digits}…",
+        "page.token_name": "Name",
+        "page.token_name_hint": "Which program it is for, and where.",
+        "page.token_permissions": "Permissions",
+        "page.token_permissions_hint": "As few as the program needs.",
+        "page.token_lifetime": "Good for",
+        "page.token_created": "Created",
+        "page.token_last_used": "Last used",
+        "page.token_expires": "Expires",
+        "page.token_end": "End",
+        "page.token_end_sure": "End the token {name}?",
+        "page.token_end_will": "Programs that use it are refused from now on.",
+        "page.never": "Never",
         # --- the administration
         "page.search": "Search",
         "page.apply": "Apply",
@@ -449,6 +473,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "overview.login": "Login sessions",
         "overview.authorization_code": "On behalf of a user",
         "overview.client_credentials": "For the client itself",
+        "overview.personal_token": "Personal access tokens",
         "page.overview_clients": "Refusals and safe retries by client",
         "page.overview_client": "Client",
         "page.overview_reasons": "Why",
@@ -653,6 +678,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "kind.user": "Users (all)",
         "kind.login": "User, signed in here",
         "kind.oauth": "User, through a client",
+        "kind.token": "User, by access token",
         "kind.machine": "Machine",
         # --- what a role can allow
         "permission.oauth.client.list": "See clients and their sessions",
@@ -684,6 +710,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "fact.pair-repeated": "Safe retry answered",
         "fact.session-ended": "Session ended",
         "fact.salt-erased": "Salt erased",
+        "fact.personal-token-created": "Personal access token created",
         "fact.consent-remembered": "Consent given",
         "fact.consent-denied": "Consent declined",
         "fact.consent-withdrawn": "Consent withdrawn",
@@ -936,6 +963,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "ending.revoked_by_client": "The client revoked the session",
         "ending.code_replayed": "The authorization code that the session came from was presented again",
         "ending.signed_out": "The user signed out",
+        "ending.personal_token_ended": "The user ended the access token",
         "ending.session_forced_out": "{actor} ended this one session",
         "ending.replayed_after_grace": (
             "A refresh token that had been used came again {delay} after its first use, past the {grace} s "
@@ -968,6 +996,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "The client {client} redeemed an authorization code of the user {user}, for {scopes}"
         ),
         "history.issued.client_credentials": "The client {client} took a token for itself, for {scopes}",
+        "history.issued.personal_token": "The user {user} created an access token, for {scopes}",
         "history.rotated": "The pair of tokens was rotated",
         "history.rotated_and_refused": (
             "The pair of tokens was rotated, and the client refused all the same: it asked for a scope "

@@ -1,5 +1,6 @@
 """Serve active sessions: `/api/monitor/online-users`, the end of one or all, and their list elsewhere."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Protocol, TypeVar
 
@@ -28,10 +29,18 @@ from ostiary_web.http.gate import SUPER_ADMINISTRATOR, GatedRoutes, require_perm
 
 T = TypeVar("T")
 
-_KINDS: Final = {
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "login": (SessionKind.LOGIN.value,),
+    "token": (SessionKind.PERSONAL_TOKEN.value,),
     "oauth": (SessionKind.AUTHORIZATION_CODE.value, SessionKind.CLIENT_CREDENTIALS.value),
 }
+"""Kinds of sessions by their codes in the interface."""
+
+
+def kind_code(kind: SessionKind) -> str:
+    """Return the code of a kind of sessions in the interface."""
+    return next(code for code, kinds in KINDS.items() if kind.value in kinds)
+
 
 _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
     Field("id", Kind.TEXT, lambda session: session.session_id, listing_name="session_id"),
@@ -39,9 +48,9 @@ _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
     Field(
         "kind",
         Kind.TEXT,
-        lambda session: "login" if session.kind is SessionKind.LOGIN else "oauth",
+        lambda session: kind_code(session.kind),
         listing_name="kind",
-        choices=_KINDS,
+        choices=KINDS,
     ),
     Field("username", Kind.TEXT, lambda session: session.username, listing_name="username"),
     Field("name", Kind.TEXT, lambda session: session.name, listing_name="name"),

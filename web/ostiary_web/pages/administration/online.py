@@ -41,6 +41,7 @@ _PLACE = "/admin/online"
 KIND_CODES: Final = {
     SessionKind.LOGIN: "login",
     SessionKind.AUTHORIZATION_CODE: "oauth",
+    SessionKind.PERSONAL_TOKEN: "token",
     SessionKind.CLIENT_CREDENTIALS: "machine",
 }
 """Codes of kinds of sessions in addresses of the list."""
@@ -50,7 +51,7 @@ _KIND: Final[Field[OnlineSession]] = Field(
     lambda session: KIND_CODES[session.kind],
     listing_name="kind",
     choices={
-        "user": (SessionKind.LOGIN, SessionKind.AUTHORIZATION_CODE),
+        "user": tuple(kind for kind in SessionKind if kind is not SessionKind.CLIENT_CREDENTIALS),
         **{code: (kind,) for kind, code in KIND_CODES.items()},
     },
 )

@@ -1,0 +1,107 @@
+"""Personal access tokens: bearer tokens with which a user's programs administer.
+
+Rules, all in this file and in `oauth.callers` (docs/decisions/0052-personal-access-tokens.md):
+
+- A token is a session of the built-in client `console` without a refresh token: it ends by its time, by its
+  holder, by an administrator who may end sessions, and with everything of its holder (READINGS 9).
+- Only a login session makes one, and gives it no permission that its holder lacks; what the holder loses
+  later is lost to the token, and comes back with it.
+- It opens the administration alone, never one's own account, the consent page or user-info; it never is a
+  super administrator and does not act on its holder (`callers.has_more_permissions`): it cannot widen itself.
+- Its text is shown once and known by its digest alone. Its last use is kept to the minute.
+"""
+
+from typing import Final
+
+from ostiary_core import events
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.changes import FieldChange
+from ostiary_core.model.decision import Decision, Insert, Update, refuse, refuse_fields
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldReader, FieldRule
+from ostiary_core.model.identifiers import CONSOLE_CLIENT
+from ostiary_core.model.instant import is_news, later
+from ostiary_core.model.permissions import ALL_PERMISSIONS
+from ostiary_core.model.record_type import Bounds
+from ostiary_core.model.records import Session, SessionKind, revise
+from ostiary_core.model.reply import Done, PersonalTokenIssued
+from ostiary_core.model.secret import draw_personal_token, draw_session_id
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.callers import (
+    Person,
+    find_active_person,
+    find_holder,
+    permissions_held,
+    require_actor,
+)
+from ostiary_core.oauth.inherited_endings import login_epochs_now
+
+NAME: Final = "name"
+PERMISSIONS: Final = "permissions"
+DAYS: Final = "expiresInDays"
+LONGEST_NAME: Final = 100
+LIFETIME_DAYS: Final = Bounds(least=1, most=365, default=90)
+
+_DAY_SECONDS: Final = 24 * 60 * 60
+
+
+@require_actor(find_active_person)
+def create(event: events.PersonalTokenCreated, who: Person, snapshot: Snapshot) -> Decision:
+    """Make a token with permissions of its holder, for a number of days."""
+    reader = FieldReader(event.fields, frozenset({NAME, PERMISSIONS, DAYS}))
+    name = reader.text(NAME, None, LONGEST_NAME)
+    chosen = reader.texts(PERMISSIONS, ())
+    for place, permission in enumerate(chosen):
+        if permission not in ALL_PERMISSIONS:
+            reader.fault(f"{PERMISSIONS}.{place}", FieldRule.PERMISSION)
+    if not chosen:
+        reader.fault(PERMISSIONS, FieldRule.REQUIRED)
+    if not reader.has_field(DAYS):
+        reader.fault(DAYS, FieldRule.REQUIRED)
+    days = reader.number(
+        DAYS, LIFETIME_DAYS.default, LIFETIME_DAYS.least, LIFETIME_DAYS.most, FieldRule.TOKEN_LIFETIME
+    )
+    if reader.faults:
+        return refuse_fields(reader.faults)
+    if not set(chosen) <= set(permissions_held(who, snapshot)):
+        return refuse(Why.PERMISSION_MISSING)
+    permissions = tuple(each for each in ALL_PERMISSIONS if each in chosen)
+    token, expires_at = draw_personal_token(event.entropy), later(snapshot.now, days * _DAY_SECONDS)
+    session = Session(
+        draw_session_id(event.entropy, snapshot.now),
+        SessionKind.PERSONAL_TOKEN,
+        CONSOLE_CLIENT,
+        who.user.user_id,
+        permissions,
+        login_epochs_now(who.user, snapshot),
+        snapshot.now,
+        expires_at,
+        token.digest,
+        permissions,
+        expires_at,
+        event.user_agent,
+        event.source,
+        label=name,
+    )
+    fact = Fact(
+        FactKind.PERSONAL_TOKEN_CREATED,
+        user_id=session.user_id,
+        client_id=session.client_id,
+        session_id=session.session_id,
+        user_agent=event.user_agent,
+        scopes=permissions,
+        changes=(
+            FieldChange(NAME, None, name),
+            FieldChange(PERMISSIONS, None, permissions),
+            FieldChange(DAYS, None, days),
+        ),
+    )
+    return Decision(PersonalTokenIssued(session, token), (Insert(session),), (fact,))
+
+
+def record_use(event: events.PersonalTokenUsed, snapshot: Snapshot) -> Decision:
+    """Note when a token was last used, once a minute at most."""
+    who = find_holder(event.caller, snapshot, SessionKind.PERSONAL_TOKEN)
+    if isinstance(who, Why) or not is_news(snapshot.now, who.session.rotated_at):
+        return Decision(Done())
+    return Decision(Done(), (Update(who.session, revise(who.session, rotated_at=snapshot.now)),))

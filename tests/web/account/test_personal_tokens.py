@@ -1,0 +1,285 @@
+"""Personal access tokens: programs administer in the name of a user, with chosen permissions and an end."""
+
+import re
+from typing import Any
+
+import pytest
+
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.permissions import ALL_PERMISSIONS, Permission
+from ostiary_core.model.secret import Secret
+from tests.support.asks import challenge_of
+from tests.support.callers import (
+    ADMIN_PASSWORD,
+    Api,
+    authorization,
+    expect_refusal,
+    expect_success,
+    fields_of,
+)
+from tests.support.people import holder_of, sign_in
+from tests.support.served import Served
+
+DAY_SECONDS = 86_400
+TOKEN = re.compile("ostiary_pat_[A-Za-z0-9]{43}")
+LISTS_CLIENTS = {"name": "deploys", "permissions": ["oauth.client.list"], "expiresInDays": 30}
+
+
+async def create(api: Api, **changed: object) -> dict[str, Any]:
+    created: dict[str, Any] = expect_success(
+        await api.call("POST", "/api/auth/tokens", {**LISTS_CLIENTS, **changed}), 201
+    )
+    return created
+
+
+async def program_with(served: Served, api: Api, **changed: object) -> Api:
+    """A program that has a token of whoever is signed in at `api`."""
+    program = served.api()
+    program.token = (await create(api, **changed))["token"]
+    return program
+
+
+async def is_accepted(program: Api) -> bool:
+    response = await program.call("GET", "/api/oauth/clients")
+    if response.status_code == 200:
+        return True
+    expect_refusal(response, 401, "A1001")
+    return False
+
+
+async def test_a_token_is_shown_once_and_opens_what_was_chosen_for_it(served: Served, api: Api) -> None:
+    created = await create(api)
+    token = created.pop("token")
+    assert TOKEN.fullmatch(token)
+    program = served.api()
+    program.token = token
+    assert [one["id"] for one in expect_success(await program.call("GET", "/api/oauth/clients"))["items"]]
+    expect_refusal(await program.call("GET", "/api/iam/users"), 403, "A0403")
+    (listed,) = expect_success(await api.call("GET", "/api/auth/tokens"))
+    assert re.fullmatch("[0-9a-f]{32}", listed["id"])
+    assert listed == {
+        "id": created["id"],
+        "name": "deploys",
+        "fingerprint": Secret(token).digest.hex()[:8],
+        "permissions": ["oauth.client.list"],
+        "createdAt": "2027-01-15T08:00:00.123Z",
+        "lastUsedAt": None,
+        "expiresAt": "2027-02-14T08:00:00.123Z",
+    }
+    assert created == listed
+    everything = repr(served.records()) + repr(served.audit())
+    assert token not in everything
+    assert token.removeprefix("ostiary_pat_") not in everything
+
+
+async def test_the_list_tells_to_the_minute_when_a_token_was_last_used(served: Served, api: Api) -> None:
+    program = await program_with(served, api)
+    for wait_seconds, last_used_at in ((60, "2027-01-15T08:01:00.123Z"), (59, "2027-01-15T08:01:00.123Z")):
+        served.clock.wait(wait_seconds)
+        assert await is_accepted(program)
+        (listed,) = expect_success(await api.call("GET", "/api/auth/tokens"))
+        assert listed["lastUsedAt"] == last_used_at
+
+
+async def test_a_permission_that_its_holder_loses_is_lost_to_the_token(served: Served, api: Api) -> None:
+    holder = await holder_of(served, Permission.CLIENT_LIST, Permission.ROLE_LIST)
+    program = await program_with(served, holder, permissions=["oauth.client.list", "iam.role.list"])
+    assert await is_accepted(program)
+    role = {"permissions": ["iam.role.list"]}
+    expect_success(await api.call("PUT", "/api/iam/roles/role-of-holder", role))
+    expect_refusal(await program.call("GET", "/api/oauth/clients"), 403, "A0403")
+    expect_success(await program.call("GET", "/api/iam/roles"))
+    more = {"permissions": ["iam.role.list", "iam.user.list"]}
+    expect_success(await api.call("PUT", "/api/iam/roles/role-of-holder", more))
+    expect_refusal(await program.call("GET", "/api/iam/users"), 403, "A0403")
+
+
+async def test_nobody_gives_a_token_what_they_may_not_do_themselves(served: Served) -> None:
+    holder = await holder_of(served, Permission.CLIENT_LIST)
+    for permissions in (["iam.user.list"], ["oauth.client.list", "iam.user.list"]):
+        refused = await holder.call("POST", "/api/auth/tokens", {**LISTS_CLIENTS, "permissions": permissions})
+        expect_refusal(refused, 403, "A0403")
+    await served.user("nobody")
+    nobody = await sign_in(served, "nobody", "anna's password")
+    expect_refusal(await nobody.call("POST", "/api/auth/tokens", LISTS_CLIENTS), 403, "A0403")
+
+
+@pytest.mark.parametrize(
+    "changed, field",
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 101}, "name"),
+        ({"name": 7}, "name"),
+        ({"permissions": []}, "permissions"),
+        ({"permissions": "oauth.client.list"}, "permissions"),
+        ({"permissions": ["oauth.client.list"] * 2}, "permissions"),
+        ({"permissions": ["oauth.client.list", "everything"]}, "permissions.1"),
+        ({"expiresInDays": 0}, "expiresInDays"),
+        ({"expiresInDays": 366}, "expiresInDays"),
+        ({"expiresInDays": "30"}, "expiresInDays"),
+        ({"expiresInDays": None}, "expiresInDays"),
+        ({"token": "of my own"}, "token"),
+    ],
+)
+async def test_every_bad_field_of_a_token_is_named(api: Api, changed: dict[str, Any], field: str) -> None:
+    refused = await api.call("POST", "/api/auth/tokens", {**LISTS_CLIENTS, **changed})
+    assert fields_of(expect_refusal(refused, 400, "A0401")) == [field]
+    assert expect_success(await api.call("GET", "/api/auth/tokens")) == []
+
+
+@pytest.mark.parametrize("days", [1, 365])
+async def test_a_token_ends_on_its_day(served: Served, api: Api, days: int) -> None:
+    program = await program_with(served, api, expiresInDays=days)
+    served.clock.wait(days * DAY_SECONDS - 1)
+    assert await is_accepted(program)
+    served.clock.wait(1)
+    assert not await is_accepted(program)
+    await api.sign_in()
+    assert expect_success(await api.call("GET", "/api/auth/tokens")) == []
+
+
+async def test_its_holder_ends_a_token_and_nobody_else_finds_it(served: Served, api: Api) -> None:
+    holder = await holder_of(served, Permission.CLIENT_LIST, Permission.ONLINE_LIST)
+    program = await program_with(served, holder)
+    served.clock.wait(1)
+    other = await program_with(served, holder, name="other")
+    mine, first = expect_success(await holder.call("GET", "/api/auth/tokens"))
+    assert (mine["name"], first["name"]) == ("other", "deploys")
+    path = f"/api/auth/tokens/{first['id']}"
+    expect_refusal(await api.call("DELETE", path), 404, "A0404")
+    assert await is_accepted(program)
+    assert expect_success(await holder.call("DELETE", path)) is None
+    assert not await is_accepted(program)
+    assert await is_accepted(other)
+    expect_refusal(await holder.call("DELETE", path), 404, "A0404")
+    online = expect_success(await holder.call("GET", "/api/monitor/online-users", params={"kind": "login"}))
+    for session in online["items"]:
+        expect_refusal(await holder.call("DELETE", f"/api/auth/tokens/{session['id']}"), 404, "A0404")
+
+
+async def test_administrators_see_and_end_the_tokens_of_others_as_they_do_sessions(
+    served: Served, api: Api
+) -> None:
+    holder = await holder_of(served, Permission.CLIENT_LIST)
+    program = await program_with(served, holder)
+    served.clock.wait(60)
+    assert await is_accepted(program)
+    listed = await api.call("GET", "/api/monitor/online-users", params={"kind": "token"})
+    (session,) = expect_success(listed)["items"]
+    assert (session["kind"], session["username"], session["scope"]) == (
+        "token",
+        "holder",
+        "oauth.client.list",
+    )
+    assert session["lastSeenAt"] == "2027-01-15T08:01:00.123Z"
+    weak = await holder_of(served, Permission.ONLINE_KILL, username="weak")
+    path = f"/api/monitor/online-users/{session['id']}"
+    expect_refusal(await weak.call("DELETE", path), 403, "A0403")
+    expect_success(await api.call("DELETE", path))
+    assert not await is_accepted(program)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    ["password", "disabled", "reset", "deleted", "forced out", "everybody", "wrong passwords"],
+)
+async def test_a_token_ends_with_everything_of_its_holder(served: Served, api: Api, ending: str) -> None:
+    holder = await holder_of(served, Permission.CLIENT_LIST)
+    user_id = expect_success(await holder.call("GET", "/api/auth/me"))["id"]
+    program = await program_with(served, holder)
+    path = f"/api/iam/users/{user_id}"
+    match ending:
+        case "password":
+            body = {"oldPassword": "the holder's", "newPassword": "another long one"}
+            expect_success(await holder.call("PUT", "/api/auth/password", body))
+        case "disabled":
+            expect_success(await api.call("PUT", f"{path}/enabled", {"enabled": False}))
+            expect_success(await api.call("PUT", f"{path}/enabled", {"enabled": True}))
+        case "reset":
+            expect_success(await api.call("PUT", f"{path}/password", {"password": "another long one"}))
+        case "deleted":
+            expect_success(await api.call("DELETE", path))
+        case "forced out":
+            expect_success(await api.call("POST", f"{path}/force-logout"))
+        case "everybody":
+            expect_success(await api.call("POST", "/api/monitor/force-logout-all"))
+        case "wrong passwords":
+            for _ in range(5):
+                wrong = {"oldPassword": "not it", "newPassword": "another long one"}
+                await holder.call("PUT", "/api/auth/password", wrong)
+    assert not await is_accepted(program)
+
+
+async def test_a_token_waits_while_its_holder_must_change_the_password(served: Served, api: Api) -> None:
+    holder = await holder_of(served, Permission.CLIENT_LIST)
+    user_id = expect_success(await holder.call("GET", "/api/auth/me"))["id"]
+    program = await program_with(served, holder)
+    expect_success(await api.call("PUT", f"/api/iam/users/{user_id}", {"mustChangePassword": True}))
+    expect_refusal(await program.call("GET", "/api/oauth/clients"), 403, "A1004")
+
+
+async def test_a_token_opens_nothing_but_the_administration(served: Served, api: Api) -> None:
+    client = await served.client()
+    program = await program_with(served, api, permissions=list(ALL_PERMISSIONS))
+    passwords = {"oldPassword": ADMIN_PASSWORD, "newPassword": "another long one"}
+    authorizing = {**authorization("app", code_challenge=challenge_of("v" * 43)), "approve": True}
+    for method, path, body in (
+        ("GET", "/api/auth/me", None),
+        ("GET", "/api/auth/tokens", None),
+        ("POST", "/api/auth/tokens", LISTS_CLIENTS),
+        ("PUT", "/api/auth/password", passwords),
+        ("PUT", "/api/auth/locale", {"locale": "en-US"}),
+        ("POST", "/api/auth/logout", None),
+        ("GET", "/api/auth/grants", None),
+        ("GET", "/api/oauth2/userinfo", None),
+        ("POST", "/api/oauth2/authorize", authorizing),
+        ("POST", "/api/monitor/force-logout-all", None),
+    ):
+        expect_refusal(await program.call(method, path, body), 401, "A1001")
+    assert program.token is not None
+    assert not await program.is_active(client, program.token)
+    await program.service("revoke", client, token=program.token)
+    refreshed = await program.post("/api/auth/refresh", json={"refreshToken": program.token})
+    expect_refusal(refreshed, 401, "A1001")
+    assert await is_accepted(program)
+    served_by_cookie = served.browser()
+    served_by_cookie.cookies.set("ostiary_access", program.token, domain="id.example")
+    expect_refusal(await served_by_cookie.get("/api/oauth/clients"), 401, "A1001")
+    assert (await served_by_cookie.get("/admin/clients")).status_code == 303
+
+
+async def test_a_token_does_not_reach_its_holder_nor_whoever_may_do_more(served: Served, api: Api) -> None:
+    """It would widen itself: whoever sets a password can sign in, and make any token."""
+    root_id = expect_success(await api.call("GET", "/api/auth/me"))["id"]
+    every = await program_with(served, api, permissions=list(ALL_PERMISSIONS))
+    holder = await holder_of(served, Permission.USER_UPDATE, Permission.USER_LIST)
+    own_id = expect_success(await holder.call("GET", "/api/auth/me"))["id"]
+    own = await program_with(served, holder, permissions=["iam.user.update", "iam.user.list"])
+    less = await program_with(served, api, permissions=["iam.user.update", "iam.role.update"])
+    password = {"password": "another long one"}
+    for program, user_id in ((every, root_id), (own, own_id), (less, own_id)):
+        for method, path, body in (
+            ("PUT", f"/api/iam/users/{user_id}/password", password),
+            ("PUT", f"/api/iam/users/{user_id}", {"name": "Mallory"}),
+        ):
+            expect_refusal(await program.call(method, path, body), 403, "A0403")
+    wider = {"permissions": ["iam.user.update", "iam.user.list", "audit.read"]}
+    expect_refusal(await less.call("PUT", "/api/iam/roles/role-of-holder", wider), 403, "A0403")
+    expect_success(await every.call("PUT", f"/api/iam/users/{own_id}/password", password))
+
+
+async def test_the_trail_tells_who_made_a_token_what_for_and_how_it_ended(served: Served, api: Api) -> None:
+    token = await create(api, permissions=["audit.read", "oauth.client.list"], expiresInDays=1)
+    expect_success(await api.call("DELETE", f"/api/auth/tokens/{token['id']}"))
+    made, ended = served.audit()[-2:]  # and no sign-in
+    assert (made.kind, made.session_id) == (FactKind.PERSONAL_TOKEN_CREATED, token["id"])
+    assert made.user_id is not None
+    assert {change.field: change.after for change in made.changes} == {
+        "name": "deploys",
+        "permissions": ("oauth.client.list", "audit.read"),
+        "expiresInDays": 1,
+    }
+    assert (ended.kind, ended.session_id) == (FactKind.SESSION_ENDED, token["id"])
+    history = expect_success(await api.call("GET", f"/api/audit/sessions/{token['id']}/explain"))
+    assert (history["kind"], history["grantType"], history["why"]) == ("token", None, "personal_token_ended")
+    assert [step["kind"] for step in history["steps"]] == ["issued", "ended"]

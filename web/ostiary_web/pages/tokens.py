@@ -1,0 +1,99 @@
+"""Pages of personal access tokens: one's own, making one, and ending one."""
+
+from typing import Final
+
+from quart import Response
+
+from ostiary_core.http.envelope import field_text
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import PersonalTokenIssued, Refused
+from ostiary_core.model.secret import fingerprint_of
+from ostiary_core.model.why import Why
+from ostiary_core.users.personal_token import DAYS, LIFETIME_DAYS, NAME, PERMISSIONS
+from ostiary_web.api.resources.roles import describe_permission
+from ostiary_web.api.tokens import create_token, end_token, list_tokens
+from ostiary_web.http.context import RequestRefused
+from ostiary_web.http.gate import SIGNED_IN
+from ostiary_web.pages.administration.record_forms import Values, read_number
+from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.routes import PageRoutes
+
+token_pages = PageRoutes("token_pages", __name__)
+
+_PLACE: Final = "/account/tokens"
+_OFFERED_DAYS: Final = (1, 7, 30, LIFETIME_DAYS.default, 180, LIFETIME_DAYS.most)
+
+
+@token_pages.get(_PLACE, gate=SIGNED_IN)
+async def show_tokens(page: PageContext) -> Response:
+    """Show the user's tokens, and the form for a new one."""
+    return await _tokens(page, {DAYS: str(LIFETIME_DAYS.default)})
+
+
+@token_pages.post(_PLACE, gate=SIGNED_IN)
+async def make_token(page: PageContext) -> Response:
+    """Make a token and show it, this once."""
+    form = page.form
+    name, chosen, days = form.get(NAME, "").strip(), form.getlist(PERMISSIONS), form.get(DAYS, "")
+    values: Values = {NAME: name, PERMISSIONS: chosen, DAYS: days}
+    try:
+        created = await create_token(page.request, {**values, DAYS: read_number(days)})
+    except RequestRefused as refusal:
+        return await _tokens(page, values, refusal.reply)
+    if created.is_repeated:
+        page.request.log_refusal(Why.SUBMITTED_TWICE)
+    reply = Refused(Why.SUBMITTED_TWICE) if created.is_repeated else None
+    return await _tokens(page, {DAYS: days}, reply, created.reply)
+
+
+@token_pages.get(f"{_PLACE}/<session_id>/end", gate=SIGNED_IN)
+async def ask_to_end(page: PageContext, session_id: str) -> Response:
+    """Ask before a token is ended."""
+    found = await list_tokens(page.request, session_id)
+    if not found:
+        page.request.refuse(Why.NOT_FOUND)
+    return await render(
+        page,
+        "administration/confirm.html",
+        place="/account",
+        heading=page.text("page.token_end_sure", name=found[0].label or ""),
+        confirm_text=page.text("page.token_end_will"),
+        action_name=page.text("page.token_end"),
+        back=_PLACE,
+        action=f"{_PLACE}/{session_id}/end",
+    )
+
+
+@token_pages.post(f"{_PLACE}/<session_id>/end", gate=SIGNED_IN)
+async def end(page: PageContext, session_id: str) -> Response:
+    """End a token; one that has ended meanwhile is no error."""
+    try:
+        await end_token(page.request, session_id)
+    except RequestRefused as refusal:
+        if refusal.reply.why is not Why.NOT_FOUND:
+            raise
+    return page.redirect(_PLACE)
+
+
+async def _tokens(
+    page: PageContext,
+    values: Values,
+    reply: Refused | None = None,
+    created: PersonalTokenIssued | None = None,
+) -> Response:
+    faults = () if reply is None else reply.faults
+    by_field = {fault.path.partition(".")[0]: field_text(fault, page.language) for fault in reversed(faults)}
+    held = [each for each in Permission if page.may(each)]
+    return await render(
+        page,
+        "tokens.html",
+        place="/account",
+        refused=reply,
+        tokens=await list_tokens(page.request),
+        fingerprint_of=fingerprint_of,
+        token=None if created is None else created.token.reveal(),
+        values=values,
+        wrong={name: by_field[name] for name in (NAME, PERMISSIONS, DAYS) if name in by_field},
+        permissions=[(each.value, f"{describe_permission(each, page.language)} ({each})") for each in held],
+        days=[(str(days), page.text("page.days", count=days)) for days in _OFFERED_DAYS],
+    )
