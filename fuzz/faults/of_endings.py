@@ -107,7 +107,36 @@ FAULTS: Final = (
         "ostiary_core.oauth.callers.find_holder",
         (
             *("third-party-signed-in", "a third party's token opens the backend"),
-            *("session.kind not in kinds or", ""),
+            "session.kind not in kinds or",
+            "(session.kind is SessionKind.PERSONAL_TOKEN and len(kinds) == 1) or",
+        ),
+        (
+            *("token-signed-in", "a personal access token is taken for a login, and makes another"),
+            *("session.kind not in kinds", "session.kind not in (*kinds, SessionKind.PERSONAL_TOKEN)"),
+        ),
+        (
+            *("token-outlives-its-end", "a personal access token works after its end"),
+            *("if state_of(", "if session.kind is SessionKind.LOGIN and state_of("),
+            *("or snapshot.now >= session.access_expires_at", ""),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.oauth.callers.permissions_held",
+        (
+            *("token-keeps-permissions", "a token has a permission that its holder lost"),
+            "tuple(permission for permission in held if permission in who.session.scopes)",
+            "who.session.scopes",
+        ),
+        (
+            *("token-widens", "a token may do all that its holder may"),
+            *("if who.is_by_token:", "if False:"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.oauth.callers.has_more_permissions",
+        (
+            *("token-reaches-its-holder", "a token sets the password of its holder"),
+            *("if isinstance(who, Person) and who.is_by_token and", "if False and"),
         ),
     ),
     *mistakes_in(

@@ -71,6 +71,8 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.SWEEP: sweep,
     Verb.SHOW_ACCOUNT: accounts.show_account,
     Verb.END_OWN_SESSION: accounts.end_own_session,
+    Verb.CREATE_TOKEN: accounts.create_token,
+    Verb.NOTE_TOKEN_USE: accounts.note_token_use,
     Verb.CHOOSE: accounts.choose,
     Verb.REQUEST_TEXT_CODE: telephones.request_text_code,
     Verb.ENTER_PHONE_CODE: telephones.change_phone,

@@ -1,11 +1,12 @@
 """What must be answered to people about their own accounts."""
 
-from fuzz.model.permissions import ALL_PERMISSIONS, permissions_of, require_permission
+from fuzz.model.permissions import ALL_PERMISSIONS, allowed_to, require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
     LOGIN_ACCESS_SECONDS,
     LOGIN_SECONDS,
+    NOT_SIGNED_IN,
     OVERTAKEN,
     WRONG_PASSWORD_MS,
     WRONG_PASSWORDS,
@@ -93,10 +94,8 @@ def show_account(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if call.login is None:
         everything = Answer(kind=AnswerKind.PROFILE, permissions=ALL_PERMISSIONS)
         return Verdict(everything, "the operator may do everything")
-    user = realm.require_login(call, now, any_password=True)
-    allowed = (
-        ALL_PERMISSIONS if user.super_administrator else tuple(sorted(permissions_of(realm, user.roles)))
-    )
+    user = realm.require_login(call, now, any_password=True, by_token=call.choice is not None)
+    allowed = tuple(sorted(allowed_to(realm, call, now)))
     profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username, permissions=allowed)
     return Verdict(profile, "people are told who they are and what they may do")
 
@@ -109,6 +108,24 @@ def end_own_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
         return refuse("A0404", "no such running session of one's own")
     session.ended = True
     return Verdict(DONE, "a user ends one of their sessions")
+
+
+def create_token(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.require_login(call, now)
+    chosen, seconds = frozenset(call.permissions or ()), call.refresh_seconds or 0
+    if not chosen:
+        return refuse("A0401", "a token that may do nothing is none", "permissions")
+    if not chosen <= allowed_to(realm, call, now):
+        return refuse("A0403", "nobody gives a token what they may not do")
+    session = realm.begin_token(user, chosen, seconds, now, given)
+    return Verdict(realm.answer_of_session(session, now), "a personal access token")
+
+
+def note_token_use(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    session = realm.find_session(call.login, now)
+    if session is None or session.allows is None:
+        return NOT_SIGNED_IN
+    return Verdict(DONE, "when a token was used is noted")
 
 
 def choose(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -1,7 +1,13 @@
 """What must be answered to administrators of accounts and sessions."""
 
 from fuzz.model.consent_page import withdraw_from
-from fuzz.model.permissions import is_super, permissions_of, require_permission, require_reach
+from fuzz.model.permissions import (
+    is_super,
+    permissions_of,
+    require_permission,
+    require_reach,
+    require_reach_of,
+)
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -22,8 +28,7 @@ def find_user(realm: Realm, call: Call, now: int) -> User:
     user = realm.users.get(call.user_id or "")
     if user is None or user.deleted:
         raise Refusal(refuse("A0404", "no such user"))
-    allowed = permissions_of(realm, user.roles)
-    require_reach(realm, call, now, allowed, "an account that holds what the caller does not is out of reach")
+    require_reach_of(realm, call, now, user, "an account that holds what the caller does not is out of reach")
     return user
 
 
@@ -186,7 +191,6 @@ def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if session.user is None and not is_super(realm, call, now):
         return refuse("A0404", "client-credentials sessions are a super administrator's to see")
     if session.client is None and session.user is not None:
-        allowed = permissions_of(realm, session.user.roles)
-        require_reach(realm, call, now, allowed, "a login of who is above is out of reach")
+        require_reach_of(realm, call, now, session.user, "a login of who is above is out of reach")
     session.ended = True
     return Verdict(DONE, "administrator force-logs-out one session: it ends")

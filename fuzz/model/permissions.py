@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fuzz.model.realm import Realm
-from fuzz.model.records import SUPER_ADMINISTRATOR, Refusal, refuse
+from fuzz.model.records import SUPER_ADMINISTRATOR, Refusal, User, refuse
 from fuzz.shared.calls import Call, Verb
 
 PERMISSION: Final[Mapping[Verb, str]] = {
@@ -42,9 +42,9 @@ def require_permission(realm: Realm, call: Call, now: int, *permissions: str) ->
     if call.login is None:
         return
     realm = realm.before_batch or realm
-    user = realm.require_login(call, now)
+    realm.require_login(call, now, by_token=True)
     enough = permissions or (PERMISSION[call.verb],)
-    if not user.super_administrator and permissions_of(realm, user.roles).isdisjoint(enough):
+    if allowed_to(realm, call, now).isdisjoint(enough):
         raise Refusal(refuse("A0403", "no permission"))
 
 
@@ -52,10 +52,27 @@ def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str
     """Raises `Refusal` where any of these is one that the caller does not hold."""
     if is_super(realm, call, now):
         return
-    realm = realm.before_batch or realm
-    user = realm.find_signed_in(call.login, now)
-    if user is None or not permissions <= permissions_of(realm, user.roles):
+    if not permissions <= allowed_to(realm.before_batch or realm, call, now):
         raise Refusal(refuse("A0403", clause))
+
+
+def require_reach_of(realm: Realm, call: Call, now: int, user: User, clause: str) -> None:
+    """Raises `Refusal` where somebody may do more than the caller, or is the holder of the caller's token."""
+    session = (realm.before_batch or realm).find_session(call.login, now)
+    holder = None if session is None or session.allows is None else session.user
+    if holder is not None and holder.user_id == user.user_id:
+        raise Refusal(refuse("A0403", "a token does not act on its holder"))
+    require_reach(realm, call, now, permissions_of(realm, user.roles), clause)
+
+
+def allowed_to(realm: Realm, call: Call, now: int) -> frozenset[str]:
+    """What somebody with a login may do; with a token, of what was chosen what its holder may still do."""
+    session = realm.find_session(call.login, now)
+    if session is None or session.user is None:
+        return frozenset()
+    user = session.user
+    held = frozenset(ALL_PERMISSIONS) if user.super_administrator else permissions_of(realm, user.roles)
+    return held if session.allows is None else held & session.allows
 
 
 def is_super(realm: Realm, call: Call, now: int) -> bool:

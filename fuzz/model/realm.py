@@ -10,6 +10,7 @@ from fuzz.model.records import (
     NOT_SIGNED_IN,
     SECOND_MS,
     STRANGER,
+    TOKEN_PREFIX,
     Client,
     Code,
     Held,
@@ -115,17 +116,26 @@ class Realm:
             self.answer_of_session(session, now), "old refresh token presented within 30 s: the same new pair"
         )
 
-    def find_signed_in(self, login: str | None, now: int) -> User | None:
+    def find_session(self, login: str | None, now: int) -> Session | None:
+        """The login or personal access token of the backend that this text belongs to."""
         held = self.tokens.get(login or "")
         if held is None or not held.is_access or held.session.client is not None or not self.live(held, now):
             return None
-        return held.session.user
+        return held.session
 
-    def require_login(self, call: Call, now: int, *, any_password: bool = False) -> User:
-        """Who is signed in, and need not change their password first, if that matters. Raises `Refusal`."""
-        user = self.find_signed_in(call.login, now)
-        if user is None:
+    def find_signed_in(self, login: str | None, now: int) -> User | None:
+        session = self.find_session(login, now)
+        return None if session is None or session.allows is not None else session.user
+
+    def require_login(
+        self, call: Call, now: int, *, any_password: bool = False, by_token: bool = False
+    ) -> User:
+        """Who is signed in, and need not change their password first, if that matters; or whose token it is,
+        where one is taken. Raises `Refusal`."""
+        session = self.find_session(call.login, now)
+        if session is None or session.user is None or (session.allows is not None and not by_token):
             raise Refusal(NOT_SIGNED_IN)
+        user = session.user
         if user.must_change_password and not any_password:
             raise Refusal(MUST_CHANGE)
         return user
@@ -161,6 +171,19 @@ class Realm:
         )
         self.sessions.append(session)
         self.add(session, pair)
+        return session
+
+    def begin_token(
+        self, user: User, allows: frozenset[str], seconds: int, now: int, given: Answer
+    ) -> Session:
+        """A personal access token: of its holder, good to its end, and never refreshed."""
+        until = now + seconds * SECOND_MS
+        text = given.access or ""
+        drawn = self.new(text.removeprefix(TOKEN_PREFIX))
+        shown = f"{TOKEN_PREFIX}{drawn}" if text not in self.tokens else "(a token that was never given out)"
+        session = Session(given.session_id, None, user, allows, until, False, [], allows=allows)
+        self.sessions.append(session)
+        self.add(session, Pair(shown, None, allows, until, now, None))
         return session
 
     def answer_of_session(self, session: Session, now: int) -> Answer:

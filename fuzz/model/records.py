@@ -20,6 +20,7 @@ TEXT_CODE_PAUSE_MS: Final = 60 * SECOND_MS
 TEXT_CODE_TRIES: Final = 5
 DAY_MS: Final = 24 * 60 * 60 * SECOND_MS
 BUILT_IN: Final = ("console", "mobile")
+TOKEN_PREFIX: Final = "ostiary_pat_"
 SUPER_ADMINISTRATOR: Final = "super_admin"
 BASE64URL: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 VERIFIER: Final = BASE64URL | frozenset(".~")
@@ -131,7 +132,7 @@ class Pair:
 
 @dataclass(slots=True)
 class Session:
-    """One authorization, or one login."""
+    """One authorization, one login, or one personal access token."""
 
     session_id: str | None
     client: Client | None
@@ -142,6 +143,8 @@ class Session:
     refreshable: bool
     pairs: list[Pair]
     ended: bool = False
+    allows: frozenset[str] | None = None
+    """What was chosen for a personal access token; None for every other session."""
 
 
 class Held(NamedTuple):

@@ -15,6 +15,7 @@ from fuzz.shared.core_events import (
     administration_event,
     arrival_of,
     choice_event,
+    fields_of_token,
     hash_of,
     parameters,
     person,
@@ -204,6 +205,16 @@ class Driver:
                 )
             case Verb.CHOOSE:
                 return choice_event(call)
+            case Verb.CREATE_TOKEN:
+                return events.PersonalTokenCreated(
+                    caller=person(call),
+                    fields=fields_of_token(call),
+                    user_agent=call.user_agent,
+                    source=SOURCE,
+                    entropy=drawn,
+                )
+            case Verb.NOTE_TOKEN_USE:
+                return events.PersonalTokenUsed(caller=person(call))
             case Verb.END_OWN_SESSION:
                 return events.OwnSessionEnded(caller=person(call), session_id=call.session_id or "")
             case Verb.SHOW_ACCOUNT:

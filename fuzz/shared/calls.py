@@ -57,6 +57,8 @@ class Verb(StrEnum):
     SWEEP = "sweep"
     SHOW_ACCOUNT = "show-account"
     END_OWN_SESSION = "end-own-session"
+    CREATE_TOKEN = "create-token"
+    NOTE_TOKEN_USE = "note-token-use"
     CHOOSE = "choose"
     REQUEST_TEXT_CODE = "request-text-code"
     ENTER_PHONE_CODE = "enter-phone-code"
@@ -80,6 +82,7 @@ BY_LOGIN = AT_THE_CONSENT_PAGE | {
     Verb.CHANGE_PASSWORD,
     Verb.CHANGE_PHONE,
     Verb.END_OWN_SESSION,
+    Verb.CREATE_TOKEN,
     Verb.CHOOSE,
     Verb.ENTER_PHONE_CODE,
 }
@@ -87,7 +90,7 @@ BY_LOGIN = AT_THE_CONSENT_PAGE | {
 
 ABOUT_TEXT_CODES = frozenset({Verb.REQUEST_TEXT_CODE, Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE})
 
-BY_THE_RUNTIME = frozenset({Verb.SWEEP, Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS})
+BY_THE_RUNTIME = frozenset({Verb.SWEEP, Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS, Verb.NOTE_TOKEN_USE})
 """What nobody asks for."""
 
 ADMINISTRATION = (

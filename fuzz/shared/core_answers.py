@@ -17,6 +17,7 @@ from ostiary_core.model.reply import (
     ConsentRefused,
     Done,
     LoginIssued,
+    PersonalTokenIssued,
     Profile,
     Refused,
     RoleKnown,
@@ -38,6 +39,14 @@ def answer_of(call: Call, decision: Decision) -> Answer:
             return refusal((meaning.error if at_the_token_service else None) or meaning.code)
         case TokensIssued() as issued:
             return _tokens(AnswerKind.TOKENS, issued, decision, None, must_change_password=False)
+        case PersonalTokenIssued(session, token):
+            return Answer(
+                kind=AnswerKind.TOKENS,
+                access=token.reveal(),
+                expires_in=whole_seconds(session.expires_at - session.started_at),
+                scope=tuple(sorted(session.scopes)),
+                session_id=session.session_id,
+            )
         case LoginIssued() as login:
             return _tokens(
                 AnswerKind.LOGIN, login.tokens, decision, login.user_id, login.must_change_password

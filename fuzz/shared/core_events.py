@@ -275,6 +275,12 @@ def fields_of_new_client(call: Call) -> dict[str, object]:
     return {"clientId": call.client_id, "name": call.client_id, **settings_of(call)}
 
 
+def fields_of_token(call: Call) -> dict[str, object]:
+    """What a personal access token is made with."""
+    days = (call.refresh_seconds or 0) // 86_400
+    return {"name": "a program", "permissions": list(call.permissions or ()), "expiresInDays": days}
+
+
 def overlap_fields(call: Call) -> dict[str, object]:
     """How long a reset lets the old secret work on, where it does."""
     return {} if call.keep_seconds is None else {"keepOldForSeconds": call.keep_seconds}

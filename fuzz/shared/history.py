@@ -37,6 +37,8 @@ class History:
         self.grants: list[KnownSession] = []
         """Third parties' sessions in the order in which they began, and logins likewise."""
         self.logins: list[KnownSession] = []
+        self.programs: list[KnownSession] = []
+        """Personal access tokens."""
         self.by_session_id: dict[str, KnownSession] = {}
         self.issued: list[KnownCode] = []
         self.tokens: dict[str, Place] = {}
@@ -126,7 +128,10 @@ class History:
         else:
             session = self._begun(number, call, now, answer)
             self.sessions[number] = session
-            (self.logins if session.is_login else self.grants).append(session)
+            if call.verb is Verb.CREATE_TOKEN:
+                self.programs.append(session)
+            else:
+                (self.logins if session.is_login else self.grants).append(session)
             if session.session_id is not None:
                 self.by_session_id[session.session_id] = session
         session.pairs.append(pair)
@@ -139,6 +144,10 @@ class History:
         seconds, user_id = LOGIN_SECONDS, answer.sub
         if call.verb is Verb.SIGN_IN:
             client_id = None
+        elif call.verb is Verb.CREATE_TOKEN:
+            login = self.tokens.get(call.login or "")
+            client_id, seconds = None, call.refresh_seconds or 0
+            user_id = None if login is None else login.session.user_id
         else:
             client_id = call.client_id
             client = self.clients.get(call.client_id or "")

@@ -75,6 +75,8 @@ PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
     "sessions": ("monitor.online.kill",),
 }
 """What roles may allow here."""
+TOKEN_SECONDS: Final = (86_400, 30 * 86_400)
+"""How long personal access tokens last."""
 
 USER_CHANGES: Final = (
     *("nothing", "renamed", "taken-name", "new-phone", "taken-phone", "no-phone", "must-change"),

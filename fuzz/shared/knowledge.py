@@ -59,7 +59,7 @@ class KnownSession:
     number: int
     session_id: str | None
     client_id: str | None
-    """None for a login."""
+    """None for a login or a personal access token."""
     user_id: str | None
     username: str | None
     scope: tuple[str, ...]

@@ -15,6 +15,7 @@ from fuzz.shared.initial_states import (
     NUMBERS,
     PERMISSIONS,
     SUPER_ADMINISTRATOR,
+    TOKEN_SECONDS,
     ClientSettings,
     uris,
 )
@@ -57,6 +58,11 @@ def call_of(history: History, step: Step) -> Call:
         return _settings_call(history, step, base)
     if verb in ABOUT_TEXT_CODES:
         return _text_code_call(history, step, base)
+    if verb is Verb.CREATE_TOKEN:
+        given = PERMISSIONS.get(step.change or "nothing", ())
+        return base._replace(permissions=given, refresh_seconds=TOKEN_SECONDS[step.number % 2])
+    if verb is Verb.NOTE_TOKEN_USE:
+        return base
     if verb is Verb.CHOOSE:
         return base._replace(choice=step.change)
     if verb is Verb.SHOW_ACCOUNT:

@@ -39,6 +39,7 @@ _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.CHANGE_ROLE: PERMISSIONS,
     Verb.BATCH: BATCHES,
     Verb.SHOW_ACCOUNT: PERMISSIONS,
+    Verb.CREATE_TOKEN: PERMISSIONS,
     Verb.CHOOSE: CHOICES,
     **dict.fromkeys(
         (Verb.REQUEST_TEXT_CODE, Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE), (*NUMBERS, "theirs")

@@ -6,10 +6,12 @@ from typing import Any, Final
 from fuzz.shared.invariants import TOLD, Violation
 from ostiary_core.model.decision import Decision, Delete, Insert
 from ostiary_core.model.fact import Fact
-from ostiary_core.model.records import Client, Record, Role, User
+from ostiary_core.model.records import Client, Record, Role, Session, SessionKind, User
 
 LONGEST_TOLD: Final = 4_000
 """Characters of one value."""
+
+_DAY_MS: Final = 24 * 60 * 60 * 1_000
 
 _Told = dict[str, tuple[object, object]]
 
@@ -54,6 +56,11 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
             case _:
                 before, after = change.before, change.after
         kept = after or before
+        if isinstance(after, Session) and before is None and after.kind is SessionKind.PERSONAL_TOKEN:
+            days = (after.expires_at - after.started_at) // _DAY_MS
+            chosen = {"name": after.label, "permissions": after.scopes, "expiresInDays": days}
+            said_of_token: _Told = {name: (None, value) for name, value in chosen.items()}
+            written.setdefault((Session, after.session_id), []).append(said_of_token)
         if not isinstance(kept, Client | User | Role) or getattr(kept, "built_in", False):
             continue
         if getattr(after, "deleted_at", None) is not None:
@@ -94,6 +101,8 @@ def _is_told(value: Any, other: Any, said: Any) -> bool:
 
 
 def _subject(fact: Fact) -> tuple[type[Record], str]:
+    if fact.session_id is not None:
+        return Session, fact.session_id
     if fact.client_id is not None:
         return Client, fact.client_id
     if fact.role_id is not None:

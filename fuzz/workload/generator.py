@@ -120,6 +120,8 @@ class Workload:
             return [(0, step)]
         if step.verb is Verb.REQUEST_TEXT_CODE:
             return self.own_accounts.entries(step)
+        if step.verb is Verb.CREATE_TOKEN:
+            return self.own_accounts.uses_of_token(step)
         with_old = replace(step, verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
         if step.change in KEEP_SECONDS and self.is_of_the_rules and random.random() < 0.4:
             noted = replace(with_old, verb=Verb.NOTE_SECRET_USE)

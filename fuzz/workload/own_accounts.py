@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fuzz.shared.calls import Verb
-from fuzz.shared.initial_states import CHOICES, NUMBERS, PERMISSIONS
+from fuzz.shared.initial_states import ADMINISTRATOR, CHOICES, NUMBERS, PERMISSIONS, TOKEN_SECONDS
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 from fuzz.workload.picks import Picks
 
@@ -32,9 +32,14 @@ class OwnAccounts:
                 login = self.picks.session(self.picks.history.logins)
                 own = None if login is None else Ref(Kind.ACCESS, login.number)
                 return replace(step, change=asked, by=random.choice((own, self.picks.administrator())))
+            case Verb.CREATE_TOKEN:
+                return replace(step, change=random.choice(tuple(PERMISSIONS)), by=self._by_holder(step))
+            case Verb.NOTE_TOKEN_USE:
+                return replace(step, by=random.choice((self.picks.program(), self.picks.administrator())))
             case Verb.END_OWN_SESSION:
                 history = self.picks.history
-                session = self.picks.session(random.choice((history.logins, history.grants)))
+                pools = (history.logins, history.grants, history.programs)
+                session = self.picks.session(random.choice(pools))
                 return replace(step, token=None if session is None else Ref(Kind.ACCESS, session.number))
             case Verb.CREATE_ADMINISTRATOR:
                 return replace(step, user=random.choice((self.picks.person(), "another root", "root")))
@@ -43,6 +48,43 @@ class OwnAccounts:
                 if step.verb is Verb.REQUEST_TEXT_CODE and step.by is not None:
                     numbers.remove("malformed")  # found out before anybody asks who they are
                 return replace(step, user=self._reachable(), change=random.choice(numbers))
+
+    def _by_holder(self, step: Step) -> Ref | None:
+        """Mostly somebody who was given a role, as others have nothing to give to a token."""
+        history = self.picks.history
+        holders = [
+            one
+            for one in history.logins[-8:]
+            if not one.seems_over and (one.username == ADMINISTRATOR or one.username in self.picks.deputies())
+        ]
+        if not holders or self.random.random() < 0.2:
+            return step.by
+        return Ref(Kind.ACCESS, self.random.choice(holders).number)
+
+    def uses_of_token(self, step: Step) -> list[tuple[int, Step]]:
+        """What is done with a token that was just made, the last of it first: it is used, tries to make
+        another, and reaches for its holder; and once more when its holder may do less or it has ended."""
+        random, login = self.random, self.picks.history.sessions.get(step.by.number) if step.by else None
+        holder = "nobody" if login is None or login.username is None else login.username
+        token = Ref(Kind.ACCESS, step.number)
+        used = Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, change=step.change, by=token)
+        above = Step(number=0, at=0, verb=Verb.RESET_PASSWORD, user=holder, by=token)
+        less = replace(used, verb=Verb.CHANGE_USER, user=holder, change="no-role", by=None)
+        ended = [
+            replace(less, verb=verb, change=None)
+            for verb in (Verb.FORCE_OUT_USER, Verb.RESET_PASSWORD, Verb.DISABLE_USER)
+        ]
+        ended.append(Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=step.by, token=token))
+        ended.append(Step(number=0, at=0, verb=Verb.END_SESSION, token=token))
+        until_ms = TOKEN_SECONDS[step.number % 2] * 1_000
+        ways: list[list[tuple[int, Step]]] = [
+            [(0, used), (0, less), (0, used)],
+            [(0, used), (0, random.choice(ended)), (0, used)],
+            [(0, used), (0, random.choice(ended)), (0, used)],
+            [(1, used), (until_ms - 1, used)],
+            [(0, replace(step, by=token)), (0, above)],
+        ]
+        return random.choice(ways)
 
     def _reachable(self) -> str:
         reachable = [name for name, user in self.picks.history.names.items() if user.phone is not None]

@@ -47,6 +47,8 @@ class Picks:
     def administrator(self) -> Ref | None:
         """Mostly the operator; else whoever signed in, with the permission or without, and rather one who was
         given a role."""
+        if self.history.programs and self.random.random() < 0.2:
+            return self.program()
         users = self.history.users
         deputies = [
             login
@@ -57,6 +59,11 @@ class Picks:
             return None
         login = self.session(deputies or self.history.logins)
         return None if login is None else Ref(Kind.ACCESS, login.number)
+
+    def program(self) -> Ref | None:
+        """A personal access token, mostly one that goes on."""
+        token = self.session(self.history.programs)
+        return None if token is None else Ref(Kind.ACCESS, token.number)
 
     def client(self, *, spare: bool = False) -> str:
         names: tuple[str, ...] = self.clients

@@ -58,6 +58,8 @@ BEYOND_THE_INTERFACE: Final[dict[Verb, float]] = {
     Verb.COUNT_WRONG_SECRETS: 0.8,
     Verb.SHOW_ACCOUNT: 0.5,
     Verb.END_OWN_SESSION: 0.4,
+    Verb.CREATE_TOKEN: 0.6,
+    Verb.NOTE_TOKEN_USE: 0.2,
     Verb.CHOOSE: 0.6,
     Verb.REQUEST_TEXT_CODE: 6.0,
     Verb.ENTER_PHONE_CODE: 0.2,
@@ -101,6 +103,7 @@ ABOUT_USERS: Final = frozenset(
 )
 ABOUT_AN_OWN_ACCOUNT: Final = ABOUT_TEXT_CODES | {
     *(Verb.CHOOSE, Verb.SHOW_ACCOUNT, Verb.END_OWN_SESSION, Verb.CREATE_ADMINISTRATOR),
+    *(Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE),
 }
 ABOUT_ROLES: Final = frozenset({Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE, Verb.IMPORT_ROLE})
 AGENTS: Final = ("phone", "desk", None)

@@ -99,9 +99,9 @@ def create(event: events.PersonalTokenCreated, who: Person, snapshot: Snapshot) 
     return Decision(PersonalTokenIssued(session, token), (Insert(session),), (fact,))
 
 
-def record_use(event: events.PersonalTokenUsed, snapshot: Snapshot) -> Decision:
+@require_actor(lambda caller, snapshot: find_holder(caller, snapshot, SessionKind.PERSONAL_TOKEN))
+def record_use(event: events.PersonalTokenUsed, who: Person, snapshot: Snapshot) -> Decision:
     """Note when a token was last used, once a minute at most."""
-    who = find_holder(event.caller, snapshot, SessionKind.PERSONAL_TOKEN)
-    if isinstance(who, Why) or not is_news(snapshot.now, who.session.rotated_at):
+    if not is_news(snapshot.now, who.session.rotated_at):
         return Decision(Done())
     return Decision(Done(), (Update(who.session, revise(who.session, rotated_at=snapshot.now)),))
