@@ -169,6 +169,10 @@ async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -
         f'id="{name}"' in page for name in re.findall('<svg role="img" aria-labelledby="([^"]+)"', page)
     )
     assert "style=" not in page
+    by_chart = re.findall('class="swatch ([^"]+)" aria-hidden="true"></span><span>([^<]+)', page)
+    assert len({*by_chart}) == len({label for _, label in by_chart}), "one meaning has two colours"
+    kinds = {"login", "authorization_code", "client_credentials", "failed"}
+    assert kinds <= {colour for colour, _ in by_chart}
     client = (await browser.get("/admin/clients/app")).text
     assert sorted(re.findall("<code>(.+?)</code></div></td>\n.*?<code>(.+?)</code>", client)) == [
         ("authorize", "redirect_uri_not_registered"),
@@ -194,6 +198,14 @@ async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
     assert "Clean-up is behind" not in page
     assert "No client is registered yet" in page
     assert "You are the only user yet" in page
+    urgencies = re.findall('class="tag[^"]*">(Fault|Warning|First step)<', page)
+    assert {*urgencies} == {"Warning", "First step"}
+    assert urgencies == sorted(urgencies, key=["Fault", "Warning", "First step"].index)
+    assert "Run ostiary backup every day." in page
+    quiet = re.search("Nothing in this time: (.*)[.]</p>", page)
+    assert quiet is not None
+    assert "Refreshes" in quiet[1]
+    assert 'aria-labelledby="refreshed"' not in page
     await served.client()
     await served.user("anna")
     assert not re.search("No client is|the only user", (await browser.get("/admin")).text)

@@ -449,7 +449,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.open_client": "Open the client",
         "page.open_entries": "Show the audit entries",
         "page.open_sessions": "Show the sessions",
-        "page.overview_nothing": "Nothing happened in this time.",
+        "page.overview_nothing": "Nothing in this time: {what}.",
         "page.overview_table": "As a table",
         "page.overview_time": "From",
         "page.overview_others": "All others",
@@ -511,6 +511,15 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.attention_schema": (
             "The database has schema {newer}, and this release knows {known}: a newer release is using it."
         ),
+        "page.attention_fault": "Fault",
+        "page.attention_warning": "Warning",
+        "page.attention_step": "First step",
+        "page.remedy_secrets": "Tell whoever runs the client, or reset its secret.",
+        "page.remedy_late": "Have the client repeat a refresh sooner when an answer is lost.",
+        "page.remedy_log": "See the errors in the server's log.",
+        "page.remedy_backup": "Run ostiary backup every day.",
+        "page.remedy_schema": "Upgrade this server too.",
+        "page.remedy_setting": "Change the setting {name} and restart the server.",
         "page.attention_finding": "{about}: {text}",
         "page.client_refusals": "Last refusals",
         "page.client_refusals_lead": (

@@ -20,6 +20,8 @@ class Series:
     """One colour of a chart: its label, its number in each period, and the address of its list."""
 
     label: str
+    colour: str
+    """Class of its colour, the same wherever the same is meant."""
     numbers: tuple[int, ...]
     total: int
     code: str | None = None
@@ -31,7 +33,7 @@ class Series:
 class Part:
     """One part of a bar."""
 
-    series: int
+    colour: str
     y: float
     height: float
 
@@ -58,6 +60,8 @@ class Chart:
     periods: tuple[tuple[Markup, str | None], ...]
     """Name of each period, and the address of its list."""
     note: str = ""
+    is_empty: bool = False
+    """Whether there is nothing to show."""
     bar_width: int = _BAR
 
     @property
@@ -75,14 +79,20 @@ def draw(
     bars = []
     for place, total in enumerate(sums):
         y, parts = 100.0, []
-        for number, each in enumerate(series):
+        for each in series:
             height = 100 * each.numbers[place] / most if most else 0.0
             y -= height
             if height:
-                parts.append(Part(series=number, y=round(y, 2), height=round(height, 2)))
+                parts.append(Part(colour=each.colour, y=round(y, 2), height=round(height, 2)))
         bars.append(Bar(x=_SLOT * place + (_SLOT - _BAR) // 2, parts=tuple(parts), total=total))
     return Chart(
-        name=name, series=tuple(series), bars=tuple(bars), most=most, periods=tuple(periods), note=note
+        name=name,
+        series=tuple(series),
+        bars=tuple(bars),
+        most=most,
+        periods=tuple(periods),
+        note=note,
+        is_empty=not most,
     )
 
 

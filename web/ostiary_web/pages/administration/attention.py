@@ -1,0 +1,143 @@
+"""What needs an administrator's attention, the most urgent first, each with what to do."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import CLIENTS, USERS, Listing
+from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
+from ostiary_web.api.overview import findings_for
+from ostiary_web.api.overview_counts import (
+    LATE_SECONDS,
+)
+from ostiary_web.pages.administration.overview_view import View
+from ostiary_web.pages.context import PageContext
+from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.findings import Finding, Level
+
+_MOST_CLIENTS: Final = 10
+_WRONG_SECRET: Final = Why.CLIENT_SECRET_WRONG.value
+_DAY_MS: Final = 24 * HOUR_MS
+_SWEEP_AGE_MS: Final = HOUR_MS
+_BACKUP_AGE_MS: Final = 7 * _DAY_MS
+_UNCOUNTED: Final = 20_000
+
+
+class Urgency(IntEnum):
+    """The order in which things are seen to."""
+
+    FAULT = 0
+    WARNING = 1
+    STEP = 2
+    """A first step on a new server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """Something that needs attention, and the address to see to it."""
+
+    text: str
+    href: str | None
+    link: str = "page.overview_state"
+    """Key of the link's text, which says where it leads."""
+    remedy: str = ""
+    """What to do about it, where neither the text nor the link says so."""
+    urgency: Urgency = Urgency.WARNING
+
+
+async def find_attention(view: View) -> list[Attention]:
+    """Return all that the visitor may see to, the most urgent first."""
+    found = [
+        *await _first_steps(view.page),
+        *_client_findings(view),
+        *_store_findings(view),
+        *_server_findings(view, await findings_for(view.page.request)),
+    ]
+    return sorted(found, key=lambda each: each.urgency)
+
+
+async def _first_steps(page: PageContext) -> list[Attention]:
+    """Return what a new server lacks: a client, and a user besides the first."""
+    steps = []
+    own_clients = Listing(resource=CLIENTS, filters={"built_in": False}, page_size=1)
+    users = Listing(resource=USERS, page_size=1)
+    if page.may(Permission.CLIENT_CREATE) and await _count(page, own_clients) == 0:
+        text, href = page.text("page.clients_none"), "/admin/clients/new"
+        steps.append(Attention(text=text, href=href, link="page.client_new", urgency=Urgency.STEP))
+    if page.may(Permission.USER_CREATE) and await _count(page, users) == 1:
+        text, href = page.text("page.users_only_you"), "/admin/people/new"
+        steps.append(Attention(text=text, href=href, link="page.user_new", urgency=Urgency.STEP))
+    return steps
+
+
+async def _count(page: PageContext, listing: Listing[Any]) -> int:
+    return await page.request.query(lambda store, now: store.page(listing, now).total)
+
+
+def _client_findings(view: View) -> Iterator[Attention]:
+    """Yield wrong secrets and late retries of the clients with the most of them."""
+    page, clients = view.page, view.found.clients.items()
+    secrets = [(counts.by_detail(Metric.REFUSED).get(_WRONG_SECRET, 0), name) for name, counts in clients]
+    for wrong, name in heapq.nlargest(_MOST_CLIENTS, secrets):
+        if wrong:
+            text = page.text("page.attention_secrets", count=wrong, name=name)
+            remedy = page.text("page.remedy_secrets")
+            yield Attention(text=text, href=view.client(name), link="page.open_client", remedy=remedy)
+    for late, name in heapq.nlargest(
+        _MOST_CLIENTS, [(counts.late_retries(), name) for name, counts in clients]
+    ):
+        if late:
+            text = page.text("page.attention_late", count=late, name=name, seconds=LATE_SECONDS)
+            href = view.entries(FactKind.PAIR_REPEATED, clientId=name)
+            remedy = page.text("page.remedy_late")
+            yield Attention(text=text, href=href, link="page.open_entries", remedy=remedy)
+
+
+def _store_findings(view: View) -> Iterator[Attention]:
+    page, state, now = view.page, view.found.state, view.found.now
+    swept_at = state.milestones.get(Milestone.SWEPT, page.request.services.started_at)
+    if now - swept_at > _SWEEP_AGE_MS:
+        remedy = page.text("page.remedy_log")
+        yield Attention(text=page.text("page.attention_sweep"), href="#state", remedy=remedy)
+    if state.uncounted > _UNCOUNTED:
+        text, remedy = (
+            page.text("page.attention_uncounted", count=state.uncounted),
+            page.text("page.remedy_log"),
+        )
+        yield Attention(text=text, href="#state", remedy=remedy)
+    backed_up_at = state.milestones.get(Milestone.BACKED_UP)
+    if makes_backups(page) and backed_up_at is None:
+        text, remedy = page.text("page.attention_no_backup"), page.text("page.remedy_backup")
+        yield Attention(text=text, href="#state", remedy=remedy)
+    elif makes_backups(page) and backed_up_at is not None and now - backed_up_at > _BACKUP_AGE_MS:
+        days = (now - backed_up_at) // _DAY_MS
+        text, remedy = page.text("page.attention_backup", count=days), page.text("page.remedy_backup")
+        yield Attention(text=text, href="#state", remedy=remedy)
+    if state.schema > state.known_schema:
+        text = page.text("page.attention_schema", newer=state.schema, known=state.known_schema)
+        remedy = page.text("page.remedy_schema")
+        yield Attention(text=text, href="#state", remedy=remedy, urgency=Urgency.FAULT)
+
+
+def makes_backups(page: PageContext) -> bool:
+    """Whether `ostiary backup` makes the backups: PostgreSQL has its own."""
+    return isinstance(page.request.services.settings.database, SQLiteFile)
+
+
+def _server_findings(view: View, findings: Sequence[Finding]) -> Iterator[Attention]:
+    for finding in findings:
+        kind, _, name = finding.about.partition(" ")
+        is_setting = finding.about.isupper()
+        text = view.page.text(finding.key, **finding.values)
+        yield Attention(
+            text=view.page.text("page.attention_finding", about=finding.about, text=text),
+            href=view.client(name) if kind == "client" and name else None,
+            link="page.open_client",
+            remedy=view.page.text("page.remedy_setting", name=finding.about) if is_setting else "",
+            urgency=Urgency.FAULT if finding.level is Level.FAULT else Urgency.WARNING,
+        )
