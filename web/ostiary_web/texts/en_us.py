@@ -514,7 +514,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.attention_fault": "Fault",
         "page.attention_warning": "Warning",
         "page.attention_step": "First step",
-        "page.remedy_secrets": "Tell whoever runs the client, or reset its secret.",
+        "page.remedy_secrets": "Give the right secret to its operator, or reset it.",
         "page.remedy_late": "Have the client repeat a refresh sooner when an answer is lost.",
         "page.remedy_log": "See the errors in the server's log.",
         "page.remedy_backup": "Run ostiary backup every day.",
