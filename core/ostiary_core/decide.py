@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from ostiary_core import events, retention
 from ostiary_core.clients import client, client_secret
+from ostiary_core.events.account import OwnSecondFactorEvent
 from ostiary_core.events.authorization import AuthorizationEvent
 from ostiary_core.events.event import (
     AccountEvent,
@@ -30,9 +31,11 @@ from ostiary_core.loading.keys import (
     code_keys,
     named_keys,
     of_consent,
+    of_ticket,
     refresh_token_keys,
     role_key,
     roots,
+    second_factor_key,
     session_key,
     telephone_keys,
     token_keys,
@@ -53,6 +56,7 @@ from ostiary_core.users import (
     own_account,
     personal_token,
     role,
+    second_factor,
     telephone,
     user_administration,
 )
@@ -178,6 +182,9 @@ _KEYS: Final[Mapping[type[Event], Callable[[Any], Keys]]] = MappingProxyType(
             roots(username_key(it.of)) if isinstance(it.of, str) else by_caller(it.of)
         ),
         events.SignInAttempted: lambda it: roots(username_key(it.username), client_key(CONSOLE_CLIENT)),
+        events.SecondFactorEntered: lambda it: of_ticket(it.ticket),
+        events.SecondFactorBegunAtSignIn: lambda it: of_ticket(it.ticket),
+        OwnSecondFactorEvent: lambda it: by_caller(it.caller, second_factor_key(it.user_id)),
         events.LoginRefreshed: lambda it: roots(*refresh_token_keys(it.refresh_token)),
         events.OwnSessionEnded: lambda it: by_caller(it.caller, session_key(it.session_id)),
         events.AccountRequested: lambda it: by_caller(it.caller),
@@ -191,6 +198,12 @@ _KEYS: Final[Mapping[type[Event], Callable[[Any], Keys]]] = MappingProxyType(
         # --- administration
         events.UserRegistered: lambda it: by_caller(it.caller, *account_keys(it.fields)),
         events.UserChanged: lambda it: by_caller(it.caller, user_key(it.user_id), *account_keys(it.fields)),
+        events.UserDeleted: lambda it: by_caller(
+            it.caller, user_key(it.user_id), second_factor_key(it.user_id)
+        ),
+        events.SecondFactorReset: lambda it: by_caller(
+            it.caller, user_key(it.user_id), second_factor_key(it.user_id)
+        ),
         events.UserImported: lambda it: by_caller(it.caller, *account_keys(it.fields)),
         events.ConsentWithdrawnByAdministrator: lambda it: by_caller(
             it.caller,
@@ -240,6 +253,12 @@ RULES: Final = _table(
     # --- users and their own accounts
     _query(events.PasswordHashRequested, own_account.password_on_file),
     _rule(events.SignInAttempted, own_account.sign_in),
+    _rule(events.SecondFactorEntered, second_factor.finish_sign_in),
+    _rule(events.SecondFactorBegunAtSignIn, second_factor.begin_at_sign_in),
+    _rule(events.SecondFactorBegun, second_factor.begin),
+    _rule(events.SecondFactorConfirmed, second_factor.confirm),
+    _rule(events.RecoveryCodesRenewed, second_factor.renew_recovery_codes),
+    _rule(events.SecondFactorRemoved, second_factor.remove),
     _rule(events.LoginRefreshed, own_account.refresh_login),
     _rule(events.SignedOut, own_account.sign_out),
     _rule(events.OwnSessionEnded, own_account.end_own_session),
@@ -264,6 +283,7 @@ RULES: Final = _table(
     _rule(events.UserForcedOut, user_administration.force_out),
     _rule(events.ConsentWithdrawnByAdministrator, user_administration.withdraw_consent),
     _rule(events.PasswordResetByAdministrator, user_administration.reset_password),
+    _rule(events.SecondFactorReset, user_administration.reset_second_factor),
     _query(events.RoleRequested, role.show),
     _rule(events.RoleRegistered, role.register),
     _rule(events.RoleChanged, role.change),

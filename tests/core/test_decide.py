@@ -13,6 +13,7 @@ from ostiary_core import (
     Instant,
     MemoryStore,
     NotLoaded,
+    Policy,
     Secret,
     Snapshot,
     Why,
@@ -52,7 +53,7 @@ NOW = Instant(make_scenario()[-1].at + 1_000)
 
 def make_store() -> tuple[MemoryStore, Pool]:
     """A store after the life that the kit has recorded, and what a caller may know of it."""
-    store, secrets = MemoryStore(), list[str]()
+    store, secrets = MemoryStore(Policy(second_factor_key=bytes(32))), list[str]()
     for batch in make_scenario():
         for decision in store.turn(batch.events, batch.at):
             secrets.extend(secret.reveal() for secret in secrets_in((decision.reply, batch.events)))

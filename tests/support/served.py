@@ -183,6 +183,7 @@ async def serving(
         "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
         "DATA_DIR": str(folder),
         "ADMIN_PASSWORD": ADMIN_PASSWORD,
+        "SECOND_FACTOR_KEY": "the key of second factors in tests",
         **environment,
     }
     settings = replace(Settings.from_environment(given), languages=languages)

@@ -1,4 +1,4 @@
-"""Events of users and their own account: sign-in, password, telephone, recovery, preferences."""
+"""Events of users and their own account: sign-in, password, second factor, telephone, preferences."""
 
 from dataclasses import field
 
@@ -9,6 +9,7 @@ from ostiary_core.model.instant import Arrival
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.model.sign_in_ticket import Ticket
 
 
 @immutable(kw_only=True)
@@ -31,6 +32,71 @@ class SignInAttempted(Event):
     user_agent: str | None
     source: str
     entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class SecondFactorEntered(Event):
+    """A visitor whose password was right enters a code, which finishes the sign-in.
+
+    It also confirms a second factor that they set up with the ticket.
+    """
+
+    ticket: Ticket
+    code: Secret
+    user_agent: str | None
+    source: str
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class SecondFactorBegunAtSignIn(Event):
+    """A visitor whose password was right, and who must have a second factor, begins to set one up."""
+
+    ticket: Ticket
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class OwnSecondFactorEvent(OwnAccountEvent):
+    """An event of a signed-in user about their own second factor."""
+
+    user_id: str
+    """User of the login session, as the runtime knows; another one is refused."""
+
+
+@immutable(kw_only=True)
+class SecondFactorBegun(OwnSecondFactorEvent):
+    """A user begins to set up a second factor, having entered the current password."""
+
+    verified_against: str | None = field(repr=False)
+    password_matches: bool
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class SecondFactorConfirmed(OwnSecondFactorEvent):
+    """A user proves by a first code that the authenticator has the secret."""
+
+    code: Secret
+
+
+@immutable(kw_only=True)
+class RecoveryCodesRenewed(OwnSecondFactorEvent):
+    """A user replaces the recovery codes, having entered the current password and a code."""
+
+    verified_against: str | None = field(repr=False)
+    password_matches: bool
+    code: Secret
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class SecondFactorRemoved(OwnSecondFactorEvent):
+    """A user removes the second factor, having entered the current password and a code."""
+
+    verified_against: str | None = field(repr=False)
+    password_matches: bool
+    code: Secret
 
 
 @immutable(kw_only=True)

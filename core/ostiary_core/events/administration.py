@@ -21,6 +21,11 @@ class PasswordResetByAdministrator(AccountEvent):
 
 
 @immutable(kw_only=True)
+class SecondFactorReset(AccountEvent):
+    """An administrator takes the second factor away from a user who lost it."""
+
+
+@immutable(kw_only=True)
 class UserRegistered(AdministrationEvent):
     """An administrator registers an account; `fields` is the JSON object as sent, without the password."""
 

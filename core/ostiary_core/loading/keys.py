@@ -11,6 +11,7 @@ from ostiary_core.model.identifiers import CONSOLE_CLIENT, phone_key, text_code_
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.records import RawKey, Table, TextCodePurpose
 from ostiary_core.model.secret import Digest, Secret
+from ostiary_core.model.sign_in_ticket import Ticket
 
 
 @immutable()
@@ -49,6 +50,12 @@ def of_consent(caller: SignedIn, client_id: str | None) -> Keys:
     )
 
 
+def of_ticket(ticket: Ticket) -> Keys:
+    """Return the keys of the user who signs in, and of their second factor."""
+    user_id = ticket.user_id
+    return Keys((user_key(user_id), second_factor_key(user_id), client_key(CONSOLE_CLIENT)))
+
+
 # --- a part of it
 
 
@@ -62,6 +69,10 @@ def user_key(user_id: str) -> RawKey:
 
 def role_key(role_id: str) -> RawKey:
     return (Table.ROLE, role_id)
+
+
+def second_factor_key(user_id: str) -> RawKey:
+    return (Table.SECOND_FACTOR, user_id)
 
 
 def session_key(session_id: str) -> RawKey:

@@ -17,6 +17,7 @@ from ostiary_core.model.records import (
     Record,
     RefreshToken,
     Role,
+    SecondFactor,
     Session,
     Table,
     TextCode,
@@ -80,6 +81,7 @@ class Snapshot:
     code = _reader(AuthorizationCode)
     refresh_token = _reader(RefreshToken)
     session = _reader(Session)
+    second_factor = _reader(SecondFactor)
     _consent = _reader(Consent)
     _holder = _reader(Session, Table.ACCESS_TOKEN)
 

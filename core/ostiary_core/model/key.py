@@ -18,6 +18,7 @@ class Table(IntEnum):
     USER = 8
     ROLE = 9
     CLIENT = 10
+    SECOND_FACTOR = 11
 
 
 RECORD_TABLES: Final = tuple(table for table in Table if table is not Table.ACCESS_TOKEN)

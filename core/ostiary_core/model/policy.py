@@ -1,6 +1,25 @@
-"""Limits, lifetimes and switches of the rules, with the values of the specification."""
+"""Limits, lifetimes, switches and the key of the rules, with the values of the specification."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class SecondFactorFor(StrEnum):
+    """Who must have a second factor."""
+
+    NOBODY = "no"
+    ADMINISTRATORS = "administrators"
+    """Users who hold a permission."""
+    EVERYBODY = "everybody"
+
+
+class TextRecoveryFor(StrEnum):
+    """Who may set a new password by a text message."""
+
+    NOBODY = "no"
+    WITH_SECOND_FACTOR = "second-factor"
+    """Users whom the message alone does not sign in."""
+    EVERYBODY = "everybody"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +49,15 @@ class Policy:
     """Most codes sent to a number in a day before one is entered correctly; bounds guessing."""
     text_codes_asked_a_day: int = 20
     """Most codes that one account may ask for in a day, to any numbers (READINGS 43)."""
+    text_recovery: TextRecoveryFor = TextRecoveryFor.EVERYBODY
+    require_second_factor: SecondFactorFor = SecondFactorFor.NOBODY
+    second_factor_key: bytes = field(default=b"", repr=False)
+    """Key of 32 bytes that second factors and tickets are derived from; without it every use of either raises
+    `ValueError`, a fault of the program."""
+    ticket_seconds: int = 300
+    """Time between the password and the second factor."""
+    wrong_codes_until_wait: int = 5
+    """Wrong codes of a second factor inside the window of wrong passwords after which its user waits."""
     minimum_password_length: int = 8
     locales: tuple[str, ...] = ("zh-CN", "en-US")
     """Languages that an account may choose: those that the server speaks."""

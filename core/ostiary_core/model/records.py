@@ -1,4 +1,4 @@
-"""The nine kinds of stored records, each with its key and the revision that guards its next write.
+"""The ten kinds of stored records, each with its key and the revision that guards its next write.
 
 Records are values: the rules make the next revision (`revise`) and put both into a guarded `Update`. States
 that time brings are not stored but computed (`code.state_of`, `session.state_of`).
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_args
 
 from ostiary_core.model.client import Client as Client, GrantType as GrantType
 from ostiary_core.model.immutable import immutable
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import NOT_YET, Instant
 from ostiary_core.model.key import (
     RECORD_TABLES as RECORD_TABLES,
     Key as Key,
@@ -248,7 +248,50 @@ class TextCode:
         return make_key(Key, (self.table, (self.purpose.value, self.phone)))
 
 
-Record = Client | User | Role | Identifier | AuthorizationCode | Session | RefreshToken | Consent | TextCode
+@immutable(kw_only=True)
+class SecondFactor:
+    """A user's second factor, or the one that they are setting up (RFC 6238).
+
+    Its secret is derived from the server's key and the salt. Only events about second factors load it; the
+    user's record says whether there is one.
+    """
+
+    table: ClassVar[Table] = Table.SECOND_FACTOR
+    references: ClassVar[tuple[RawKey, ...]] = ()
+
+    user_id: str
+    salt: bytes = field(repr=False)
+    key_id: str
+    """Name of the server's key that the secret is derived from."""
+    recovery_digests: tuple[str, ...] = field(repr=False)
+    """Digests of the recovery codes that were not used yet."""
+    confirmed_at: Instant | None = None
+    """When a first code proved that the user has the secret; None until then."""
+    used_step: int = 0
+    """Latest time step whose code was entered; codes of it and of earlier ones are used up."""
+    ticket_used_at: Instant = NOT_YET
+    """When the ticket of the latest sign-in was made; it and earlier ones are used up."""
+    wrong_codes_at: tuple[Instant, ...] = ()
+    """Instants of wrong codes inside the window, since the last right one."""
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return make_key(Key, (self.table, self.user_id))
+
+
+Record = (
+    Client
+    | User
+    | Role
+    | Identifier
+    | AuthorizationCode
+    | Session
+    | RefreshToken
+    | Consent
+    | TextCode
+    | SecondFactor
+)
 """A stored record, with a `table`, a `key` and a `revision`, which begins at 1.
 
 Its `references` are the keys of the records to load with it, all of later tables."""

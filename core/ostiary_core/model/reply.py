@@ -116,6 +116,29 @@ class LoginIssued:
 
 
 @immutable()
+class SecondFactorAsked:
+    """The ticket of a sign-in whose password was right, and whether a second factor must be set up first."""
+
+    ticket: Secret
+    set_up_required: bool
+
+
+@immutable()
+class SecondFactorOffered:
+    """The secret of an unconfirmed second factor, in base32, and its recovery codes; shown once."""
+
+    secret: Secret
+    recovery_codes: tuple[Secret, ...]
+
+
+@immutable()
+class RecoveryCodesDrawn:
+    """New recovery codes, shown once; those before are worthless."""
+
+    recovery_codes: tuple[Secret, ...]
+
+
+@immutable()
 class PasswordOnFile:
     """The encoded hash to verify a password against; None where there is no such account.
 
@@ -223,6 +246,9 @@ Reply = (
     | CodeIssued
     | ConsentRefused
     | LoginIssued
+    | SecondFactorAsked
+    | SecondFactorOffered
+    | RecoveryCodesDrawn
     | PasswordOnFile
     | AccountKnown
     | UserKnown

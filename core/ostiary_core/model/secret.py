@@ -72,7 +72,7 @@ def fingerprint_of(digest: Digest) -> str:
     return digest[:_FINGERPRINT_BYTES].hex()
 
 
-def _expand(entropy: Entropy, purpose: str) -> bytes:
+def draw_bytes(entropy: Entropy, purpose: str) -> bytes:
     """Derive 32 bytes from entropy for one purpose, so that one draw yields several independent values."""
     # Without entropy every client would get one token.
     if len(entropy) != _ENTROPY_BYTES:
@@ -87,12 +87,12 @@ def _base64url(raw: bytes) -> str:
 
 def draw_token(entropy: Entropy, purpose: str) -> Secret:
     """Draw an opaque token of 43 base64url characters ("What the service does", 5)."""
-    return Secret(_base64url(_expand(entropy, purpose)))
+    return Secret(_base64url(draw_bytes(entropy, purpose)))
 
 
 def draw_id(entropy: Entropy, purpose: str) -> str:
     """Draw an identifier of 32 hexadecimal digits; not a secret."""
-    return _expand(entropy, purpose)[:16].hex()
+    return draw_bytes(entropy, purpose)[:16].hex()
 
 
 def make_dated_id(now: Instant, drawn: bytes) -> str:
@@ -109,7 +109,7 @@ def make_dated_id(now: Instant, drawn: bytes) -> str:
 
 def draw_session_id(entropy: Entropy, now: Instant) -> str:
     """Draw the identifier of a new session."""
-    return make_dated_id(now, _expand(entropy, "session"))
+    return make_dated_id(now, draw_bytes(entropy, "session"))
 
 
 def draw_client_secret(entropy: Entropy) -> Secret:
@@ -123,7 +123,7 @@ def draw_personal_token(entropy: Entropy) -> Secret:
 
 
 def _draw_letters_and_digits(entropy: Entropy, purpose: str) -> str:
-    number = int.from_bytes(_expand(entropy, purpose) + _expand(entropy, f"{purpose}, more"))
+    number = int.from_bytes(draw_bytes(entropy, purpose) + draw_bytes(entropy, f"{purpose}, more"))
     characters = []
     for _ in range(TOKEN_LENGTH):
         number, index = divmod(number, len(_LETTERS_AND_DIGITS))
@@ -133,12 +133,12 @@ def _draw_letters_and_digits(entropy: Entropy, purpose: str) -> str:
 
 def draw_text_code(entropy: Entropy) -> Secret:
     """Draw the six decimal digits of a text message code (READINGS 28)."""
-    return Secret(f"{int.from_bytes(_expand(entropy, 'text code')) % 1_000_000:06d}")
+    return Secret(f"{int.from_bytes(draw_bytes(entropy, 'text code')) % 1_000_000:06d}")
 
 
 def draw_salt(entropy: Entropy) -> bytes:
     """Draw the salt of a rotation, 32 bytes from which the next pair of tokens is derived (READINGS 1)."""
-    return _expand(entropy, "rotation salt")
+    return draw_bytes(entropy, "rotation salt")
 
 
 def derive_successor(salt: bytes, purpose: str, spent: Secret) -> Secret:

@@ -38,6 +38,7 @@ class User:
     password_hash: str | None = field(repr=False)
     """Encoded Argon2id hash, made and verified outside the core; None for an account without a password."""
     must_change_password: bool
+    has_second_factor: bool = False
     role_ids: tuple[str, ...] = ()
     enabled: bool = True
     deleted_at: Instant | None = None
@@ -119,6 +120,12 @@ USER: Final[RecordType[User]] = RecordType(
         RecordField("enabled", Kind.BOOLEAN, "enabled", Setting.SWITCHED, is_filtered=True),
         RecordField(
             "mustChangePassword", Kind.BOOLEAN, "must_change_password", Setting.EDITED, in_forms=False
+        ),
+        # Users set it up themselves; administrators only reset it.
+        RecordField(
+            *("secondFactor", Kind.BOOLEAN, "has_second_factor"),
+            is_filtered=True,
+            in_sheets=False,
         ),
         RecordField("roleIds", Kind.CODES, "role_ids", Setting.EDITED, most=100),
         RecordField(

@@ -78,6 +78,12 @@ class Why(StrEnum):
     # Accounts, users and clients.
     SIGN_INS_TOO_FREQUENT = auto()
     SIGN_IN_WRONG = auto()
+    SIGN_IN_EXPIRED = auto()
+    SIGN_IN_CODE_WRONG = auto()
+    SECOND_FACTOR_WRONG = auto()
+    SECOND_FACTOR_EXISTS = auto()
+    SECOND_FACTOR_KEY_DIFFERENT = auto()
+    TEXT_RECOVERY_OFF = auto()
     TEXT_CODES_TOO_FREQUENT = auto()
     PASSWORD_CHANGED_MEANWHILE = "credential_moved_on"  # as logs and metrics have it
     CURRENT_PASSWORD_WRONG = auto()
@@ -102,6 +108,9 @@ class Why(StrEnum):
     PHONE_CHANGED = auto()
     PASSWORD_RESET_BY_ADMINISTRATOR = auto()
     PASSWORD_RESET_BY_TEXT_MESSAGE = auto()
+    SECOND_FACTOR_SET_UP = auto()
+    SECOND_FACTOR_REMOVED = auto()
+    SECOND_FACTOR_RESET_BY_ADMINISTRATOR = auto()
     CURRENT_PASSWORD_WRONG_REPEATEDLY = auto()
     USER_DISABLED = auto()
     USER_DELETED = auto()

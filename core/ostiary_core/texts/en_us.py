@@ -37,6 +37,14 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.scope_not_allowed": "scope is empty, or names a scope that the client may not request.",
         "refusal.sign_ins_too_frequent": "Too many failed sign-ins. Wait a moment and try again.",
         "refusal.sign_in_wrong": "The user name or password is wrong.",
+        "refusal.sign_in_expired": "This sign-in took too long, or was finished already. Sign in again.",
+        "refusal.sign_in_code_wrong": "The code is wrong, or was used already.",
+        "refusal.second_factor_wrong": "The code is wrong, or was used already.",
+        "refusal.second_factor_exists": "A second factor is set up already. Remove it first.",
+        "refusal.second_factor_key_different": "Something went wrong on the server.",
+        "refusal.text_recovery_off": (
+            "Passwords cannot be reset by text message here. Ask an administrator."
+        ),
         "refusal.credential_moved_on": "The password was changed at the same moment. Try again.",
         "refusal.current_password_wrong": "The current password is wrong.",
         "refusal.text_code_wrong": "The code is wrong or has expired.",
@@ -62,6 +70,9 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "refusal.phone_changed": "The user changed the telephone number.",
         "refusal.password_reset_by_administrator": "An administrator reset the password.",
         "refusal.password_reset_by_text_message": "The password was reset by text message.",
+        "refusal.second_factor_set_up": "The user set up a second factor.",
+        "refusal.second_factor_removed": "The user removed the second factor.",
+        "refusal.second_factor_reset_by_administrator": "An administrator reset the second factor.",
         "refusal.current_password_wrong_repeatedly": (
             "The current password was entered wrongly too often; you have been signed out."
         ),

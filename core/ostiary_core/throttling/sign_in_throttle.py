@@ -136,6 +136,14 @@ class SignInThrottle:
             backoff.count_failure(counter)
         return 0
 
+    def take_back(self, source: str, name: str, now: Monotonic) -> None:
+        """Take back an admitted guess that was right so far, where the second factor is still to come.
+
+        The name does not become known at this address.
+        """
+        for _, counter in self._find_counters(address_of(source), name, now):
+            counter.failures -= 1
+
     def forgive(self, source: str, name: str, now: Monotonic) -> None:
         """Take back an admitted guess that was right; the name is known at this address from now on."""
         address = address_of(source)

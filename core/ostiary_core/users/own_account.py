@@ -9,6 +9,8 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
   number among them (READINGS 41).
 - Failed sign-ins end nothing and are counted by the runtime alone (`throttling.sign_in_throttle`).
 - A successful one may bring another hash of the same password, made as new ones are; it ends nothing.
+- For users who have a second factor, or must have one, the right password gives a ticket and no session
+  (`users.second_factor`).
 """
 
 import hmac
@@ -22,10 +24,19 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT, username_key
 from ostiary_core.model.instant import Instant, is_news, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS
-from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import SessionKind, User, revise
-from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Refused, TokensIssued
+from ostiary_core.model.policy import Policy, SecondFactorFor
+from ostiary_core.model.records import Client, SessionKind, User, revise
+from ostiary_core.model.reply import (
+    AccountKnown,
+    Done,
+    LoginIssued,
+    PasswordOnFile,
+    Refused,
+    SecondFactorAsked,
+    TokensIssued,
+)
 from ostiary_core.model.secret import digest_of
+from ostiary_core.model.sign_in_ticket import make_ticket
 from ostiary_core.model.user import USER, is_timezone_name
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session
@@ -57,7 +68,10 @@ def password_on_file(event: events.PasswordHashRequested, snapshot: Snapshot) ->
 
 
 def sign_in(event: events.SignInAttempted, snapshot: Snapshot) -> Decision:
-    """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
+    """Start a login session, or ask for the second factor.
+
+    A wrong name, a wrong password and a disabled account get the same refusal.
+    """
     user = find_named_user(event.username, snapshot)
     client = snapshot.client(CONSOLE_CLIENT)
     if user is None or client is None:
@@ -67,6 +81,33 @@ def sign_in(event: events.SignInAttempted, snapshot: Snapshot) -> Decision:
     if not event.password_matches or not user.enabled:
         fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=user.user_id, user_agent=event.user_agent)
         return refuse(Why.SIGN_IN_WRONG, facts=(fact,))
+    kept: tuple[Change, ...] = ()
+    if event.new_password_hash is not None:
+        kept = (Update(user, revise(user, password_hash=event.new_password_hash)),)
+    if user.has_second_factor or requires_second_factor(user, snapshot):
+        key, epochs = snapshot.policy.second_factor_key, epochs_now(user, client, None)
+        ticket = make_ticket(key, user.user_id, user.username, snapshot.now, epochs)
+        asked = Fact(kind=FactKind.SECOND_FACTOR_ASKED, user_id=user.user_id, user_agent=event.user_agent)
+        return Decision(SecondFactorAsked(ticket.text(), not user.has_second_factor), kept, (asked,))
+    login, writes, fact = start_login(event, user, client, snapshot.now)
+    return Decision(login, (*kept, *writes), (fact,))
+
+
+def requires_second_factor(user: User, snapshot: Snapshot) -> bool:
+    """Whether the policy wants `user` to have a second factor."""
+    match snapshot.policy.require_second_factor:
+        case SecondFactorFor.NOBODY:
+            return False
+        case SecondFactorFor.ADMINISTRATORS:
+            return bool(permissions_of(user, snapshot))
+        case SecondFactorFor.EVERYBODY:
+            return True
+
+
+def start_login(
+    event: events.SignInAttempted | events.SecondFactorEntered, user: User, client: Client, now: Instant
+) -> tuple[LoginIssued, tuple[Change, ...], Fact]:
+    """Start the login session of a user who proved who they are."""
     _, tokens, writes, fact = session.start(
         kind=SessionKind.LOGIN,
         client=client,
@@ -76,12 +117,9 @@ def sign_in(event: events.SignInAttempted, snapshot: Snapshot) -> Decision:
         user_agent=event.user_agent,
         source=event.source,
         entropy=event.entropy,
-        now=snapshot.now,
+        now=now,
     )
-    kept: tuple[Change, ...] = ()
-    if event.new_password_hash is not None:
-        kept = (Update(user, revise(user, password_hash=event.new_password_hash)),)
-    return Decision(_login(tokens, user), (*kept, *writes), (fact,))
+    return _login(tokens, user), writes, fact
 
 
 def refresh_login(event: events.LoginRefreshed, snapshot: Snapshot) -> Decision:
@@ -181,7 +219,16 @@ def change_password(event: events.PasswordChanged, who: Person, snapshot: Snapsh
 
 
 def refuse_wrong_password(
-    event: events.PasswordChanged | events.PhoneChanged, who: Person, now: Instant, policy: Policy
+    event: (
+        events.PasswordChanged
+        | events.PhoneChanged
+        | events.SecondFactorBegun
+        | events.RecoveryCodesRenewed
+        | events.SecondFactorRemoved
+    ),
+    who: Person,
+    now: Instant,
+    policy: Policy,
 ) -> Decision | None:
     """Refuse and count a wrong current password; None where it was right.
 

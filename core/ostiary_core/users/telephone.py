@@ -13,7 +13,8 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
 - A new number asks for the current password, which is checked before the code: a wrong password counts and
   spends no code (READINGS 41).
 - A new number ends every session and unredeemed code of the user but the login session in which it was set.
-  Recovery ends everything.
+  Recovery ends everything, and leaves a second factor as it is.
+- The policy may keep recovery to users with a second factor, or switch it off.
 """
 
 import hmac
@@ -26,7 +27,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import phone_identifier, phone_key, text_code_key
 from ostiary_core.model.instant import SECOND_MS, Instant, later
-from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.policy import SPECIFICATION, Policy, TextRecoveryFor
 from ostiary_core.model.records import TextCode, TextCodePurpose, User, revise
 from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
@@ -64,6 +65,10 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot) -> Decision:
             who.user, text_codes_asked_at=(*_find_recent_requests(who.user, snapshot.now), snapshot.now)
         )
         count = (Update(who.user, addressee),)
+    elif snapshot.policy.text_recovery is TextRecoveryFor.NOBODY:
+        return refuse(Why.TEXT_RECOVERY_OFF)
+    elif addressee is not None and not _may_recover(addressee, snapshot.policy):
+        addressee = None
     if addressee is None or (known is None) is (event.purpose is TextCodePurpose.RESET_PASSWORD):
         return Decision(TextCodeDrawn(None), count)
     stored = snapshot.text_code(text_code_key(event.purpose, event.phone))
@@ -148,6 +153,8 @@ def change_phone(event: PhoneChanged, who: Person, snapshot: Snapshot) -> Decisi
 
 def reset_password_by_text_message(event: PasswordResetByTextMessage, snapshot: Snapshot) -> Decision:
     """Set a new password for the user who entered the code sent to the telephone; everything ends."""
+    if snapshot.policy.text_recovery is TextRecoveryFor.NOBODY:
+        return refuse(Why.TEXT_RECOVERY_OFF)
     known = snapshot.identifier(phone_key(event.phone))
     user = None if known is None else snapshot.user(known.user_id)
     if user is None:
@@ -155,7 +162,7 @@ def reset_password_by_text_message(event: PasswordResetByTextMessage, snapshot: 
     spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, user, snapshot)
     if not isinstance(spent, TextCode):
         return _refuse_wrong_code(user.user_id, *spent)
-    if not user.enabled:
+    if not user.enabled or not _may_recover(user, snapshot.policy):
         return _refuse_wrong_code(user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
     reset = with_new_password(user, why, snapshot.now, event.new_password_hash, must_change_password=False)
@@ -164,6 +171,11 @@ def reset_password_by_text_message(event: PasswordResetByTextMessage, snapshot: 
         (Delete(spent), Update(user, reset)),
         (own_change(FactKind.PASSWORD_SET, user, reset, why), all_ended_fact(user, why)),
     )
+
+
+def _may_recover(user: User, policy: Policy) -> bool:
+    """Whether the policy lets `user` set a new password by text message."""
+    return policy.text_recovery is TextRecoveryFor.EVERYBODY or user.has_second_factor
 
 
 def _spend(

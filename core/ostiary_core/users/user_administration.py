@@ -8,6 +8,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 - No administrator reaches above themselves (READINGS 40): only one with the permissions of a role gives or
   takes it, and changes a user who has it. To end such a user's login session or token counts as forcing out;
   sessions of clients may be ended by every administrator who may end sessions.
+- An administrator takes another user's second factor away, never their own.
 - A deleted user's names are free again; the identifier is never used twice. The record stays, by which the
   audit trail is read, and keeps of the person no more than what they were called.
 """
@@ -205,8 +206,10 @@ def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot
         locale=None,
         timezone=None,
         text_codes_asked_at=(),
+        has_second_factor=False,
     )
-    return _decide_update(user, deleted, FactKind.USER_DELETED, who, snapshot, Done())
+    decision = _decide_update(user, deleted, FactKind.USER_DELETED, who, snapshot, Done())
+    return replace(decision, changes=(*decision.changes, *_delete_second_factor(user, snapshot)))
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
@@ -217,6 +220,30 @@ def reset_password(
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
     reset = with_new_password(user, why, snapshot.now, event.new_password_hash, must_change_password=True)
     return _decide_update(user, reset, FactKind.PASSWORD_SET, who, snapshot, Done(), why)
+
+
+@require_record(Permission.USER_UPDATE, find=_find_account)
+def reset_second_factor(
+    event: events.SecondFactorReset, who: Actor, user: User, snapshot: Snapshot
+) -> Decision:
+    """Take the second factor away from a user who lost it; all the user had open ends.
+
+    Nobody does so for themselves: a stolen session and password would do.
+    """
+    if actor_id_of(who) == user.user_id:
+        return refuse(Why.PERMISSION_MISSING)
+    if not user.has_second_factor:
+        return refuse(Why.NOT_FOUND)
+    why = Why.SECOND_FACTOR_RESET_BY_ADMINISTRATOR
+    reset = with_next_epoch(user, why, snapshot.now, has_second_factor=False)
+    decision = _decide_update(user, reset, FactKind.SECOND_FACTOR_REMOVED, who, snapshot, Done(), why)
+    return replace(decision, changes=(*decision.changes, *_delete_second_factor(user, snapshot)))
+
+
+def _delete_second_factor(user: User, snapshot: Snapshot) -> tuple[Change, ...]:
+    """Delete the record of a second factor, also of one that was never confirmed."""
+    stored = snapshot.second_factor(user.user_id)
+    return () if stored is None else (Delete(stored),)
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)

@@ -26,6 +26,7 @@ from ostiary_core.model.records import (
     Record,
     RefreshToken,
     Role,
+    SecondFactor,
     Session,
     Table,
     TextCode,
@@ -54,6 +55,7 @@ TABLES: Final[Mapping[Table, Stored]] = {
     Table.USER: Stored(User, "users", ("user_id",)),
     Table.ROLE: Stored(Role, "roles", ("role_id",)),
     Table.CLIENT: Stored(Client, "clients", ("client_id",)),
+    Table.SECOND_FACTOR: Stored(SecondFactor, "second_factors", ("user_id",)),
 }
 """Tables by their names in the core."""
 

@@ -1,6 +1,6 @@
 """Serve `/api/auth/*`: sign-in and sign-out, login tokens, the caller's account and password."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from quart import Response, request
 
@@ -10,7 +10,7 @@ from ostiary_core.http.sender import user_agent_of
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import LoginIssued, PasswordOnFile, Refused
+from ostiary_core.model.reply import LoginIssued, PasswordOnFile, Refused, SecondFactorAsked
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
@@ -36,8 +36,10 @@ LONGEST_USERNAME = 256
 # --- what the pages do too
 
 
-async def sign_in(context: RequestContext, username: str, password: str) -> LoginIssued:
-    """Start a login session for a user name and password; every wrong pair costs and answers the same.
+async def sign_in(context: RequestContext, username: str, password: str) -> LoginIssued | SecondFactorAsked:
+    """Start a login session for a user name and password, or ask for the second factor.
+
+    Every wrong pair costs and answers the same.
 
     Guesses are delayed before anything is read or hashed, whether or not the account exists
     (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
@@ -66,6 +68,9 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
             if refusal.reply.why is not Why.PASSWORD_CHANGED_MEANWHILE:
                 raise
             continue  # with the hash that replaced the one just verified
+        if isinstance(issued, SecondFactorAsked):
+            service.sign_in_throttle.take_back(context.source, name, service.clock.monotonic())
+            return issued
         assert isinstance(issued, LoginIssued)
         service.sign_in_throttle.forgive(context.source, name, service.clock.monotonic())
         return issued
@@ -134,6 +139,18 @@ class Login(AnswerData):
     must_change_password: bool
 
 
+class SecondFactorNeeded(AnswerData):
+    """No tokens yet: the ticket and a code of the second factor give them.
+
+    With `setUpRequired` one must be set up with the ticket first.
+    """
+
+    second_factor_required: Literal[True]
+    ticket: str
+    """Good for five minutes and one sign-in."""
+    set_up_required: bool
+
+
 class Account(AnswerData):
     """The signed-in user, and what they may do."""
 
@@ -147,13 +164,24 @@ class Account(AnswerData):
     roles: list[str]
     permissions: list[Annotated[str, one_of(Permission)]]
     must_change_password: bool
+    second_factor: bool
+    """Whether a sign-in asks for a code."""
 
 
 @auth.post("/api/auth/login", gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
 async def login(context: RequestContext) -> Response:
-    """Read `{username, password}` and answer a pair of tokens."""
+    """Read `{username, password}` and answer a pair of tokens, or a ticket for the second factor."""
     fields = await read_texts(context, username=longest(LONGEST_USERNAME), password=longest(LONGEST_PASSWORD))
-    return _encode_login(context, await sign_in(context, fields["username"], fields["password"]))
+    reply = await sign_in(context, fields["username"], fields["password"])
+    if isinstance(reply, SecondFactorAsked):
+        return context.success(
+            SecondFactorNeeded(
+                second_factor_required=True,
+                ticket=reply.ticket.reveal(),
+                set_up_required=reply.set_up_required,
+            )
+        )
+    return encode_login(context, reply)
 
 
 @auth.post("/api/auth/refresh", gate=OPEN_TO_ALL)
@@ -166,7 +194,7 @@ async def refresh(context: RequestContext) -> Response:
     else:
         fields = await read_texts(context, refreshToken=longest(1024))
         refresh_token = Secret(fields["refreshToken"])
-    return _encode_login(
+    return encode_login(
         context, await renew_login(context, refresh_token, context.service.estimate_arrival())
     )
 
@@ -195,6 +223,7 @@ async def me(context: RequestContext) -> Response:
             roles=[role.role_id for role in context.account.roles],
             permissions=list(context.account.permissions),
             must_change_password=user.must_change_password,
+            second_factor=user.has_second_factor,
         )
     )
 
@@ -207,7 +236,8 @@ async def put_password(context: RequestContext) -> Response:
     return context.success(None)
 
 
-def _encode_login(context: RequestContext, issued: LoginIssued) -> Response:
+def encode_login(context: RequestContext, issued: LoginIssued) -> Response:
+    """Answer the tokens of a login session, in the browser's cookies too."""
     tokens = issued.tokens
     assert tokens.refresh_token is not None, "a login session has one"
     login = Login(

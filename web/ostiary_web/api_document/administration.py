@@ -101,6 +101,12 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
         "Another password, to be changed at the next sign-in; ends all that is open",
         body=Body({"password": NEW_PASSWORD}),
     ),
+    f"DELETE {_USER_PATH}/second-factor": DescribedOperation(
+        "resetSecondFactor",
+        "Take the second factor away from a user who lost it; ends all that is open",
+        description="Nobody does so for themselves.",
+        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
+    ),
     f"POST {_USER_PATH}/force-logout": DescribedOperation(
         "forceUserOut",
         "End all sessions and unredeemed codes of a user",

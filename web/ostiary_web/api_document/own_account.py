@@ -12,9 +12,10 @@ from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.why import Why
 from ostiary_core.users.personal_token import LIFETIME_DAYS, LONGEST_NAME
 from ostiary_web.api.answer_data import Locale, WrittenPhone
-from ostiary_web.api.auth import LONGEST_USERNAME, Account, Login
+from ostiary_web.api.auth import LONGEST_USERNAME, Account, Login, SecondFactorNeeded
 from ostiary_web.api.avatars import Picture
 from ostiary_web.api.grants import Grant
+from ostiary_web.api.second_factor import LONGEST_TICKET, RecoveryCodes, SecondFactorSecret
 from ostiary_web.api.tokens import NewPersonalToken, PersonalToken
 from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, set_of, text
@@ -31,13 +32,60 @@ _PASSWORD_REFUSALS: Final = (
     Why.PASSWORD_CHANGED_MEANWHILE,
 )
 
+_CODE_REFUSALS: Final = (Why.SECOND_FACTOR_WRONG, Why.SIGN_INS_TOO_FREQUENT, Why.NOT_FOUND)
+
 OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     "POST /api/auth/login": DescribedOperation(
         "signIn",
         "Sign in",
         body=Body({"username": text(1, LONGEST_USERNAME), "password": CURRENT_PASSWORD}),
-        data=Login,
+        data=(Login, SecondFactorNeeded),
         refusals=(Why.SIGN_IN_WRONG, Why.SIGN_INS_TOO_FREQUENT),
+    ),
+    "POST /api/auth/login/second-factor": DescribedOperation(
+        "finishSignIn",
+        "Finish a sign-in by a code of the second factor",
+        description="A code of six digits works once; so does a recovery code. Wrong ones are slowed down as "
+        "wrong passwords are, and after "
+        f"{SPECIFICATION.wrong_codes_until_wait} of them within 15 minutes the user waits.",
+        body=Body({"ticket": text(1, LONGEST_TICKET), "code": _CODE}),
+        data=Login,
+        refusals=(Why.SIGN_IN_CODE_WRONG, Why.SIGN_IN_EXPIRED, Why.SIGN_INS_TOO_FREQUENT),
+    ),
+    "POST /api/auth/login/second-factor/set-up": DescribedOperation(
+        "beginSecondFactorAtSignIn",
+        "A second factor for a user who must have one before the sign-in goes on",
+        description="The code that finishes the sign-in confirms it.",
+        body=Body({"ticket": text(1, LONGEST_TICKET)}),
+        data=SecondFactorSecret,
+        refusals=(Why.SIGN_IN_EXPIRED, Why.SECOND_FACTOR_EXISTS),
+    ),
+    "POST /api/auth/second-factor": DescribedOperation(
+        "beginSecondFactor",
+        "A second factor, which a first code confirms",
+        body=Body({"password": CURRENT_PASSWORD}),
+        data=SecondFactorSecret,
+        refusals=(*_PASSWORD_REFUSALS, Why.SECOND_FACTOR_EXISTS),
+    ),
+    "PUT /api/auth/second-factor": DescribedOperation(
+        "confirmSecondFactor",
+        "Take the second factor into use; ends every other session",
+        body=Body({"code": _CODE}),
+        refusals=_CODE_REFUSALS,
+    ),
+    "DELETE /api/auth/second-factor": DescribedOperation(
+        "removeSecondFactor",
+        "Remove the second factor; ends every other session",
+        description="Who must have a second factor is signed out here too.",
+        body=Body({"password": CURRENT_PASSWORD, "code": _CODE}),
+        refusals=(*_PASSWORD_REFUSALS, *_CODE_REFUSALS),
+    ),
+    "POST /api/auth/second-factor/recovery-codes": DescribedOperation(
+        "renewRecoveryCodes",
+        "New recovery codes; those before stop working",
+        body=Body({"password": CURRENT_PASSWORD, "code": _CODE}),
+        data=RecoveryCodes,
+        refusals=(*_PASSWORD_REFUSALS, *_CODE_REFUSALS),
     ),
     "POST /api/auth/refresh": DescribedOperation(
         "renewLogin",
@@ -76,13 +124,13 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         f"account asks at most {SPECIFICATION.text_codes_asked_a_day} times a day.",
         security=[{"login": []}, {}],
         body=Body({"phone": WrittenPhone, "purpose": TextCodePurpose}),
-        refusals=(*SIGNED_IN.refusals, Why.TEXT_CODES_TOO_FREQUENT),
+        refusals=(*SIGNED_IN.refusals, Why.TEXT_CODES_TOO_FREQUENT, Why.TEXT_RECOVERY_OFF),
     ),
     "POST /api/auth/reset-password": DescribedOperation(
         "recoverPassword",
         "Another password for whoever holds the telephone; ends everything",
         body=Body({"phone": WrittenPhone, "code": _CODE, "newPassword": NEW_PASSWORD}),
-        refusals=(Why.TEXT_CODE_WRONG,),
+        refusals=(Why.TEXT_CODE_WRONG, Why.TEXT_RECOVERY_OFF),
     ),
     "PUT /api/auth/avatar": DescribedOperation(
         "chooseAvatar",

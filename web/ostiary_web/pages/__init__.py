@@ -14,6 +14,7 @@ from ostiary_web.pages.brand import brand_files
 from ostiary_web.pages.consent import consent
 from ostiary_web.pages.home import home, languages
 from ostiary_web.pages.recovery import recovery_pages
+from ostiary_web.pages.second_factor import second_factor_pages
 from ostiary_web.pages.sign_in import sign_in_pages
 from ostiary_web.pages.telephone import telephone_pages
 from ostiary_web.pages.tokens import token_pages
@@ -29,6 +30,7 @@ PAGES: tuple[Blueprint, ...] = (
     consent,
     account_pages,
     telephone_pages,
+    second_factor_pages,
     application_pages,
     token_pages,
     overview_pages,

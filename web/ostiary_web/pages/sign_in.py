@@ -1,14 +1,17 @@
-"""Pages for signing in and out, and for the password."""
+"""Pages for signing in, in one step or two, for signing out, and for the password."""
+
+from typing import Final
 
 from quart import Response
 
 from ostiary_core.events import SignedOut
-from ostiary_core.model.identifiers import canonical_username
-from ostiary_core.model.reply import Refused
+from ostiary_core.model.reply import LoginIssued, Refused, SecondFactorAsked
+from ostiary_core.model.sign_in_ticket import read_ticket
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.auth import LONGEST_USERNAME, change_password, sign_in
+from ostiary_web.api.second_factor import LONGEST_CODE, LONGEST_TICKET, begin_at_sign_in, finish_sign_in
 from ostiary_web.http.browser import forget_login, is_cross_site, own_origin, renew_form_cookie
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, OPEN_TO_ALL
@@ -23,9 +26,12 @@ from ostiary_web.pages.addresses import (
     sign_in_page,
 )
 from ostiary_web.pages.context import FORMS_LEAD_AWAY, FORMS_STAY, PageContext, render
+from ostiary_web.pages.offered_factor import read_offer, show_set_up
 from ostiary_web.pages.routes import PageRoutes, redirect_before_use
 
 sign_in_pages = PageRoutes("sign_in", __name__)
+
+_CODE: Final = "/login/second-factor"
 
 
 @sign_in_pages.get("/login", gate=OPEN_TO_ALL)
@@ -52,13 +58,53 @@ async def submit_sign_in(page: PageContext) -> Response:
         if not 0 < len(username) <= LONGEST_USERNAME or not 0 < len(password) <= LONGEST_PASSWORD:
             context.refuse(Why.SIGN_IN_WRONG)
         kept_username = username
-        login = await sign_in(context, username, password)
+        reply = await sign_in(context, username, password)
+        if isinstance(reply, SecondFactorAsked):
+            return await _show_second_step(page, return_to, reply)
     except RequestRefused as refusal:
         return await _sign_in_form(page, return_to, refusal.reply, kept_username)
+    return await _finish(page, return_to, reply)
+
+
+async def _show_second_step(page: PageContext, return_to: str, asked: SecondFactorAsked) -> Response:
+    """Ask for a code or, where a second factor must be set up first, offer one."""
+    ticket = asked.ticket.reveal()
+    if asked.set_up_required:
+        offered = await begin_at_sign_in(page.request, ticket)
+        return await show_set_up(page, offered, _CODE, return_to=return_to, ticket=ticket)
+    return await _code_form(page, return_to, ticket)
+
+
+@sign_in_pages.post(_CODE, gate=OPEN_TO_ALL)
+async def submit_code(page: PageContext) -> Response:
+    """Finish a sign-in by a code of the second factor, or by the first code of a new one."""
+    context, return_to = page.request, local_path(page.form.get("next", ""))
+    ticket, code = page.form.get("ticket", ""), page.form.get("code", "")
+    page.address = page.sign_in_page(return_to)
+    try:
+        context.count_against_limit(Operation.SIGN_IN)
+        page.require_own_form()
+        if len(ticket) > LONGEST_TICKET or len(code) > LONGEST_CODE:
+            context.refuse(Why.SIGN_IN_EXPIRED)
+        login = await finish_sign_in(context, ticket, code)
+    except RequestRefused as refusal:
+        reply, known = refusal.reply, read_ticket(ticket)
+        if reply.why not in (Why.SIGN_IN_CODE_WRONG, Why.SIGN_INS_TOO_FREQUENT) or known is None:
+            return await _sign_in_form(page, return_to, reply)
+        offered = read_offer(page, known.username)
+        if offered is not None:
+            return await show_set_up(page, offered, _CODE, reply, return_to=return_to, ticket=ticket)
+        return await _code_form(page, return_to, ticket, reply)
+    return await _finish(page, return_to, login)
+
+
+async def _finish(page: PageContext, return_to: str, login: LoginIssued) -> Response:
+    """Keep a new login session in the browser, and go where the sign-in leads."""
+    context = page.request
     if context.signed_in is not None and page.user is not None:
         # End the former user's session: no browser holds its cookie any more.
         await context.submit(SignedOut(caller=context.signed_in))
-        if canonical_username(username) != canonical_username(page.user.username):
+        if login.user_id != page.user.user_id:
             # Forms that other tabs still show must not be sent in the new user's name.
             renew_form_cookie(context)
     page.renewed = login
@@ -125,6 +171,20 @@ async def _sign_in_form(
         forgotten=recovery_page(return_to),
         username=username,
         notice=page.text("page.recovered") if has_parameter("recovered") else None,
+    )
+
+
+async def _code_form(
+    page: PageContext, return_to: str, ticket: str, reply: Refused | None = None
+) -> Response:
+    return await render(
+        page,
+        "sign_in_code.html",
+        refused=reply,
+        policy=FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY,
+        return_to=return_to,
+        sign_in=page.sign_in_page(return_to),
+        ticket=ticket,
     )
 
 

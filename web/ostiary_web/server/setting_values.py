@@ -12,12 +12,14 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Meta
 
+from ostiary_core.model.policy import SecondFactorFor, TextRecoveryFor
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.user import is_username
 from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.limits import CannotStart
 from ostiary_web.server import secret_files
+from ostiary_web.server.second_factor_key import read_second_factor_key
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -175,6 +177,9 @@ LOG_LEVEL: Final = _one_of({each: each for each in ("debug", "info", "warning", 
 LOG_FORMAT: Final = _one_of({each: each for each in ("console", "json")})
 PREPARED_STATEMENTS: Final = _one_of({"auto": None, "on": True, "off": False})
 BOOLEAN: Final = (partial(_choose, _BOOLEANS), "true or false")
+SECOND_FACTOR_FOR: Final = _one_of({each.value: each for each in SecondFactorFor})
+TEXT_RECOVERY_FOR: Final = _one_of({each.value: each for each in TextRecoveryFor})
+SECOND_FACTOR_KEY: Final = (read_second_factor_key, "32 to 256 characters, drawn at random")
 BIND: Final = (_read_bind, "HOST:PORT, as 127.0.0.1:8000")
 BINDS: Final = (_read_binds, f"{BIND[1]}, unix:PATH or fd://N; several with commas")
 USERNAME: Final = (

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from ostiary_core.model.policy import SecondFactorFor, TextRecoveryFor
 from ostiary_core.model.secret import Secret
 from ostiary_core.texts import Languages
 from ostiary_net.runtime.system import count_processors
@@ -42,6 +43,10 @@ class Settings:
     rate_limit_scale: float
     api_docs_enabled: bool
     revoke_on_code_replay: bool
+    require_second_factor: SecondFactorFor
+    second_factor_key: bytes | None = field(repr=False)
+    """None for the key in `data_dir`, which the first start makes."""
+    recovery_by_text_message: TextRecoveryFor
     sms_gateway_url: str | None
     sms_gateway_token: Secret | None
     sms_gateway_token_file: Path | None
@@ -101,6 +106,7 @@ class Settings:
         database = find_secret(environment, "DATABASE_URL")
         password = find_secret(environment, "ADMIN_PASSWORD")
         token = find_secret(environment, "SMS_GATEWAY_TOKEN")
+        key = find_secret(environment, "SECOND_FACTOR_KEY")
         workers = read("WORKERS", 1, *between(1, 64))
         if token.text.strip() and gateway is None:
             raise SettingError(
@@ -133,6 +139,13 @@ class Settings:
             rate_limit_scale=read("RATE_LIMIT_SCALE", 1.0, *setting_values.SCALE),
             api_docs_enabled=read("API_DOCS_ENABLED", False, *setting_values.BOOLEAN),
             revoke_on_code_replay=read("REVOKE_ON_CODE_REPLAY", False, *setting_values.BOOLEAN),
+            require_second_factor=read(
+                "REQUIRE_SECOND_FACTOR", SecondFactorFor.NOBODY, *setting_values.SECOND_FACTOR_FOR
+            ),
+            second_factor_key=read_secret(key, *setting_values.SECOND_FACTOR_KEY),
+            recovery_by_text_message=read(
+                "RECOVERY_BY_TEXT_MESSAGE", TextRecoveryFor.EVERYBODY, *setting_values.TEXT_RECOVERY_FOR
+            ),
             sms_gateway_url=gateway,
             sms_gateway_token=read_secret(token, *setting_values.HEADER_TOKEN),
             sms_gateway_token_file=token.path,
@@ -146,7 +159,9 @@ class Settings:
             ),
             retention_sessions_days=read("RETENTION_SESSIONS_DAYS", 30, *between(0, 36_500)),
             retention_audit_days=read("RETENTION_AUDIT_DAYS", 0, *between(0, 36_500)),
-            secret_files=tuple(each.path for each in (database, password, token) if each.path is not None),
+            secret_files=tuple(
+                each.path for each in (database, password, token, key) if each.path is not None
+            ),
         )
 
 

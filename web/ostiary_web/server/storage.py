@@ -82,6 +82,9 @@ def make_policy(settings: Settings) -> Policy:
         revoke_on_code_replay=settings.revoke_on_code_replay,
         clock_margin_seconds=_CLOCKS_APART_SECONDS,
         locales=settings.languages.tags,
+        text_recovery=settings.recovery_by_text_message,
+        require_second_factor=settings.require_second_factor,
+        second_factor_key=settings.second_factor_key or b"",
         retention_seconds=settings.retention_sessions_days * DAY_SECONDS,
     )
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +41,7 @@ from ostiary_web.server.first_administrator import ensure_administrator
 from ostiary_web.server.import_runs import ImportRuns
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.rollback_check import WatermarkedStore, refuse_rolled_back, write_mark_forever
+from ostiary_web.server.second_factor_key import make_second_factor_key
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, ServerStore, open_store
@@ -126,6 +127,9 @@ async def open_services(
     """
     dependencies = dependencies or Dependencies()
     clock, entropy_source = dependencies.clock, dependencies.entropy_source
+    if settings.second_factor_key is None:
+        key = make_second_factor_key(settings.data_dir, entropy_source)
+        settings = replace(settings, second_factor_key=key)
     passwords = Passwords(
         dependencies.hasher,
         entropy_source=entropy_source,

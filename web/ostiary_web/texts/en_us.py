@@ -136,6 +136,47 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.new_phone": "New telephone number",
         "page.phone_ends": "Everywhere else you are signed in, you will be signed out.",
         "page.phone_code_sent": "If the number is free, a code of six digits is on its way to it.",
+        "page.second_factor": "Second factor",
+        "page.second_factor_on": "set up",
+        "page.second_factor_off": "none",
+        "page.second_factor_manage": "Change second factor",
+        "page.second_factor_set_up": "Set up a second factor",
+        "page.second_factor_about": (
+            "With a second factor, signing in takes a code from an authenticator on your telephone as well "
+            "as your password. You need an authenticator app, and the password to begin."
+        ),
+        "page.second_factor_ends": "Everywhere else you are signed in, you will be signed out.",
+        "page.second_factor_required": "Your account must have a second factor before you can sign in.",
+        "page.second_factor_scan": "1. Scan this with your authenticator",
+        "page.second_factor_picture": "QR code with the secret of your second factor",
+        "page.second_factor_type": "Or type this secret:",
+        "page.second_factor_first_code": "3. Enter the code that the authenticator shows",
+        "page.second_factor_confirm": "Confirm",
+        "page.second_factor_lead": "Your password is right. One more step.",
+        "page.second_factor_code": "Code from the authenticator, or a recovery code",
+        "page.second_factor_code_hint": (
+            "Each code works once. If you lost both, ask an administrator to reset your second factor."
+        ),
+        "page.second_factor_on_lead": "Signing in takes a code as well as your password.",
+        "page.second_factor_remove": "Remove the second factor",
+        "page.second_factor_remove_lead": (
+            "Signing in then takes your password alone. If your account must have a second factor, you are "
+            "signed out and set up another one. Everywhere else you are signed out in any case."
+        ),
+        "page.recovery_codes": "2. Keep these recovery codes",
+        "page.recovery_codes_hint": (
+            "Each of them signs you in once when the authenticator is not at hand. Keep them where only you "
+            "find them: they are not shown again."
+        ),
+        "page.recovery_codes_shown": "New recovery codes",
+        "page.recovery_codes_new": "Get new recovery codes",
+        "page.recovery_codes_new_lead": "The codes you have now stop working.",
+        "page.recovery_codes_kept": "I have kept them",
+        "page.user_second_factor_reset": "Reset second factor",
+        "page.user_second_factor_reset_will": (
+            "{name} signs in with the password alone until another second factor is set up. All sessions of "
+            "the user end."
+        ),
         "page.applications": "My applications",
         "page.applications_lead": "Systems that you allowed to sign you in, and what they may see.",
         "page.applications_none": "No application may sign you in yet.",
@@ -604,6 +645,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.users.passwordHash": "Password hash",
         "column.users.enabled": "Enabled",
         "column.users.mustChangePassword": "Must change the password",
+        "column.users.secondFactor": "Second factor",
         "column.users.roleIds": "Roles",
         "column.users.locale": "Language",
         "column.users.timezone": "Time zone",
@@ -724,6 +766,12 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "fact.consent-denied": "Consent declined",
         "fact.consent-withdrawn": "Consent withdrawn",
         "fact.sign-in-failed": "Sign-in failed",
+        "fact.second-factor-asked": "Second factor asked for",
+        "fact.second-factor-wrong": "Code of second factor wrong",
+        "fact.second-factor-set": "Second factor set up",
+        "fact.second-factor-removed": "Second factor removed",
+        "fact.recovery-code-used": "Recovery code used",
+        "fact.recovery-codes-renewed": "Recovery codes renewed",
         "fact.current-password-wrong": "Current password wrong",
         "fact.password-set": "Password set",
         "fact.phone-set": "Telephone set",
@@ -990,6 +1038,9 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "ending.phone_changed": "{user} changed the telephone number",
         "ending.password_reset_by_administrator": "{actor} reset the user's password",
         "ending.password_reset_by_text_message": "The user's password was reset by text message",
+        "ending.second_factor_set_up": "The user set up a second factor",
+        "ending.second_factor_removed": "The user removed the second factor",
+        "ending.second_factor_reset_by_administrator": "{actor} reset the user's second factor",
         "ending.current_password_wrong_repeatedly": "The current password was entered wrongly too often",
         "ending.user_disabled": "{actor} disabled the user",
         "ending.user_deleted": "{actor} deleted the user",

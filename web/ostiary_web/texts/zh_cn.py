@@ -118,6 +118,44 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.new_phone": "新手机号",
         "page.phone_ends": "修改后，您在其他位置的登录都会退出。",
         "page.phone_code_sent": "如果该号码可用，六位验证码正在发送。",
+        "page.second_factor": "两步验证",
+        "page.second_factor_on": "已设置",
+        "page.second_factor_off": "未设置",
+        "page.second_factor_manage": "管理两步验证",
+        "page.second_factor_set_up": "设置两步验证",
+        "page.second_factor_about": (
+            "设置后，登录时除密码外还需输入手机验证器应用显示的验证码。请先准备好验证器应用，并输入密码开始。"
+        ),
+        "page.second_factor_ends": "设置后，您在其他位置的登录都会退出。",
+        "page.second_factor_required": "您的账号必须先设置两步验证才能登录。",
+        "page.second_factor_scan": "1. 用验证器应用扫描",
+        "page.second_factor_picture": "包含两步验证密钥的二维码",
+        "page.second_factor_type": "或手动输入密钥：",
+        "page.second_factor_first_code": "3. 输入验证器显示的验证码",
+        "page.second_factor_confirm": "确认",
+        "page.second_factor_lead": "密码正确，还需一步。",
+        "page.second_factor_code": "验证器的验证码或恢复码",
+        "page.second_factor_code_hint": (
+            "每个验证码只能使用一次。如果两者都已丢失，请联系管理员重置两步验证。"
+        ),
+        "page.second_factor_on_lead": "登录时除密码外还需输入验证码。",
+        "page.second_factor_remove": "移除两步验证",
+        "page.second_factor_remove_lead": (
+            "移除后只需密码即可登录，您在其他位置的登录都会退出。"
+            "如果您的账号必须使用两步验证，您将退出登录并需重新设置。"
+        ),
+        "page.recovery_codes": "2. 保存恢复码",
+        "page.recovery_codes_hint": (
+            "验证器不在身边时，每个恢复码可用于登录一次。请保存在只有您能找到的地方，之后不再显示。"
+        ),
+        "page.recovery_codes_shown": "新的恢复码",
+        "page.recovery_codes_new": "更换恢复码",
+        "page.recovery_codes_new_lead": "现有的恢复码将失效。",
+        "page.recovery_codes_kept": "我已保存",
+        "page.user_second_factor_reset": "重置两步验证",
+        "page.user_second_factor_reset_will": (
+            "在重新设置之前，{name}只需密码即可登录。该用户的全部会话将结束。"
+        ),
         "page.applications": "已授权应用",
         "page.applications_lead": "您允许使用您的账号登录的系统，以及它们可查看的内容。",
         "page.applications_none": "尚无已授权的应用。",
@@ -437,6 +475,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "column.users.passwordHash": "密码哈希",
         "column.users.enabled": "启用",
         "column.users.mustChangePassword": "须修改密码",
+        "column.users.secondFactor": "两步验证",
         "column.users.roleIds": "角色",
         "column.users.locale": "语言",
         "column.users.timezone": "时区",
@@ -541,6 +580,12 @@ LANGUAGE: Final = CHINESE.with_texts(
         "fact.consent-denied": "用户拒绝授权",
         "fact.consent-withdrawn": "撤回授权",
         "fact.sign-in-failed": "登录失败",
+        "fact.second-factor-asked": "要求两步验证",
+        "fact.second-factor-wrong": "两步验证码错误",
+        "fact.second-factor-set": "设置两步验证",
+        "fact.second-factor-removed": "移除两步验证",
+        "fact.recovery-code-used": "使用恢复码",
+        "fact.recovery-codes-renewed": "更换恢复码",
         "fact.current-password-wrong": "当前密码错误",
         "fact.password-set": "设置密码",
         "fact.phone-set": "设置手机号",
@@ -757,6 +802,9 @@ LANGUAGE: Final = CHINESE.with_texts(
         "ending.phone_changed": "{user}修改了手机号",
         "ending.password_reset_by_administrator": "{actor}重置了用户的密码",
         "ending.password_reset_by_text_message": "用户通过短信重置了密码",
+        "ending.second_factor_set_up": "用户设置了两步验证",
+        "ending.second_factor_removed": "用户移除了两步验证",
+        "ending.second_factor_reset_by_administrator": "{actor}重置了用户的两步验证",
         "ending.current_password_wrong_repeatedly": "当前密码多次输入错误",
         "ending.user_disabled": "{actor}停用了用户",
         "ending.user_deleted": "{actor}删除了用户",

@@ -170,6 +170,14 @@ async def make_password_reset(
     )
 
 
+@users.delete(f"{_PATH}/<user_id>/second-factor", gate=require_permission(Permission.USER_UPDATE))
+async def reset_second_factor(context: RequestContext, user_id: str) -> Response:
+    """Take the second factor away from a user who lost it; end everything of the user."""
+    refuse_body(context)
+    await context.decide(events.SecondFactorReset(caller=context.caller, user_id=user_id))
+    return context.success(None)
+
+
 @users.post(f"{_PATH}/<user_id>/force-logout", gate=require_permission(Permission.USER_UPDATE))
 async def force_out(context: RequestContext, user_id: str) -> Response:
     """End all sessions and unredeemed codes of the user."""

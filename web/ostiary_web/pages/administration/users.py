@@ -5,7 +5,13 @@ from typing import Any, Final
 
 from quart import Response
 
-from ostiary_core.events import ConsentWithdrawnByAdministrator, Event, UserForcedOut, UserRequested
+from ostiary_core.events import (
+    ConsentWithdrawnByAdministrator,
+    Event,
+    SecondFactorReset,
+    UserForcedOut,
+    UserRequested,
+)
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant
@@ -117,6 +123,14 @@ _PAGES: Final = RecordPages(
             permission=Permission.USER_UPDATE,
             event=_reset,
             asks_password=True,
+        ),
+        RecordAction(
+            path="reset-second-factor",
+            name="page.user_second_factor_reset",
+            confirm_text="page.user_second_factor_reset_will",
+            permission=Permission.USER_UPDATE,
+            event=record_event(RESOURCE, SecondFactorReset),
+            is_available=lambda user: user.has_second_factor,
         ),
         RecordAction(
             path="force-out",

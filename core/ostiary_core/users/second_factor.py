@@ -1,0 +1,258 @@
+"""The second factor of a user: set up, asked for at sign-in, removed (RFC 6238).
+
+Rules, all in this file (docs/decisions/0051-second-factor.md):
+
+- A user begins with the current password and is shown a secret and ten recovery codes; a first code confirms
+  that an authenticator has the secret. Until then nothing is asked for.
+- At sign-in the right password gives a ticket, good for five minutes and one sign-in, and a code with the
+  ticket a session. Whoever must have a second factor and has none sets it up with the ticket.
+- A code is good in its time step and those beside it. A step that was used and earlier ones are used up, for
+  sign-ins and every other use together. Each recovery code works once; none confirms a new second factor.
+- Five wrong codes within fifteen minutes make the user wait until the first of them is that old, whatever
+  they are entered for. A right one takes them back.
+- Setting up and removing end every session and unredeemed code of the user but the login session in which it
+  was done. Who must have a second factor and removes it is signed out there too.
+- New recovery codes end nothing, and a new password leaves the second factor as it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ostiary_core import events
+from ostiary_core.events.account import OwnSecondFactorEvent
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.identifiers import CONSOLE_CLIENT
+from ostiary_core.model.instant import later, seconds_until
+from ostiary_core.model.one_time_password import (
+    canonical_code,
+    derive_second_factor,
+    digest_recovery_code,
+    draw_recovery_codes,
+    find_step,
+    is_one_time_password,
+    key_id_of,
+    secret_text,
+)
+from ostiary_core.model.records import Client, SecondFactor, User, revise
+from ostiary_core.model.reply import Done, RecoveryCodesDrawn, Refused, SecondFactorOffered
+from ostiary_core.model.secret import Entropy, Secret, draw_bytes
+from ostiary_core.model.sign_in_ticket import Ticket
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.callers import Person, find_active_person, require_actor
+from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
+from ostiary_core.users.own_account import (
+    all_ended_fact,
+    end_other_sessions,
+    own_change,
+    refuse_wrong_password,
+    requires_second_factor,
+    start_login,
+)
+
+# --- at sign-in
+
+
+def finish_sign_in(event: events.SecondFactorEntered, snapshot: Snapshot) -> Decision:
+    """Start the login session of a user who entered a right code with a ticket."""
+    found = _find_by_ticket(event.ticket, snapshot)
+    stored = snapshot.second_factor(event.ticket.user_id)
+    if found is None or stored is None:
+        return refuse(Why.SIGN_IN_EXPIRED)
+    user, client = found
+    spent = _spend(stored, event.code, Why.SIGN_IN_CODE_WRONG, snapshot)
+    if isinstance(spent, Decision):
+        return spent
+    used = Update(stored, replace(spent, ticket_used_at=event.ticket.issued_at))
+    if user.has_second_factor:
+        login, writes, fact = start_login(event, user, client, snapshot.now)
+        return Decision(login, (used, *writes), (*_recovery_facts(stored, spent), fact))
+    why = Why.SECOND_FACTOR_SET_UP
+    changed = with_next_epoch(user, why, snapshot.now, has_second_factor=True)
+    login, writes, fact = start_login(event, changed, client, snapshot.now)
+    facts = (own_change(FactKind.SECOND_FACTOR_SET, user, changed, why), all_ended_fact(user, why), fact)
+    return Decision(login, (used, Update(user, changed), *writes), facts)
+
+
+def begin_at_sign_in(event: events.SecondFactorBegunAtSignIn, snapshot: Snapshot) -> Decision:
+    """Offer a second factor to a user who must have one before the sign-in can go on."""
+    found = _find_by_ticket(event.ticket, snapshot)
+    return refuse(Why.SIGN_IN_EXPIRED) if found is None else _offer(found[0], event.entropy, snapshot)
+
+
+def _find_by_ticket(ticket: Ticket, snapshot: Snapshot) -> tuple[User, Client] | None:
+    """Return whose sign-in a ticket is, while it is good."""
+    user, client = snapshot.user(ticket.user_id), snapshot.client(CONSOLE_CLIENT)
+    stored = snapshot.second_factor(ticket.user_id)
+    if user is None or client is None:
+        return None
+    policy = snapshot.policy
+    is_good = (
+        ticket.is_signed(policy.second_factor_key, epochs_now(user, client, None))
+        and snapshot.now < later(ticket.issued_at, policy.ticket_seconds)
+        and (stored is None or ticket.issued_at > stored.ticket_used_at)
+    )
+    return (user, client) if is_good else None
+
+
+# --- by a signed-in user
+
+
+Handler = Callable[[Any, Person, SecondFactor | None, Snapshot], Decision]
+
+
+def _require_owner(handler: Handler) -> Callable[[Any, Snapshot], Decision]:
+    """Refuse callers who are not signed in as the event's user; the rule is given what is stored."""
+
+    @require_actor(find_active_person)
+    def decide(event: OwnSecondFactorEvent, who: Person, snapshot: Snapshot) -> Decision:
+        if who.user.user_id != event.user_id:
+            return refuse(Why.NOT_SIGNED_IN)
+        return handler(event, who, snapshot.second_factor(event.user_id), snapshot)
+
+    return decide
+
+
+@_require_owner
+def begin(
+    event: events.SecondFactorBegun, who: Person, stored: SecondFactor | None, snapshot: Snapshot
+) -> Decision:
+    """Offer a second factor to a user who entered the current password."""
+    wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
+    return wrong or _offer(who.user, event.entropy, snapshot)
+
+
+@_require_owner
+def confirm(
+    event: events.SecondFactorConfirmed, who: Person, stored: SecondFactor | None, snapshot: Snapshot
+) -> Decision:
+    """Take the second factor that was offered into use, by a first code."""
+    if stored is None or stored.confirmed_at is not None:
+        return refuse(Why.NOT_FOUND)
+    spent = _spend(stored, event.code, Why.SECOND_FACTOR_WRONG, snapshot)
+    if isinstance(spent, Decision):
+        return spent
+    why = Why.SECOND_FACTOR_SET_UP
+    changed = with_next_epoch(who.user, why, snapshot.now, has_second_factor=True)
+    decision = end_other_sessions(who, why, changed, FactKind.SECOND_FACTOR_SET)
+    return replace(decision, changes=(Update(stored, spent), *decision.changes))
+
+
+@_require_owner
+def renew_recovery_codes(
+    event: events.RecoveryCodesRenewed, who: Person, stored: SecondFactor | None, snapshot: Snapshot
+) -> Decision:
+    """Replace the recovery codes, by the current password and a code."""
+    checked = _check_both(event, who, stored, snapshot)
+    if isinstance(checked, Decision):
+        return checked
+    before, spent = checked
+    codes = draw_recovery_codes(event.entropy)
+    renewed = replace(spent, recovery_digests=_digests(who.user, codes))
+    fact = own_change(FactKind.RECOVERY_CODES_RENEWED, who.user, who.user)
+    return Decision(
+        RecoveryCodesDrawn(codes), (Update(before, renewed),), (*_recovery_facts(before, spent), fact)
+    )
+
+
+@_require_owner
+def remove(
+    event: events.SecondFactorRemoved, who: Person, stored: SecondFactor | None, snapshot: Snapshot
+) -> Decision:
+    """Remove the second factor, by the current password and a code."""
+    checked = _check_both(event, who, stored, snapshot)
+    if isinstance(checked, Decision):
+        return checked
+    before, spent = checked
+    why = Why.SECOND_FACTOR_REMOVED
+    changed = with_next_epoch(who.user, why, snapshot.now, has_second_factor=False)
+    decision = end_other_sessions(who, why, changed, FactKind.SECOND_FACTOR_REMOVED)
+    changes = decision.changes
+    if requires_second_factor(who.user, snapshot):
+        # The next sign-in sets another one up; until then nothing goes on without.
+        changes = (Update(who.user, changed),)
+    return Decision(Done(), (Delete(before), *changes), (*_recovery_facts(before, spent), *decision.facts))
+
+
+def _check_both(
+    event: events.RecoveryCodesRenewed | events.SecondFactorRemoved,
+    who: Person,
+    stored: SecondFactor | None,
+    snapshot: Snapshot,
+) -> tuple[SecondFactor, SecondFactor] | Decision:
+    """Check the current password, then a code; return what is stored before and after, or the refusal."""
+    if stored is None or stored.confirmed_at is None:
+        return refuse(Why.NOT_FOUND)
+    wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
+    if wrong is not None:
+        return wrong
+    spent = _spend(stored, event.code, Why.SECOND_FACTOR_WRONG, snapshot)
+    return spent if isinstance(spent, Decision) else (stored, spent)
+
+
+# --- shared
+
+
+def _offer(user: User, entropy: Entropy, snapshot: Snapshot) -> Decision:
+    """Draw a second factor that waits for its first code, in place of one that waits already."""
+    if user.has_second_factor:
+        return refuse(Why.SECOND_FACTOR_EXISTS)
+    key, salt = snapshot.policy.second_factor_key, draw_bytes(entropy, "second factor salt")
+    codes = draw_recovery_codes(entropy)
+    drawn = SecondFactor(
+        user_id=user.user_id, salt=salt, key_id=key_id_of(key), recovery_digests=_digests(user, codes)
+    )
+    stored = snapshot.second_factor(user.user_id)
+    change: Change = Insert(drawn)
+    if stored is not None:
+        change = Update(
+            stored, replace(drawn, ticket_used_at=stored.ticket_used_at, revision=stored.revision + 1)
+        )
+    return Decision(SecondFactorOffered(secret_text(derive_second_factor(key, salt)), codes), (change,))
+
+
+def _spend(stored: SecondFactor, code: Secret, why: Why, snapshot: Snapshot) -> SecondFactor | Decision:
+    """Return the second factor once a right code is used up; for others the refusal, which counts them.
+
+    A first right code confirms it.
+    """
+    now, policy = snapshot.now, snapshot.policy
+    wrong_at = tuple(
+        at for at in stored.wrong_codes_at if now < later(at, policy.wrong_password_window_seconds)
+    )
+    if len(wrong_at) >= policy.wrong_codes_until_wait:
+        until = later(wrong_at[-policy.wrong_codes_until_wait], policy.wrong_password_window_seconds)
+        return Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=seconds_until(until - now)))
+    entered = canonical_code(code.reveal())
+    is_new = stored.confirmed_at is None
+    if is_one_time_password(entered):
+        if stored.key_id != key_id_of(policy.second_factor_key):
+            return refuse(Why.SECOND_FACTOR_KEY_DIFFERENT)
+        secret = derive_second_factor(policy.second_factor_key, stored.salt)
+        step = find_step(secret, entered, now, stored.used_step)
+        if step is not None:
+            return revise(
+                stored,
+                used_step=step,
+                wrong_codes_at=(),
+                confirmed_at=now if is_new else stored.confirmed_at,
+            )
+    digest = digest_recovery_code(stored.user_id, entered)
+    if digest in stored.recovery_digests and not is_new:
+        left = tuple(each for each in stored.recovery_digests if each != digest)
+        return revise(stored, recovery_digests=left, wrong_codes_at=())
+    fact = Fact(kind=FactKind.SECOND_FACTOR_WRONG, user_id=stored.user_id)
+    return refuse(why, Update(stored, revise(stored, wrong_codes_at=(*wrong_at, now))), facts=(fact,))
+
+
+def _recovery_facts(before: SecondFactor, after: SecondFactor) -> tuple[Fact, ...]:
+    """Return the fact that a recovery code was used, if it was."""
+    if before.recovery_digests == after.recovery_digests:
+        return ()
+    return (Fact(kind=FactKind.RECOVERY_CODE_USED, user_id=after.user_id),)
+
+
+def _digests(user: User, codes: tuple[Secret, ...]) -> tuple[str, ...]:
+    return tuple(digest_recovery_code(user.user_id, code.reveal()) for code in codes)

@@ -1,0 +1,192 @@
+"""Serve the second factor of `/api/auth/*`: the second step of a sign-in, and the caller's own."""
+
+from typing import Final
+
+from quart import Response
+
+from ostiary_core import events
+from ostiary_core.events import Event
+from ostiary_core.http.sender import user_agent_of
+from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.one_time_password import otpauth_uri
+from ostiary_core.model.reply import LoginIssued, RecoveryCodesDrawn, Refused, SecondFactorOffered
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.sign_in_ticket import Ticket, read_ticket
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_core.users.new_password import LONGEST_PASSWORD
+from ostiary_web.api.answer_data import AnswerData
+from ostiary_web.api.auth import encode_login, verify_current_password
+from ostiary_web.api.body_texts import longest, read_texts
+from ostiary_web.http.context import RequestContext, RequestRefused
+from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
+
+second_factor = GatedRoutes("second_factor", __name__)
+
+LONGEST_CODE: Final = 64
+LONGEST_TICKET: Final = 2_048
+_STEP: Final = "/api/auth/login/second-factor"
+_OWN: Final = "/api/auth/second-factor"
+
+
+class SecondFactorSecret(AnswerData):
+    """A second factor that a first code confirms; shown once."""
+
+    secret: str
+    """The secret in base32, to type into an authenticator."""
+    uri: str
+    """An `otpauth:` address with the secret, to show as a QR code."""
+    recovery_codes: list[str]
+    """Codes that each stand in for the authenticator once."""
+
+
+class RecoveryCodes(AnswerData):
+    """New recovery codes, shown once; those before are worthless."""
+
+    recovery_codes: list[str]
+
+
+# --- what the pages do too
+
+
+async def finish_sign_in(context: RequestContext, ticket: str, code: str) -> LoginIssued:
+    """Start the login session of a ticket by a code; codes are throttled as passwords are.
+
+    Raises `RequestRefused`.
+    """
+    service, read = context.service, _read(context, ticket)
+    name = canonical_username(read.username)
+    wait = service.sign_in_throttle.admit(context.source, name, service.clock.monotonic())
+    if wait:
+        raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
+    entered = events.SecondFactorEntered(
+        ticket=read,
+        code=Secret(code),
+        user_agent=user_agent_of(context.headers),
+        source=context.source,
+        entropy=context.draw_entropy(),
+    )
+    issued = await context.decide(entered)
+    assert isinstance(issued, LoginIssued)
+    service.sign_in_throttle.forgive(context.source, name, service.clock.monotonic())
+    return issued
+
+
+async def begin_at_sign_in(context: RequestContext, ticket: str) -> SecondFactorSecret:
+    """Offer a second factor to the user of a ticket, who must have one; raise `RequestRefused`."""
+    read = _read(context, ticket)
+    begun = events.SecondFactorBegunAtSignIn(ticket=read, entropy=context.draw_entropy())
+    return await _offer(context, begun, read.username)
+
+
+async def begin(context: RequestContext, password: str) -> SecondFactorSecret:
+    """Offer the caller a second factor after checking the password; raise `RequestRefused`."""
+    check = await verify_current_password(context, password)
+    begun = events.SecondFactorBegun(
+        caller=context.caller,
+        user_id=context.user.user_id,
+        verified_against=check.verified_against,
+        password_matches=check.matches,
+        entropy=context.draw_entropy(),
+    )
+    return await _offer(context, begun, context.user.username)
+
+
+async def confirm(context: RequestContext, code: str) -> None:
+    """Take the caller's second factor into use; raise `RequestRefused`."""
+    await context.decide(
+        events.SecondFactorConfirmed(caller=context.caller, user_id=context.user.user_id, code=Secret(code))
+    )
+
+
+async def renew_recovery_codes(context: RequestContext, password: str, code: str) -> RecoveryCodes:
+    """Replace the caller's recovery codes; raise `RequestRefused`."""
+    check = await verify_current_password(context, password)
+    renewed = await context.decide(
+        events.RecoveryCodesRenewed(
+            caller=context.caller,
+            user_id=context.user.user_id,
+            verified_against=check.verified_against,
+            password_matches=check.matches,
+            code=Secret(code),
+            entropy=context.draw_entropy(),
+        )
+    )
+    assert isinstance(renewed, RecoveryCodesDrawn)
+    return RecoveryCodes(_reveal(renewed.recovery_codes))
+
+
+async def remove(context: RequestContext, password: str, code: str) -> None:
+    """Remove the caller's second factor; raise `RequestRefused`."""
+    check = await verify_current_password(context, password)
+    await context.decide(
+        events.SecondFactorRemoved(
+            caller=context.caller,
+            user_id=context.user.user_id,
+            verified_against=check.verified_against,
+            password_matches=check.matches,
+            code=Secret(code),
+        )
+    )
+
+
+async def _offer(context: RequestContext, begun: Event, username: str) -> SecondFactorSecret:
+    offered = await context.decide(begun)
+    assert isinstance(offered, SecondFactorOffered)
+    uri = otpauth_uri(offered.secret, context.services.settings.brand.name, username)
+    return SecondFactorSecret(offered.secret.reveal(), uri.reveal(), _reveal(offered.recovery_codes))
+
+
+def _read(context: RequestContext, ticket: str) -> Ticket:
+    return read_ticket(ticket) or context.refuse(Why.SIGN_IN_EXPIRED)
+
+
+def _reveal(codes: tuple[Secret, ...]) -> list[str]:
+    return [code.reveal() for code in codes]
+
+
+# --- the interface
+
+
+@second_factor.post(_STEP, gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
+async def post_code(context: RequestContext) -> Response:
+    """Read `{ticket, code}` and answer a pair of tokens."""
+    fields = await read_texts(context, ticket=longest(LONGEST_TICKET), code=longest(LONGEST_CODE))
+    return encode_login(context, await finish_sign_in(context, fields["ticket"], fields["code"]))
+
+
+@second_factor.post(f"{_STEP}/set-up", gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
+async def post_ticket(context: RequestContext) -> Response:
+    """Read `{ticket}` and answer a second factor, which the code of the sign-in confirms."""
+    fields = await read_texts(context, ticket=longest(LONGEST_TICKET))
+    return context.success(await begin_at_sign_in(context, fields["ticket"]))
+
+
+@second_factor.post(_OWN, gate=SIGNED_IN)
+async def post_second_factor(context: RequestContext) -> Response:
+    """Read `{password}` and answer a second factor, which a first code confirms."""
+    fields = await read_texts(context, password=longest(LONGEST_PASSWORD))
+    return context.success(await begin(context, fields["password"]))
+
+
+@second_factor.put(_OWN, gate=SIGNED_IN)
+async def put_second_factor(context: RequestContext) -> Response:
+    """Read `{code}` and take the second factor into use; every other session of the user ends."""
+    fields = await read_texts(context, code=longest(LONGEST_CODE))
+    await confirm(context, fields["code"])
+    return context.success(None)
+
+
+@second_factor.delete(_OWN, gate=SIGNED_IN)
+async def delete_second_factor(context: RequestContext) -> Response:
+    """Read `{password, code}` and remove the second factor; every other session of the user ends."""
+    fields = await read_texts(context, password=longest(LONGEST_PASSWORD), code=longest(LONGEST_CODE))
+    await remove(context, fields["password"], fields["code"])
+    return context.success(None)
+
+
+@second_factor.post(f"{_OWN}/recovery-codes", gate=SIGNED_IN)
+async def post_recovery_codes(context: RequestContext) -> Response:
+    """Read `{password, code}` and answer new recovery codes."""
+    fields = await read_texts(context, password=longest(LONGEST_PASSWORD), code=longest(LONGEST_CODE))
+    return context.success(await renew_recovery_codes(context, fields["password"], fields["code"]))

@@ -1,0 +1,58 @@
+"""The key that second factors are derived from: a setting, or a file that the first start makes.
+
+Whoever has the key and the database can compute one-time passwords; the key alone yields nothing.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from ostiary_core.model.secret import digest_of, draw_token
+from ostiary_net.front_door.limits import CannotStart
+from ostiary_net.runtime.files import create_for_owner_of, flush_to_disk
+from ostiary_net.runtime.system import EntropySource
+from ostiary_web.server import secret_files
+
+KEY_FILE: Final = "second-factor.key"
+"""Name of the file in the data folder; its line may be the setting of other instances."""
+_SHORTEST_KEY: Final = 32
+_LONGEST_KEY: Final = 256
+
+
+def read_second_factor_key(text: str) -> bytes:
+    """Return the key of 32 bytes that a text stands for; raise `ValueError` with its fault."""
+    if secret_files.has_unseen_mark(text):
+        raise ValueError(secret_files.UNSEEN_MARK)
+    if not _SHORTEST_KEY <= len(text) <= _LONGEST_KEY:
+        raise ValueError("is too short or too long")
+    return digest_of(text)
+
+
+def make_second_factor_key(folder: Path, entropy_source: EntropySource) -> bytes:
+    """Return the key in the data folder, made now if there is none; raise `CannotStart` if neither can be.
+
+    Processes that start together find one key: each writes a file of its own, and the first to name it wins.
+    """
+    path = folder / KEY_FILE
+    try:
+        if not secret_files.is_there(path):
+            folder.mkdir(parents=True, exist_ok=True)
+            own = folder / f".{KEY_FILE}.{os.getpid()}"
+            own.unlink(missing_ok=True)
+            create_for_owner_of(folder, own)
+            own.write_text(draw_token(entropy_source.draw(), "second factor key").reveal() + "\n")
+            flush_to_disk(own)
+            try:
+                path.hardlink_to(own)
+            except FileExistsError:
+                pass  # another process was first
+            finally:
+                own.unlink()
+            flush_to_disk(folder)
+        return read_second_factor_key(secret_files.read_secret_file(path))
+    except (OSError, ValueError) as error:
+        fault = error.strerror if isinstance(error, OSError) else error
+        raise CannotStart(
+            f"SECOND_FACTOR_KEY: is not set, and {str(path)!r} cannot be used: {fault}; allowed: the key in "
+            "this setting, or a data folder that can be written"
+        ) from None
