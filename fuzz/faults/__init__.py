@@ -5,7 +5,7 @@ They are made from outside: functions of the core read otherwise for a while, an
 
 from typing import Final
 
-from fuzz.faults import of_accounts, of_codes, of_endings, of_history, of_sessions
+from fuzz.faults import of_accounts, of_codes, of_endings, of_history, of_second_factors, of_sessions
 from fuzz.faults.planting import Fault
 
 __all__ = ["FAULTS", "Fault", "find_faults"]
@@ -15,6 +15,7 @@ FAULTS: Final = (
     *of_codes.FAULTS,
     *of_endings.FAULTS,
     *of_accounts.FAULTS,
+    *of_second_factors.FAULTS,
     *of_history.FAULTS,
 )
 

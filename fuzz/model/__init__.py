@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Final
 
-from fuzz.model import accounts, administration, clients, consent_page, roles, telephones, token_service
+from fuzz.model import (
+    accounts,
+    administration,
+    clients,
+    consent_page,
+    roles,
+    second_factors,
+    telephones,
+    token_service,
+)
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, Refusal, User, Verdict, refuse
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
@@ -38,6 +47,12 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.DENY: consent_page.deny,
     Verb.WITHDRAW: consent_page.withdraw,
     Verb.SIGN_IN: accounts.sign_in,
+    Verb.BEGIN_FACTOR: second_factors.begin_factor,
+    Verb.CONFIRM_FACTOR: second_factors.confirm_factor,
+    Verb.REMOVE_FACTOR: second_factors.remove_factor,
+    Verb.RENEW_CODES: second_factors.renew_codes,
+    Verb.ENTER_FACTOR: second_factors.enter_factor,
+    Verb.RESET_FACTOR: second_factors.reset_factor,
     Verb.REFRESH_LOGIN: accounts.refresh_login,
     Verb.SIGN_OUT: accounts.sign_out,
     Verb.CHANGE_PASSWORD: accounts.change_password,

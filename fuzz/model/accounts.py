@@ -11,6 +11,7 @@ from fuzz.model.records import (
     WRONG_PASSWORD_MS,
     WRONG_PASSWORDS,
     Session,
+    Ticket,
     User,
     Verdict,
     refuse,
@@ -29,6 +30,9 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return OVERTAKEN
     if call.password != user.password or not user.enabled:
         return refuse("A1002", "wrong password, or disabled")
+    if user.has_factor:
+        realm.tickets[given.secret or ""] = Ticket(user, now)
+        return Verdict(Answer(kind=AnswerKind.ASKED, secret=given.secret), "a password alone gives a ticket")
     session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
     return login(realm, session, now, "sign-in")
 

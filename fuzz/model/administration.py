@@ -151,7 +151,7 @@ def delete_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = find_user(realm, call, now)
     if is_last_administrator(realm, user):
         return refuse("B1001", "the last super administrator stays")
-    user.deleted, user.enabled = True, False
+    user.deleted, user.enabled, user.factor = True, False, None
     realm.end_all_of(user)
     return Verdict(DONE, "user is deleted: all OAuth sessions end")
 
@@ -180,6 +180,7 @@ def force_out_all(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     realm.end(realm.sessions)
     realm.void(realm.codes.values())
     realm.void(realm.text_codes.values())
+    realm.void(realm.tickets.values())
     return Verdict(DONE, "everybody is force-logged-out: every session ends")
 
 

@@ -18,6 +18,7 @@ from fuzz.model.records import (
     Refusal,
     Session,
     TextCode,
+    Ticket,
     User,
     Verdict,
     refuse,
@@ -39,6 +40,7 @@ class Realm:
         self.spent_text_codes: set[tuple[str | None, str]] = set()
         self.text_codes: dict[tuple[bool, str], TextCode] = {}
         """By whether they are for a new number, and the number."""
+        self.tickets: dict[str, Ticket] = {}
         self.codes: dict[str, Code] = {}
         self.sessions: list[Session] = []
         self.tokens: dict[str, Held] = {}
@@ -231,6 +233,7 @@ class Realm:
         self.end(session for session in self.sessions if session.user is user and session is not but)
         self.void(code for code in self.codes.values() if code.user is user)
         self.void(code for code in self.text_codes.values() if code.user is user)
+        self.void(ticket for ticket in self.tickets.values() if ticket.user is user)
 
     def end_all_of_client(self, client: Client) -> None:
         self.end(session for session in self.sessions if session.client is client)
@@ -242,6 +245,6 @@ class Realm:
             session.ended = True
 
     @staticmethod
-    def void(codes: Iterable[Code | TextCode]) -> None:
+    def void(codes: Iterable[Code | TextCode | Ticket]) -> None:
         for code in codes:
             code.void = True

@@ -18,6 +18,7 @@ TEXT_CODES_A_NUMBER: Final = 10
 TEXT_CODE_MS: Final = 10 * 60 * SECOND_MS
 TEXT_CODE_PAUSE_MS: Final = 60 * SECOND_MS
 TEXT_CODE_TRIES: Final = 5
+TICKET_MS: Final = 5 * 60 * SECOND_MS
 DAY_MS: Final = 24 * 60 * 60 * SECOND_MS
 BUILT_IN: Final = ("console", "mobile")
 TOKEN_PREFIX: Final = "ostiary_pat_"
@@ -60,6 +61,28 @@ class Client:
 
 
 @dataclass(slots=True)
+class Factor:
+    """A second factor, or one that waits for its first code."""
+
+    secret: str
+    recovery: set[str]
+    confirmed: bool = False
+    used_step: int = 0
+    ticket_at: int = 0
+    """When the ticket of the latest sign-in was given."""
+    wrong_at: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Ticket:
+    """What the right password gives somebody who has a second factor."""
+
+    user: "User"
+    issued_at: int
+    void: bool = False
+
+
+@dataclass(slots=True)
 class User:
     """An account."""
 
@@ -77,11 +100,16 @@ class User:
     wrong_at: list[int] = field(default_factory=list)
     asked_at: list[int] = field(default_factory=list)
     """When a text message to a new number was asked for."""
+    factor: Factor | None = None
     name: str = ""
     """What the account is called on pages: what its user name was when it was registered or imported last."""
 
     def __post_init__(self) -> None:
         self.name = self.username
+
+    @property
+    def has_factor(self) -> bool:
+        return self.factor is not None and self.factor.confirmed
 
     @property
     def super_administrator(self) -> bool:

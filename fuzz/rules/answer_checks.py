@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb
+from fuzz.shared.authenticator import steps_of
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, WITH_A_CODE, Answer, AnswerKind, Call, Verb
 from fuzz.shared.history import History
 from fuzz.shared.invariants import (
     CLIENTS_APART,
@@ -14,12 +15,14 @@ from fuzz.shared.invariants import (
     SAME_PAIR,
     SCOPE_NEVER_WIDENS,
     SPENT_IS_DEAD,
+    TWO_FACTORS,
     Invariant,
     Violation,
 )
 from fuzz.shared.knowledge import KnownSession, Place
 
 CODE_MS, GRACE_MS = 300_000, 30_000
+WRONG_CODES, WRONG_CODE_MS = 5, 900_000
 
 Dead = Mapping[int, Invariant]
 """Sessions and codes, by the step that made them, that ended; and which invariant says they stay so."""
@@ -81,6 +84,16 @@ def faults_of_answer(
                 yield Violation(SCOPE_NEVER_WIDENS, "a client is given a scope that it does not register")
         case Verb.INTROSPECT if answer.kind is AnswerKind.ACTIVE and place is not None:
             yield from _faults_of_introspection(call, answer, place)
+        case Verb.SIGN_IN if answer.kind is AnswerKind.LOGIN:
+            user = history.users.get(answer.sub or "")
+            if user is not None and user.factor is not None:
+                yield Violation(TWO_FACTORS, "a password alone signs in who has a second factor")
+        case Verb.RESET_FACTOR if answer.kind is AnswerKind.DONE:
+            by = history.tokens.get(call.login or "")
+            if by is not None and by.session.user_id == call.user_id:
+                yield Violation(TWO_FACTORS, "somebody resets their own second factor")
+        case verb if verb in WITH_A_CODE and answer.kind is not AnswerKind.REFUSED:
+            yield from _faults_of_code_entered(call, now, history)
         case _:
             pass
     if place is not None and _is_honoured(call, answer):
@@ -93,6 +106,22 @@ def faults_of_answer(
             yield Violation(CLIENTS_APART, f"{call.verb} with a third party's token")
         if call.verb is not Verb.SIGN_IN:
             yield from faults_of_honouring(call.verb, login, now, dead)
+
+
+def _faults_of_code_entered(call: Call, now: int, history: History) -> Iterator[Violation]:
+    """Why the code of a second factor should not have been taken."""
+    user, code = history.owner_of_factor(call), call.text_code or ""
+    factor = None if user is None else user.factor or user.offered
+    if factor is None:
+        yield Violation(TWO_FACTORS, f"{call.verb} takes a code of nobody's second factor")
+        return
+    if code in factor.used:
+        yield Violation(TWO_FACTORS, "a code is taken that was used before")
+    is_recovery = code in factor.recovery and call.verb is not Verb.CONFIRM_FACTOR
+    if not is_recovery and not steps_of(code, factor.secret, now):
+        yield Violation(TWO_FACTORS, "a code is taken that no authenticator shows now")
+    if len([at for at in factor.wrong_at if now - at < WRONG_CODE_MS]) >= WRONG_CODES:
+        yield Violation(TWO_FACTORS, "a code is taken after too many wrong ones")
 
 
 def _is_honoured(call: Call, answer: Answer) -> bool:

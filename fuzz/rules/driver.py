@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.calls import ABOUT_OWN_FACTOR, Answer, AnswerKind, Call, Verb, refusal
 from fuzz.shared.core_answers import answer_of
 from fuzz.shared.core_events import (
     SOURCE,
@@ -33,8 +33,9 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import RECORD_TABLES, Key, Table, TextCodePurpose
-from ostiary_core.model.reply import Done, PasswordOnFile, TextCodeDrawn
+from ostiary_core.model.reply import AccountKnown, Done, PasswordOnFile, TextCodeDrawn
 from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.model.sign_in_ticket import read_ticket
 from ostiary_core.retention import Expirable
 
 NO_ENTROPY = Entropy(bytes(32))
@@ -205,6 +206,19 @@ class Driver:
                 )
             case Verb.CHOOSE:
                 return choice_event(call)
+            case verb if verb in ABOUT_OWN_FACTOR:
+                return self._factor_event(call, drawn, now)
+            case Verb.ENTER_FACTOR:
+                ticket = read_ticket(call.token or "")
+                if ticket is None:
+                    return refusal("A1001")
+                return events.SecondFactorEntered(
+                    ticket=ticket,
+                    code=Secret(call.text_code or ""),
+                    user_agent=call.user_agent,
+                    source=SOURCE,
+                    entropy=drawn,
+                )
             case Verb.CREATE_TOKEN:
                 return events.PersonalTokenCreated(
                     caller=person(call),
@@ -281,6 +295,24 @@ class Driver:
                 return events.PasswordResetByTextMessage(
                     phone=call.phone or "", code=code, new_password_hash=hash_of(call.new_password)
                 )
+
+    def _factor_event(self, call: Call, drawn: Entropy, now: Instant) -> Event:
+        """What signed-in users do with their second factor; a runtime knows who they are."""
+        [known] = self.store.turn([events.AccountRequested(caller=person(call))], now)
+        user = known.reply.user if isinstance(known.reply, AccountKnown) else None
+        user_id = "nobody" if user is None else user.user_id
+        asked: dict[str, Any] = {"caller": person(call), "user_id": user_id}
+        code: dict[str, Any] = {"code": Secret(call.text_code or "")}
+        if call.verb is Verb.CONFIRM_FACTOR:
+            return events.SecondFactorConfirmed(**asked, **code)
+        asked |= self._verify_password(person(call), call, now)
+        match call.verb:
+            case Verb.BEGIN_FACTOR:
+                return events.SecondFactorBegun(**asked, entropy=drawn)
+            case Verb.RENEW_CODES:
+                return events.RecoveryCodesRenewed(**asked, **code, entropy=drawn)
+            case _:
+                return events.SecondFactorRemoved(**asked, **code)
 
     def _verify_password(self, of: str | events.SignedIn, call: Call, now: Instant) -> dict[str, Any]:
         """What came of a password, verified against the hash that a runtime asks for first."""

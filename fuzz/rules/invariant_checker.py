@@ -11,7 +11,7 @@ from dataclasses import replace
 from fuzz.rules.answer_checks import Use, faults_of_answer, faults_of_honouring, use_of
 from fuzz.rules.driver import Crash, Driver, Turn
 from fuzz.rules.write_checks import both_ends, faults_of_writes, secrets_in, secrets_of
-from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, several
+from fuzz.shared.calls import ABOUT_OWN_FACTOR, Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.history import History
 from fuzz.shared.invariants import (
     ACKNOWLEDGED_STAYS,
@@ -43,10 +43,13 @@ ENDING_A_USER = frozenset(
         Verb.CHANGE_PHONE,
         Verb.ENTER_PHONE_CODE,
         Verb.ENTER_RECOVERY_CODE,
+        Verb.CONFIRM_FACTOR,
+        Verb.REMOVE_FACTOR,
+        Verb.RESET_FACTOR,
     }
 )
-BY_THEMSELVES = frozenset({Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.ENTER_PHONE_CODE})
-"""What asks people for their current password."""
+BY_THEMSELVES = ABOUT_OWN_FACTOR | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.ENTER_PHONE_CODE}
+"""What people do with their own account, mostly with their current password."""
 ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT, Verb.FORCE_OUT_CLIENT})
 
 
@@ -164,7 +167,7 @@ class InvariantChecker:
             self._mark_all_ended_of(login.session.user_id, None)
         if answer.kind not in (AnswerKind.DONE, AnswerKind.USER):
             return
-        if call.verb in ENDING_A_USER:
+        if call.verb in ENDING_A_USER and (call.verb is not Verb.RESET_FACTOR or decision.changes):
             own = call.verb in BY_THEMSELVES
             user_id = (login.session.user_id if login is not None else None) if own else call.user_id
             kept = login.session if own and login is not None else None

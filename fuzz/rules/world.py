@@ -46,6 +46,7 @@ class World:
         policy = Policy(
             revoke_on_code_replay=initial_state.code_replay_ends_session,
             clock_margin_seconds=LONGEST_WAIT_MS // 1_000,
+            second_factor_key=sha256(name.encode()).digest(),
         )
         self.name = name
         self.driver = Driver(name, policy, rehearse_every=rehearse_every)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, get_args
 
 from fuzz.rules.driver import Outcome
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb, several
@@ -26,6 +26,7 @@ from ostiary_core.model.records import (
     Record,
     RefreshToken,
     Role,
+    SecondFactor,
     Session,
     TextCode,
     User,
@@ -45,7 +46,7 @@ def _may_hold_text(annotation: str) -> bool:
 
 VALUES: dict[type[Record], Callable[[Any], tuple[object, ...]]] = {
     kind: attrgetter("revision", *(each.name for each in fields(kind) if _may_hold_text(str(each.type))))
-    for kind in (Client, User, Role, Identifier, AuthorizationCode, RefreshToken, Session, Consent, TextCode)
+    for kind in get_args(Record)
 }
 
 
@@ -113,6 +114,11 @@ MAY_WRITE: dict[Verb, set[type[Record]]] = {
     Verb.RECOVER_PASSWORD: {TextCode},
     Verb.ENTER_PHONE_CODE: {TextCode, User},
     Verb.ENTER_RECOVERY_CODE: {TextCode},
+    Verb.BEGIN_FACTOR: {User},
+    Verb.CONFIRM_FACTOR: {SecondFactor},
+    Verb.REMOVE_FACTOR: {SecondFactor, User},
+    Verb.RENEW_CODES: {SecondFactor, User},
+    Verb.ENTER_FACTOR: {SecondFactor},
 }
 COUNTERS = {
     "wrong_passwords_at",

@@ -67,6 +67,12 @@ class Verb(StrEnum):
     NOTE_SECRET_USE = "note-secret-use"
     COUNT_WRONG_SECRETS = "count-wrong-secrets"
     CREATE_ADMINISTRATOR = "create-administrator"
+    BEGIN_FACTOR = "begin-factor"
+    CONFIRM_FACTOR = "confirm-factor"
+    REMOVE_FACTOR = "remove-factor"
+    RENEW_CODES = "renew-codes"
+    ENTER_FACTOR = "enter-factor"
+    RESET_FACTOR = "reset-factor"
 
 
 AT_THE_TOKEN_SERVICE = frozenset(
@@ -76,16 +82,24 @@ AT_THE_TOKEN_SERVICE = frozenset(
 
 AT_THE_CONSENT_PAGE = frozenset({Verb.CHECK, Verb.APPROVE, Verb.RECALL, Verb.DENY})
 
-BY_LOGIN = AT_THE_CONSENT_PAGE | {
-    Verb.WITHDRAW,
-    Verb.SIGN_OUT,
-    Verb.CHANGE_PASSWORD,
-    Verb.CHANGE_PHONE,
-    Verb.END_OWN_SESSION,
-    Verb.CREATE_TOKEN,
-    Verb.CHOOSE,
-    Verb.ENTER_PHONE_CODE,
-}
+ABOUT_OWN_FACTOR = frozenset({Verb.BEGIN_FACTOR, Verb.CONFIRM_FACTOR, Verb.REMOVE_FACTOR, Verb.RENEW_CODES})
+WITH_A_CODE = ABOUT_OWN_FACTOR - {Verb.BEGIN_FACTOR} | {Verb.ENTER_FACTOR}
+"""What takes a code of a second factor."""
+
+BY_LOGIN = (
+    AT_THE_CONSENT_PAGE
+    | ABOUT_OWN_FACTOR
+    | {
+        Verb.WITHDRAW,
+        Verb.SIGN_OUT,
+        Verb.CHANGE_PASSWORD,
+        Verb.CHANGE_PHONE,
+        Verb.END_OWN_SESSION,
+        Verb.CREATE_TOKEN,
+        Verb.CHOOSE,
+        Verb.ENTER_PHONE_CODE,
+    }
+)
 """What only somebody with a login may do."""
 
 ABOUT_TEXT_CODES = frozenset({Verb.REQUEST_TEXT_CODE, Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE})
@@ -100,7 +114,7 @@ ADMINISTRATION = (
     - BY_THE_RUNTIME
     - {
         *(Verb.USER_INFO, Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.RECOVER_PASSWORD, Verb.SHOW_ACCOUNT),
-        *(Verb.REQUEST_TEXT_CODE, Verb.ENTER_RECOVERY_CODE, Verb.CREATE_ADMINISTRATOR),
+        *(Verb.REQUEST_TEXT_CODE, Verb.ENTER_RECOVERY_CODE, Verb.CREATE_ADMINISTRATOR, Verb.ENTER_FACTOR),
     }
 )
 """What needs a permission of the backend, or the operator."""
@@ -134,7 +148,8 @@ class Call(NamedTuple):
     phone: str | None = None
     """Empty where it is to be taken away."""
     text_code: str | None = None
-    """The code that was sent to the telephone; None where whoever asks has it sent on the way."""
+    """The code that was sent to the telephone, or that a second factor shows; None where whoever asks has it
+    sent on the way."""
     choice: str | None = None
     """What somebody chooses for themselves (`initial_states.CHOICES`), or the permission they ask for."""
     garbled: Literal["undecodable", "repeated"] | None = None
@@ -183,6 +198,9 @@ class AnswerKind(StrEnum):
 
     TOKENS = "tokens"
     LOGIN = "login"
+    ASKED = "asked"
+    """For the second factor, with a ticket."""
+    FACTOR = "factor"
     ACTIVE = "active"
     INACTIVE = "inactive"
     PROFILE = "profile"
@@ -222,6 +240,9 @@ class Answer(NamedTuple):
     redirect: str | None = None
     """Where the browser goes, with `CODE` in place of the code."""
     secret: str | None = None
+    """Of a client; of a second factor; or a ticket."""
+    codes: tuple[str, ...] = ()
+    """Recovery codes."""
     must_change_password: bool = False
     permissions: tuple[str, ...] = ()
     noted: tuple[int | None, ...] = ()

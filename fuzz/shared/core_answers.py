@@ -19,8 +19,11 @@ from ostiary_core.model.reply import (
     LoginIssued,
     PersonalTokenIssued,
     Profile,
+    RecoveryCodesDrawn,
     Refused,
     RoleKnown,
+    SecondFactorAsked,
+    SecondFactorOffered,
     SecretIssued,
     TextCodeDrawn,
     TokenActive,
@@ -28,6 +31,7 @@ from ostiary_core.model.reply import (
     TokensIssued,
     UserKnown,
 )
+from ostiary_core.model.secret import Secret
 
 
 def answer_of(call: Call, decision: Decision) -> Answer:
@@ -51,6 +55,12 @@ def answer_of(call: Call, decision: Decision) -> Answer:
             return _tokens(
                 AnswerKind.LOGIN, login.tokens, decision, login.user_id, login.must_change_password
             )
+        case SecondFactorAsked(ticket):
+            return Answer(kind=AnswerKind.ASKED, secret=ticket.reveal())
+        case SecondFactorOffered(secret, codes):
+            return Answer(kind=AnswerKind.FACTOR, secret=secret.reveal(), codes=_canonical(codes))
+        case RecoveryCodesDrawn(codes):
+            return Answer(kind=AnswerKind.FACTOR, codes=_canonical(codes))
         case TokenActive() as active:
             return Answer(
                 kind=AnswerKind.ACTIVE,
@@ -130,6 +140,11 @@ def _tokens(
         sub=user_id,
         must_change_password=must_change_password,
     )
+
+
+def _canonical(codes: tuple[Secret, ...]) -> tuple[str, ...]:
+    """Recovery codes without what makes them readable, which may be left out."""
+    return tuple(code.reveal().replace("-", "") for code in codes)
 
 
 def _code(address: str) -> Answer:

@@ -100,6 +100,7 @@ _OF_AN_ACCOUNT: Final[Mapping[Verb, Callable[..., events.Event]]] = {
     Verb.DISABLE_USER: events.UserDisabled,
     Verb.DELETE_USER: events.UserDeleted,
     Verb.FORCE_OUT_USER: events.UserForcedOut,
+    Verb.RESET_FACTOR: events.SecondFactorReset,
 }
 _OF_A_CLIENT: Final[Mapping[Verb, Callable[..., events.Event]]] = {
     Verb.ENABLE_CLIENT: events.ClientEnabled,

@@ -7,9 +7,18 @@ generator finds what there is to do, and the evidence on which the invariants st
 import hashlib
 from dataclasses import replace
 
-from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, several
+from fuzz.shared.calls import WITH_A_CODE, Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.initial_states import ClientSettings, InitialState
-from fuzz.shared.knowledge import KnownClient, KnownCode, KnownPair, KnownSession, KnownUser, Place
+from fuzz.shared.knowledge import (
+    KnownClient,
+    KnownCode,
+    KnownFactor,
+    KnownPair,
+    KnownSession,
+    KnownTicket,
+    KnownUser,
+    Place,
+)
 from fuzz.shared.seeds import nonsense
 
 LOGIN_SECONDS = 604_800
@@ -43,6 +52,8 @@ class History:
         self.issued: list[KnownCode] = []
         self.tokens: dict[str, Place] = {}
         self.code_texts: dict[str, KnownCode] = {}
+        self.tickets: dict[int, KnownTicket] = {}
+        """By the step of the sign-in."""
         self.text_codes: dict[tuple[bool, str], str] = {}
         """The latest code that was sent to each number, for a new number or for a new password."""
 
@@ -64,7 +75,13 @@ class History:
             and (answer.kind in (AnswerKind.TOKENS, AnswerKind.LOGIN) or answer.error == "invalid_scope")
         ):
             place.session.spent_at.setdefault(place.generation, (now, call.user_agent))
+        if call.verb in WITH_A_CODE:
+            self._note_code_entered(call, now, answer)
         match answer.kind:
+            case AnswerKind.ASKED:
+                self.tickets[number] = KnownTicket(answer.secret or "", self.names[call.username or ""])
+            case AnswerKind.FACTOR:
+                self._note_factor(call, answer)
             case AnswerKind.TOKENS | AnswerKind.LOGIN:
                 self._note_tokens(number, call, now, answer, place)
             case AnswerKind.CODE:
@@ -85,6 +102,36 @@ class History:
                 self.users[answer.sub or ""].enabled = call.verb is Verb.ENABLE_USER
             case _:
                 pass
+
+    def owner_of_factor(self, call: Call) -> KnownUser | None:
+        """Whose second factor a call is about."""
+        if call.verb is Verb.ENTER_FACTOR:
+            tickets = (ticket for ticket in self.tickets.values() if ticket.text == call.token)
+            return next((ticket.user for ticket in tickets), None)
+        login = self.tokens.get(call.login or "")
+        return None if login is None else self.users.get(login.session.user_id or "")
+
+    def _note_factor(self, call: Call, answer: Answer) -> None:
+        user = self.owner_of_factor(call)
+        if user is None:
+            return
+        if call.verb is Verb.BEGIN_FACTOR:
+            user.offered = KnownFactor(answer.secret or "", answer.codes)
+        elif user.factor is not None:
+            user.factor.recovery = answer.codes
+
+    def _note_code_entered(self, call: Call, now: int, answer: Answer) -> None:
+        user = self.owner_of_factor(call)
+        factor = None if user is None else user.factor or user.offered
+        if user is None or factor is None:
+            return
+        if answer.error in ("A1002", "A1007"):
+            factor.wrong_at.append(now)
+        elif answer.kind is not AnswerKind.REFUSED:
+            factor.used.append(call.text_code or "")
+            factor.wrong_at.clear()
+            user.factor = None if call.verb is Verb.REMOVE_FACTOR else factor
+            user.offered = None
 
     def _note_standing(self, call: Call, answer: Answer, place: Place | None) -> None:
         """Remember who was turned away, so that the generator mostly goes on with the others."""
@@ -142,7 +189,7 @@ class History:
 
     def _begun(self, number: int, call: Call, now: int, answer: Answer) -> KnownSession:
         seconds, user_id = LOGIN_SECONDS, answer.sub
-        if call.verb is Verb.SIGN_IN:
+        if call.verb in (Verb.SIGN_IN, Verb.ENTER_FACTOR):
             client_id = None
         elif call.verb is Verb.CREATE_TOKEN:
             login = self.tokens.get(call.login or "")
@@ -224,6 +271,8 @@ class History:
                 self.text_codes[call.login is not None, call.phone or ""] = answer.code
             case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD | Verb.ENTER_RECOVERY_CODE if user is not None:
                 user.password = call.new_password or ""
+            case Verb.RESET_FACTOR | Verb.DELETE_USER if user is not None:
+                user.factor = user.offered = None
             case Verb.CHANGE_PASSWORD if login is not None:
                 self.users[login.session.user_id or ""].password = call.new_password or ""
             case Verb.CHANGE_PHONE | Verb.ENTER_PHONE_CODE if login is not None:

@@ -108,6 +108,17 @@ CHOICES: Final[dict[str, tuple[str, str, bool]]] = {
 """What people choose for themselves: the field, its value, and whether it may be. That there is no such zone
 as `nowhere` the runtime says."""
 
+ENTERED: Final[dict[str, int]] = {
+    "now": 0,
+    "before": -1,
+    "after": 1,
+    "two-before": -2,
+    "two-after": 2,
+    **dict.fromkeys(("again", "recovery", "recovery-again"), 0),
+}
+"""What is entered of a second factor: the code of so many steps from now, the one that was taken last, or a
+recovery code, which may have been used."""
+
 WRONG_AT_ONCE: Final = 3
 """How many wrong secrets a runtime reports at once."""
 

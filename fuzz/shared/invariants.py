@@ -142,7 +142,14 @@ UNTIMED: Final = Invariant(
     "How long a refusal takes tells nobody what there is: a client, an account, the beginning of a secret.",
 )
 
+TWO_FACTORS: Final = Invariant(
+    26,
+    "two-factors",
+    "Who has a second factor is signed in by the password and a code: each code once, in its step or beside "
+    "it, and at most five tries in fifteen minutes; nobody takes their own away without both.",
+)
+
 INVARIANTS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Invariant))
 """In the order of their numbers."""
-OF_THE_RULES: Final = INVARIANTS[: RETOLD.number]
-OF_THE_SERVER: Final = INVARIANTS[RETOLD.number :]
+OF_THE_RULES: Final = (*INVARIANTS[: RETOLD.number], TWO_FACTORS)
+OF_THE_SERVER: Final = tuple(each for each in INVARIANTS if each not in OF_THE_RULES)

@@ -30,6 +30,25 @@ class KnownClient:
 
 
 @dataclass(slots=True)
+class KnownFactor:
+    """A second factor as its owner knows it."""
+
+    secret: str
+    recovery: tuple[str, ...]
+    used: list[str] = field(default_factory=list)
+    """Codes that were taken, in order."""
+    wrong_at: list[int] = field(default_factory=list)
+    """When codes were refused since the last one that was taken."""
+
+
+class KnownTicket(NamedTuple):
+    """What a password gave instead of a session."""
+
+    text: str
+    user: "KnownUser"
+
+
+@dataclass(slots=True)
 class KnownUser:
     """An account as its owner and the administrators know it."""
 
@@ -39,6 +58,8 @@ class KnownUser:
     phone: str | None = None
     roles: tuple[str, ...] = ()
     enabled: bool = True
+    offered: KnownFactor | None = None
+    factor: KnownFactor | None = None
 
 
 @dataclass(slots=True)

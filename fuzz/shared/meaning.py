@@ -7,10 +7,20 @@ from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
-from fuzz.shared.calls import ABOUT_TEXT_CODES, AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
+from fuzz.shared.authenticator import STEP_MS, code_at
+from fuzz.shared.calls import (
+    ABOUT_OWN_FACTOR,
+    ABOUT_TEXT_CODES,
+    AT_THE_CONSENT_PAGE,
+    AT_THE_TOKEN_SERVICE,
+    Call,
+    Verb,
+)
 from fuzz.shared.history import BEGINS_A_CLIENT, BEGINS_AN_ACCOUNT, History, verifier_of
 from fuzz.shared.initial_states import (
+    BEGINNING_OF_TIME_MS,
     CHANGES,
+    ENTERED,
     KEEP_SECONDS,
     NUMBERS,
     PERMISSIONS,
@@ -63,6 +73,8 @@ def call_of(history: History, step: Step) -> Call:
         return base._replace(permissions=given, refresh_seconds=TOKEN_SECONDS[step.number % 2])
     if verb is Verb.NOTE_TOKEN_USE:
         return base
+    if verb in ABOUT_OWN_FACTOR or verb is Verb.ENTER_FACTOR:
+        return _factor_call(history, step, base)
     if verb is Verb.CHOOSE:
         return base._replace(choice=step.change)
     if verb is Verb.SHOW_ACCOUNT:
@@ -194,6 +206,28 @@ def _text_code_call(history: History, step: Step, base: Call) -> Call:
     )
 
 
+def _factor_call(history: History, step: Step, base: Call) -> Call:
+    """What is entered of a second factor; where there is none, digits that nobody shows."""
+    call = base._replace(token=_text(history, step.token) if step.verb is Verb.ENTER_FACTOR else None)
+    user = history.owner_of_factor(call)
+    factor = None if user is None else user.factor or user.offered
+    wrong = step.twist is Twist.WRONG_PASSWORD or user is None
+    call = call._replace(password="wrong" if wrong or user is None else user.password)
+    code = f"{step.number % 1_000_000:06}"
+    if factor is not None and step.twist is not Twist.WRONG_CODE:
+        match step.change:
+            case "recovery" if factor.recovery:
+                code = next((each for each in factor.recovery if each not in factor.used), factor.recovery[0])
+            case "again" if factor.used:
+                code = factor.used[-1]
+            case "recovery-again":
+                code = next((each for each in factor.recovery if each in factor.used), code)
+            case change:
+                present = (BEGINNING_OF_TIME_MS + step.at) // STEP_MS
+                code = code_at(factor.secret, present + ENTERED.get(change or "now", 0))
+    return call if step.verb is Verb.BEGIN_FACTOR else call._replace(text_code=code)
+
+
 def _client_call(history: History, step: Step, base: Call) -> Call:
     client = history.clients.get(step.client or "")
     secret = nonsense("secret") if client is None else client.secret
@@ -285,6 +319,9 @@ def _text(history: History, ref: Ref | None) -> str:
     """The text behind a reference; nonsense where nobody ever saw it."""
     if ref is None:
         return nonsense("token")
+    if ref.kind is Kind.TICKET:
+        ticket = history.tickets.get(ref.number)
+        return nonsense("ticket") if ticket is None else ticket.text
     if ref.kind is Kind.CODE:
         code = history.codes.get(ref.number)
         return nonsense("code") if code is None else code.text

@@ -11,11 +11,12 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from fuzz.shared.calls import Verb
+from fuzz.shared.calls import WITH_A_CODE, Verb
 from fuzz.shared.initial_states import (
     BATCHES,
     CHANGES,
     CHOICES,
+    ENTERED,
     GIVEN_SECRETS,
     IMPORTS,
     KEEP_SECONDS,
@@ -41,6 +42,7 @@ _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.SHOW_ACCOUNT: PERMISSIONS,
     Verb.CREATE_TOKEN: PERMISSIONS,
     Verb.CHOOSE: CHOICES,
+    **dict.fromkeys(WITH_A_CODE, ENTERED),
     **dict.fromkeys(
         (Verb.REQUEST_TEXT_CODE, Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE), (*NUMBERS, "theirs")
     ),
@@ -57,6 +59,7 @@ class Kind(StrEnum):
     ACCESS = "access"
     REFRESH = "refresh"
     CODE = "code"
+    TICKET = "ticket"
 
 
 class Ref(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

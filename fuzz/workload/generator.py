@@ -114,6 +114,10 @@ class Workload:
             actions = self._actions_of_role_holder(step)
             if actions:
                 return [(0, action) for action in actions]
+        if step.verb in (Verb.SIGN_IN, Verb.BEGIN_FACTOR, Verb.CONFIRM_FACTOR, Verb.RENEW_CODES):
+            entered = self.own_accounts.with_factor(step)
+            if entered:
+                return entered
         if step.odd is not None:
             return self._more_of(step)
         if step.verb is Verb.REDEEM and random.random() < 0.1:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fuzz.shared.calls import Verb
+from fuzz.shared.calls import WITH_A_CODE, Verb
 from fuzz.shared.initial_states import ADMINISTRATOR, CHOICES, NUMBERS, PERMISSIONS, TOKEN_SECONDS
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 from fuzz.workload.picks import Picks
@@ -41,6 +41,12 @@ class OwnAccounts:
                 pools = (history.logins, history.grants, history.programs)
                 session = self.picks.session(random.choice(pools))
                 return replace(step, token=None if session is None else Ref(Kind.ACCESS, session.number))
+            case Verb.BEGIN_FACTOR:
+                return step
+            case Verb.ENTER_FACTOR:
+                return self._entry(replace(step, token=self._ticket()))
+            case verb if verb in WITH_A_CODE:
+                return self._entry(step)
             case Verb.CREATE_ADMINISTRATOR:
                 return replace(step, user=random.choice((self.picks.person(), "another root", "root")))
             case _:
@@ -83,6 +89,53 @@ class OwnAccounts:
             [(0, used), (0, random.choice(ended)), (0, used)],
             [(1, used), (until_ms - 1, used)],
             [(0, replace(step, by=token)), (0, above)],
+        ]
+        return random.choice(ways)
+
+    # --- second factors
+
+    def _entry(self, step: Step) -> Step:
+        """A code of a second factor: mostly the present one, else one that is near, used, or wrong."""
+        near = ("before", "after", "two-before", "two-after")
+        change = self.random.choice(("now", "now", "now", *near, "again", "recovery", "recovery-again"))
+        wrong = step.twist is None and self.random.random() < 0.15
+        return replace(step, change=change, twist=Twist.WRONG_CODE if wrong else step.twist)
+
+    def _ticket(self) -> Ref | None:
+        numbers = list(self.picks.history.tickets)[-3:]
+        return Ref(Kind.TICKET, self.random.choice(numbers)) if numbers else None
+
+    def with_factor(self, step: Step) -> list[tuple[int, Step]]:
+        """What somebody does next who has a second factor or begins to have one, the next of it last."""
+        random, history = self.random, self.picks.history
+        user = history.names.get(step.user or "")
+        if step.twist is not None or user is None:
+            return []
+        if step.verb is Verb.BEGIN_FACTOR:
+            confirmed = replace(step, verb=Verb.CONFIRM_FACTOR, change="now")
+            signed_in = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
+            way = random.choice(("now", "recovery", "two-after"))
+            return [
+                (random.choice((0, 30_000)), signed_in),
+                (0, confirmed),
+                *([(0, replace(confirmed, change=way))] if way != "now" else []),
+            ]
+        if user.factor is None or step.number not in history.tickets:
+            return []
+        entry = replace(step, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, step.number), change="now")
+        wrong = replace(entry, twist=Twist.WRONG_CODE)
+        recovery = replace(entry, change="recovery")
+        again = replace(step, verb=Verb.SIGN_IN)
+        ended = replace(again, verb=random.choice((Verb.FORCE_OUT_USER, Verb.FORCE_OUT_ALL)), agent=None)
+        ways: list[list[tuple[int, Step]]] = [
+            [(0, entry)],
+            [(0, entry), *[(0, wrong)] * random.choice((4, 5, 6))],
+            [(random.choice((899_999, 900_000)), again), *[(0, wrong)] * 5],
+            [(30_000, entry), (30_000, entry)],
+            [(0, replace(entry, change="recovery-again")), (0, recovery)],
+            [(random.choice((299_999, 300_000)), entry)],
+            [(0, entry), (0, ended)],
+            [(60_000, replace(entry, change=random.choice(("two-before", "two-after"))))],
         ]
         return random.choice(ways)
 

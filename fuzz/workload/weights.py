@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fuzz.shared.calls import ABOUT_TEXT_CODES, ADMINISTRATION, Verb
+from fuzz.shared.calls import ABOUT_OWN_FACTOR, ABOUT_TEXT_CODES, ADMINISTRATION, Verb
 from fuzz.shared.steps import Twist
 
 WEIGHTS: Final[dict[Verb, float]] = {
@@ -65,6 +65,12 @@ BEYOND_THE_INTERFACE: Final[dict[Verb, float]] = {
     Verb.ENTER_PHONE_CODE: 0.2,
     Verb.ENTER_RECOVERY_CODE: 0.2,
     Verb.CREATE_ADMINISTRATOR: 0.1,
+    Verb.BEGIN_FACTOR: 1.0,
+    Verb.CONFIRM_FACTOR: 0.1,
+    Verb.REMOVE_FACTOR: 0.2,
+    Verb.RENEW_CODES: 0.2,
+    Verb.ENTER_FACTOR: 0.5,
+    Verb.RESET_FACTOR: 0.3,
 }
 """What only the rules are asked."""
 ODD_FIELDS_SHARE: Final = 0.3
@@ -82,7 +88,7 @@ ENDINGS: Final = ADMINISTRATION | {
 ALONE: Final = frozenset(
     {
         *(Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
-        *(Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE),
+        *(Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE, Verb.ENTER_FACTOR, *ABOUT_OWN_FACTOR),
     }
 )
 """A runtime asks something ahead of these, so they are not part of a turn of several."""
@@ -99,12 +105,18 @@ ABOUT_USERS: Final = frozenset(
         Verb.RECOVER_PASSWORD,
         Verb.REGISTER_USER,
         Verb.CHANGE_USER,
+        Verb.RESET_FACTOR,
     }
 )
-ABOUT_AN_OWN_ACCOUNT: Final = ABOUT_TEXT_CODES | {
-    *(Verb.CHOOSE, Verb.SHOW_ACCOUNT, Verb.END_OWN_SESSION, Verb.CREATE_ADMINISTRATOR),
-    *(Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE),
-}
+ABOUT_AN_OWN_ACCOUNT: Final = (
+    ABOUT_TEXT_CODES
+    | ABOUT_OWN_FACTOR
+    | {
+        Verb.ENTER_FACTOR,
+        *(Verb.CHOOSE, Verb.SHOW_ACCOUNT, Verb.END_OWN_SESSION, Verb.CREATE_ADMINISTRATOR),
+        *(Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE),
+    }
+)
 ABOUT_ROLES: Final = frozenset({Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE, Verb.IMPORT_ROLE})
 AGENTS: Final = ("phone", "desk", None)
 EXCHANGE_TWISTS: Final = (
@@ -128,6 +140,9 @@ WRONG_PASSWORDS: Final = {
     Verb.CHANGE_PASSWORD: 0.7,
     Verb.CHANGE_PHONE: 0.3,
     Verb.ENTER_PHONE_CODE: 0.2,
+    Verb.BEGIN_FACTOR: 0.1,
+    Verb.REMOVE_FACTOR: 0.3,
+    Verb.RENEW_CODES: 0.2,
 }
 """How often somebody who is signed in does not know the current password."""
 UNDONE_BY: Final = {

@@ -23,6 +23,8 @@ OPEN = {
     ("GET", "/api/docs"),
     ("GET", "/api/docs-json"),
     ("GET", "/api/oauth2/userinfo"),
+    ("POST", "/api/auth/login/second-factor"),
+    ("POST", "/api/auth/login/second-factor/set-up"),
     ("POST", "/api/oauth2/token"),
     ("POST", "/api/oauth2/introspect"),
     ("POST", "/api/oauth2/revoke"),

@@ -142,6 +142,7 @@ PERMISSIONS = (
             (("POST",), "people/<item_id>/enable", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/disable", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/reset-password", Permission.USER_UPDATE),
+            (("GET", "POST"), "people/<item_id>/reset-second-factor", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/force-out", Permission.USER_UPDATE),
             *(
                 (("GET", "POST"), f"selected/{kind}/{action}", permission)
@@ -169,6 +170,7 @@ PERMISSIONS = (
         ("PUT /api/iam/users/<record_id>/enabled", Permission.USER_UPDATE),
         ("PUT /api/iam/users/<user_id>/password", Permission.USER_UPDATE),
         ("POST /api/iam/users/<user_id>/force-logout", Permission.USER_UPDATE),
+        ("DELETE /api/iam/users/<user_id>/second-factor", Permission.USER_UPDATE),
         ("GET /api/iam/users/<user_id>/grants", Permission.USER_LIST),
         ("GET /api/iam/users/import/<run_id>", Permission.USER_CREATE),
         ("DELETE /api/iam/users/<user_id>/grants/<client_id>", Permission.USER_UPDATE),
@@ -208,7 +210,11 @@ OTHERS = {
         POST /account/language, POST /account/zone, POST /account/picture, POST /account/picture/remove,
         GET /account/phone, POST /account/phone, POST /account/phone/code, GET /account/sessions,
         POST /account/sessions/<session_id>/end, GET /account/applications,
-        GET /account/applications/<client_id>/withdraw, POST /account/applications/<client_id>/withdraw
+        GET /account/applications/<client_id>/withdraw, POST /account/applications/<client_id>/withdraw,
+        POST /api/auth/second-factor, PUT /api/auth/second-factor, DELETE /api/auth/second-factor,
+        POST /api/auth/second-factor/recovery-codes, GET /account/second-factor,
+        POST /account/second-factor, POST /account/second-factor/confirm,
+        POST /account/second-factor/recovery-codes, POST /account/second-factor/remove
         """
     ),
     SUPER_ADMINISTRATOR: routes_in(
@@ -221,7 +227,8 @@ OTHERS = {
         POST /api/oauth2/revoke, GET /api/oauth2/userinfo, GET /api/docs, GET /api/docs/<name>,
         GET /api/docs-json, GET /files/<name>, GET /healthz, GET /readyz, GET /, GET /language,
         GET /brand/<name>, GET /login, POST /login, POST /logout, GET /recover, POST /recover,
-        POST /recover/password, POST /password
+        POST /recover/password, POST /password, POST /api/auth/login/second-factor,
+        POST /api/auth/login/second-factor/set-up, POST /login/second-factor
         """
     ),
 }

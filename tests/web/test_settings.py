@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from ostiary_core.model.policy import SecondFactorFor, TextRecoveryFor
 from ostiary_core.model.records import Table, User
-from ostiary_core.model.secret import Secret
+from ostiary_core.model.secret import Secret, digest_of
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_net.runtime.text_messages import Gateway, Outbox
 from ostiary_web.app.asgi_app import describe_first_administrator, load_settings_or_exit
@@ -43,6 +44,9 @@ _PLAIN = """
     TRUST_PROXY proxy 10.0.0.0/33 10.0.0.1/8 10.0.0.1;10.0.0.2
     RATE_LIMIT_SCALE 0 -1 nan inf much
     REVOKE_ON_CODE_REPLAY maybe
+    REQUIRE_SECOND_FACTOR yes
+    SECOND_FACTOR_KEY short-hunter2
+    RECOVERY_BY_TEXT_MESSAGE sometimes
     RETENTION_SESSIONS_DAYS -1 1.5
     RETENTION_AUDIT_DAYS 36501
     OTEL_EXPORTER_OTLP_ENDPOINT 127.0.0.1:4318 https://user:hunter2@collector.example
@@ -138,6 +142,9 @@ RIGHT: dict[str, Any] = {
     **dict.fromkeys(("admin_password", "public_url", "database_prepared_statements")),
     "trust_proxy": (),
     "revoke_on_code_replay": False,
+    "require_second_factor": SecondFactorFor.NOBODY,
+    "second_factor_key": None,
+    "recovery_by_text_message": TextRecoveryFor.EVERYBODY,
     "log_level": "info",
     "log_format": "console",
     "DATABASE_URL=sqlite:////var/lib/o.db": SQLiteFile(Path("/var/lib/o.db")),
@@ -153,6 +160,9 @@ RIGHT: dict[str, Any] = {
     "PUBLIC_URL=https://[::1]:443": "https://[::1]",
     "RATE_LIMIT_SCALE=0.5": 0.5,
     "REVOKE_ON_CODE_REPLAY=Yes": True,
+    "REQUIRE_SECOND_FACTOR=Administrators": SecondFactorFor.ADMINISTRATORS,
+    f"SECOND_FACTOR_KEY={'k' * 32}": digest_of("k" * 32),
+    "RECOVERY_BY_TEXT_MESSAGE=second-factor": TextRecoveryFor.WITH_SECOND_FACTOR,
     "LOG_LEVEL=DEBUG": "debug",
     "OTEL_EXPORTER_OTLP_ENDPOINT=http://[::1]:4318": "http://[::1]:4318",
     "TRUST_PROXY= 10.0.0.5, 192.168.0.0/16,,fd00::/8": tuple(

@@ -47,6 +47,7 @@ from ostiary_core.oauth.callers import (
     find_active_person,
     find_person,
     permissions_held,
+    permissions_of,
     require_actor,
     roles_of,
 )

@@ -233,7 +233,7 @@ def reset_second_factor(
     if actor_id_of(who) == user.user_id:
         return refuse(Why.PERMISSION_MISSING)
     if not user.has_second_factor:
-        return refuse(Why.NOT_FOUND)
+        return Decision(Done())
     why = Why.SECOND_FACTOR_RESET_BY_ADMINISTRATOR
     reset = with_next_epoch(user, why, snapshot.now, has_second_factor=False)
     decision = _decide_update(user, reset, FactKind.SECOND_FACTOR_REMOVED, who, snapshot, Done(), why)

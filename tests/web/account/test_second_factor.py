@@ -11,10 +11,10 @@ import trio.testing
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.one_time_password import one_time_password, step_at
 from ostiary_core.model.records import Table
-from tests.web.account.people import outbox
-from tests.web.callers import ADMIN_PASSWORD, Api, forms_in, sso
-from tests.web.conftest import Serve
-from tests.web.served import Served
+from ostiary_core.storage.json_codec import to_text
+from tests.support.callers import ADMIN_PASSWORD, Api, forms_in, sso
+from tests.support.people import outbox
+from tests.support.served import Serve, Served
 
 ANNA = ("anna", "anna's password")
 LOGIN = "/api/auth/login"
@@ -272,13 +272,9 @@ async def test_new_recovery_codes_replace_those_before(served: Served) -> None:
 
 async def test_nothing_of_it_is_in_the_store_in_plain(served: Served) -> None:
     _, shown = await anna_with_one(served)
-    stored = repr(served.records()) + "".join(
-        repr(getattr(record, name))
-        for record in served.records()[Table.SECOND_FACTOR]
-        for name in record.__slots__
-    )
-    for secret in (shown["secret"], repr(b32decode(shown["secret"]))[2:-1], *shown["recoveryCodes"]):
-        assert secret not in stored
+    everything = "".join(to_text(record) for records in served.records().values() for record in records)
+    for secret in (shown["secret"], b32decode(shown["secret"]).hex(), *shown["recoveryCodes"]):
+        assert secret not in everything
 
 
 async def test_another_administrator_resets_it(served: Served) -> None:
@@ -290,7 +286,7 @@ async def test_another_administrator_resets_it(served: Served) -> None:
     assert (await administrator.call("DELETE", f"{path}/second-factor")).status_code == 200
     assert (await api.call("GET", "/api/auth/me")).status_code == 401
     await served.api().sign_in(*ANNA)
-    assert (await administrator.call("DELETE", f"{path}/second-factor")).status_code == 404
+    assert (await administrator.call("DELETE", f"{path}/second-factor")).status_code == 200
     removed = [entry for entry in served.audit() if entry.kind is FactKind.SECOND_FACTOR_REMOVED]
     assert [entry.user_id for entry in removed] == [anna.key.id]
     assert removed[0].actor_id is not None

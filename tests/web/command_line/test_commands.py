@@ -141,6 +141,8 @@ def test_a_user_is_shown_changed_signed_out_and_deleted_for_good(machine: Machin
     wrong = machine.run("user", "update", "anna", "--timezone", "Mars", "--json").expect_refusal("A0401")
     assert [error["path"] for error in wrong["errors"]] == ["timezone"]
 
+    assert made["secondFactor"] is False
+    assert machine.script("user", "reset-second-factor", "anna")["secondFactor"] is False
     assert machine.script("user", "end-sessions", "anna")["id"] == made["id"]
     ended = [entry for entry in machine.run("audit", "export").out.splitlines() if "user_forced_out" in entry]
     assert len(ended) == 1

@@ -48,7 +48,7 @@ _LABELS: Final[Labels] = {
 }
 _SHOWN: Final[Labels] = {
     **_LABELS,
-    **columns(RESOURCE.list_view, "locale", "timezone", "createdAt", "updatedAt"),
+    **columns(RESOURCE.list_view, "secondFactor", "locale", "timezone", "createdAt", "updatedAt"),
 }
 _DELETED: Final[Labels] = {"username": "column.users.username", "deleted": "command.deleted"}
 
@@ -287,6 +287,11 @@ def _add_command(name: str, kind: type[AccountEvent], said: str) -> None:
 _add_command("show", events.UserRequested, "Show USERNAME.")
 _add_command("disable", events.UserDisabled, "Keep USERNAME from signing in, and end all sessions.")
 _add_command("enable", events.UserEnabled, "Let USERNAME sign in again. Nothing that ended comes back.")
+_add_command(
+    "reset-second-factor",
+    events.SecondFactorReset,
+    "Take the second factor of USERNAME away, who lost it, and end all sessions.",
+)
 _add_command(
     "end-sessions", events.UserForcedOut, "End all sessions of USERNAME, in browsers and applications."
 )

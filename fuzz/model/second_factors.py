@@ -1,0 +1,115 @@
+"""What must be answered about second factors: set up, asked for at sign-in, removed, reset."""
+
+from fuzz.model.accounts import login, wrong_password
+from fuzz.model.administration import find_user
+from fuzz.model.realm import Realm
+from fuzz.model.records import (
+    DONE,
+    LOGIN_SECONDS,
+    OVERTAKEN,
+    TICKET_MS,
+    WRONG_PASSWORD_MS,
+    WRONG_PASSWORDS,
+    Factor,
+    Refusal,
+    User,
+    Verdict,
+    refuse,
+)
+from fuzz.shared.authenticator import steps_of
+from fuzz.shared.calls import Answer, AnswerKind, Call
+
+
+def begin_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.require_login(call, now)
+    wrong = check_password(realm, user, call, now)
+    if wrong is not None:
+        return wrong
+    if user.has_factor:
+        return refuse("A0409", "one second factor at a time")
+    kept = 0 if user.factor is None else user.factor.ticket_at
+    user.factor = Factor(given.secret or "", {*given.codes}, ticket_at=kept)
+    return Verdict(Answer(kind=AnswerKind.FACTOR, secret=given.secret, codes=given.codes), "offered once")
+
+
+def confirm_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.require_login(call, now)
+    if user.factor is None or user.factor.confirmed:
+        return refuse("A0404", "no second factor waits to be confirmed")
+    spend(user.factor, call.text_code or "", now, "A1007")
+    user.factor.confirmed = True
+    realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
+    return Verdict(DONE, "a second factor is set up: all other sessions end")
+
+
+def remove_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = spend_with_password(realm, call, now)
+    user.factor = None
+    realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
+    return Verdict(DONE, "a second factor is removed: all other sessions end")
+
+
+def renew_codes(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = spend_with_password(realm, call, now)
+    assert user.factor is not None
+    user.factor.recovery = {*given.codes}
+    return Verdict(Answer(kind=AnswerKind.FACTOR, codes=given.codes), "new recovery codes end nothing")
+
+
+def enter_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    ticket = realm.tickets.get(call.token or "")
+    if ticket is None or ticket.void or now - ticket.issued_at >= TICKET_MS:
+        return refuse("A1001", "no ticket, or five minutes old, or what it stood for ended")
+    factor = ticket.user.factor
+    if factor is None or ticket.issued_at <= factor.ticket_at:
+        return refuse("A1001", "a ticket is good for one sign-in")
+    spend(factor, call.text_code or "", now, "A1002")
+    factor.ticket_at = ticket.issued_at
+    session = realm.begin(None, ticket.user, frozenset(), LOGIN_SECONDS, call, now, given)
+    return login(realm, session, now, "a code with the ticket signs in")
+
+
+def reset_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = find_user(realm, call, now)
+    if call.login is not None and realm.find_signed_in(call.login, now) is user:
+        return refuse("A0403", "nobody resets their own second factor")
+    if not user.has_factor:
+        return Verdict(DONE, "no second factor to reset")
+    user.factor = None
+    realm.end_all_of(user)
+    return Verdict(DONE, "second factor reset by administrator: everything ends")
+
+
+def check_password(realm: Realm, user: User, call: Call, now: int) -> Verdict | None:
+    """The refusal of a current password that is not the right one."""
+    if call.overtaken:
+        return OVERTAKEN
+    return None if call.password == user.password else wrong_password(realm, user, now)
+
+
+def spend_with_password(realm: Realm, call: Call, now: int) -> User:
+    """Who entered the current password and a code, which is used up. Raises `Refusal`."""
+    user = realm.require_login(call, now)
+    if user.factor is None or not user.factor.confirmed:
+        raise Refusal(refuse("A0404", "no second factor"))
+    wrong = check_password(realm, user, call, now)
+    if wrong is not None:
+        raise Refusal(wrong)
+    spend(user.factor, call.text_code or "", now, "A1007")
+    return user
+
+
+def spend(factor: Factor, code: str, now: int, error: str) -> None:
+    """Use up a right code. Raises `Refusal` for any other, which counts, and where too many were wrong."""
+    factor.wrong_at = [at for at in factor.wrong_at if now - at < WRONG_PASSWORD_MS]
+    if len(factor.wrong_at) >= WRONG_PASSWORDS:
+        raise Refusal(refuse("A1003", "five wrong codes within fifteen minutes: the user waits"))
+    steps = [step for step in steps_of(code, factor.secret, now) if step > factor.used_step]
+    if steps:
+        factor.used_step = steps[-1]
+    elif code in factor.recovery and factor.confirmed:
+        factor.recovery.remove(code)
+    else:
+        factor.wrong_at.append(now)
+        raise Refusal(refuse(error, "a code that is wrong, too old, too early or used"))
+    factor.wrong_at = []
