@@ -2,8 +2,8 @@
 
 A worker is forked for each mutant when everything is imported, plants it, and asks the judges that reach
 the statement: first those that noticed another mutant of the function, then the quick ones. What survives all
-of them stands in `survivors.toml` with its reason, or fails; rooms beyond the core may have as many others as
-when they were judged last (`Room.may_survive`).
+of them stands in `survivors.toml` with its reason, or fails; of a room beyond the core, a part may
+(`Room.may_survive`).
 """
 
 import gc
@@ -15,6 +15,7 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from resource import RLIMIT_CPU, setrlimit
@@ -34,6 +35,10 @@ _MOST_SECONDS: Final = 900.0
 """Of the clock, for all judges of one mutant: what is not decided by then never is."""
 _LEAST_WAIT_SECONDS: Final = 20.0
 """Of the clock, for one judge: one that waits for ever has noticed something."""
+_ASKED_SECONDS: Final = 15.0
+"""Of the processor, for the judges of a mutant beyond the core: any that would begin later is not asked."""
+_LEAST_JUDGED: Final = 50
+"""Of a room's mutants, before its part that survives says anything."""
 _KILLED, _SURVIVED, _LISTED, _UNDECIDED = "killed", "survived", "listed", "undecided"
 
 
@@ -78,7 +83,14 @@ def run(
         )
         left = most_seconds - (time.monotonic() - began)
         runs = judge_mutants(mutants, tried, listed, homes)
-        return conduct(runs, _figures, _progress, most_failures=len(mutants) + 1, most_seconds=left)
+        return conduct(
+            runs,
+            _figures,
+            _progress,
+            most_failures=len(mutants) + 1,
+            most_seconds=left,
+            find_missed=_find_porous,
+        )
 
     return with_judges(list(rooms.values()), judge_all) or int(bool(stale))
 
@@ -97,7 +109,6 @@ def judge_mutants(
     mutants: Sequence[Mutant], judges: Sequence[Judge], listed: dict[Key, str], homes: Mapping[str, str]
 ) -> Iterator[Report]:
     """A report for each mutant, as they come, two at a time. `homes` names the room of each module."""
-    left = {name: room.may_survive for name, room in ROOMS.items()}
     functions = functions_by_code()
     gc.collect()
     gc.freeze()
@@ -110,6 +121,8 @@ def judge_mutants(
             while waiting and len(running) < _PROCESSES:
                 mutant = waiting.pop()
                 asked = ask_in_order(mutant, judges, noticed[mutant.module, mutant.function])
+                if not ROOMS[homes[mutant.module]].has_worlds:
+                    asked = take_within(asked, _ASKED_SECONDS)
                 child = Child(partial(judge_one, mutant, asked, functions), _MOST_SECONDS)
                 running[child.descriptor] = child, mutant
             ready, _, _ = select.select(list(running), [], [], 1.0)
@@ -124,8 +137,7 @@ def judge_mutants(
                 if outcome == _KILLED:
                     noticed[mutant.module, mutant.function].append(by)
                 report = report_of(mutant, outcome, by, listed, homes[mutant.module])
-                if outcome == _SURVIVED and report.stories and left[homes[mutant.module]] > 0:
-                    left[homes[mutant.module]] -= 1
+                if outcome == _SURVIVED and ROOMS[homes[mutant.module]].may_survive:
                     report.stories.clear()
                 yield report
     finally:
@@ -142,6 +154,12 @@ def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]
         reaching if reaching or mutant.function else judges,
         key=lambda judge: (-noticed.count(judge.name), judge.seconds),
     )
+
+
+def take_within(judges: Sequence[Judge], most_seconds: float) -> list[Judge]:
+    """The first of them, as many as begin within so many seconds."""
+    taken = accumulate((judge.seconds for judge in judges), initial=0.0)
+    return [judge for judge, since in zip(judges, taken, strict=False) if since < most_seconds]
 
 
 def judge_one(
@@ -175,6 +193,21 @@ def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str], roo
         print(f"  {told}", flush=True)
         report.stories.append(partial(str, told))
     return report
+
+
+def _find_porous(total: Report) -> str:
+    """The rooms of which a greater part survives than may."""
+    found = []
+    for name, room in ROOMS.items():
+        judged, survived = (
+            sum(counts[name] for counts in total.tables.values()),
+            total.tables[_SURVIVED][name],
+        )
+        if room.may_survive and judged >= _LEAST_JUDGED and survived > room.may_survive * judged:
+            found.append(
+                f"{survived} of {judged} mutants of {name} survive, more than {room.may_survive:.0%}"
+            )
+    return "; ".join(found)
 
 
 def _progress(total: Report, seconds: float) -> str:

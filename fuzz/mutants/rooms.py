@@ -17,8 +17,8 @@ class Room:
     packages: tuple[str, ...]
     tests: tuple[str, ...]
     """Folders and files; only tests that run the room in their own process see a mutant."""
-    may_survive: int = 0
-    """So many did when all of its mutants were judged last: each mended one lowers it, and none may come."""
+    may_survive: float = 0.0
+    """What part of its mutants may, though it is not listed: so many did when it was judged last."""
 
     def holds(self, module: str) -> bool:
         """Whether a module is one of the room's."""
