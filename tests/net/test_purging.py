@@ -34,6 +34,7 @@ from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
+from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge
 from tests.support import asks, story
 from tests.support.stores import DURABLE, KINDS, HandClock, PlainStore, open_kind
@@ -323,7 +324,10 @@ def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> 
         assert take("one")
 
 
-async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: MockClock) -> None:
+@pytest.mark.parametrize("failure, times", [("clearing failed", 2), ("summaries failed", 3)])
+async def test_a_failure_is_told_to_the_log_and_tried_again(
+    failure: str, times: int, autojump_clock: MockClock
+) -> None:
     leases = []
 
     class Blind(PlainStore):
@@ -334,10 +338,13 @@ async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: Mock
     store, clock = Blind(), HandClock()
     with capture_logs() as log:
         async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-            nursery.start_soon(Purge(turns, store, clock, run_sync=run_inline).run, "one", 60.0)
+            work: Purge | Summarising = Purge(turns, store, clock, run_sync=run_inline)
+            if failure == "summaries failed":
+                work = Summarising(store, clock, run_sync=run_inline)
+            nursery.start_soon(work.run, "one", 60.0)
             await trio.sleep(121)
             nursery.cancel_scope.cancel()
-    assert [(entry["event"], entry["cause"]) for entry in log] == [("clearing failed", "OSError")] * 2
+    assert [(entry["event"], entry["cause"]) for entry in log] == [(failure, "OSError")] * times
     assert min(leases) > 60, "a lease outlasts the time until its holder comes for it again"
 
 
