@@ -45,6 +45,7 @@ ROOMS: Final = {
         (
             *_tests("net", "turns service metrics"),
             *_tests("net/store", "turns"),
+            *_tests("net/sqlite", "steps write_ahead"),
             *_tests("web/operations", "upkeep health"),
             *_tests("web", "entropy logs token_service"),
         ),

@@ -5,6 +5,9 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import apsw
+import pytest
+
 from ostiary_core.events import PasswordHashRequested
 from ostiary_core.model.records import Table, User
 from ostiary_core.model.reply import PasswordOnFile
@@ -41,6 +44,24 @@ def test_a_read_sees_one_moment_while_turns_go_on(tmp_path: Path) -> None:
             store.turn([asks.user("bob")], START)
             assert connection.execute("SELECT count(*) FROM users").fetchall() == before
         assert len(store.records(Table.USER)) == 2
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_from_its_beginning_a_turn_keeps_whoever_knows_no_lock_from_writing(
+    tmp_path: Path, in_place: bool
+) -> None:
+    """The lock file is manners; what a turn reads stays so by SQLite's own lock."""
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        store.turn([asks.user("alice")], START)
+        turn = store.try_begin_turn() if in_place else store.begin_turn()
+        assert turn is not None
+        stranger = apsw.Connection(str(store.path))
+        try:
+            with pytest.raises(apsw.BusyError):
+                stranger.execute("DELETE FROM users")
+        finally:
+            stranger.close()
+            turn.release()
 
 
 NEIGHBOUR = """
