@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Secret
 from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested
-from ostiary_core.http import Answer, Request
+from ostiary_core.http import Answer, Request, userinfo
 from ostiary_core.model.reply import SecretIssued
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.observability.metrics import Metrics
@@ -94,6 +94,20 @@ async def test_the_audit_trail_and_the_log_have_the_request_under_one_trace_id()
     assert entry["event"] == "session-started"
     assert store.audit()[-1].trace_id == entry["trace_id"]
     assert store.audit()[-1].source == entry["source"] == SOURCE
+
+
+async def test_a_refusal_that_needs_no_turn_is_logged_under_the_trace_id_of_its_answer() -> None:
+    async with serving(PlainStore()) as service:
+        request = Request(method="GET", path=userinfo.PATH, headers=[], body=b"", source=SOURCE)
+        while service.admit(Operation.TOKEN, SOURCE) == 0:
+            pass
+        with capture_logs() as log:
+            not_signed_in = json.loads((await service.answer(request, service.draw_trace_id())).body)
+            _, limited = await token_service(service, Operation.TOKEN, "x", grant_type="client_credentials")
+    assert [(entry["event"], entry["why"], entry["trace_id"], entry["source"]) for entry in log] == [
+        ("refused", "not_signed_in", not_signed_in["traceId"], SOURCE),
+        ("refused", "too_many_requests", limited["traceId"], SOURCE),
+    ]
 
 
 async def test_one_failing_turn_is_told_once_for_every_request_in_it() -> None:

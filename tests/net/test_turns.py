@@ -12,13 +12,14 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Decision, Instant, LostRace
-from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
+from ostiary_core.events import Event, GraceExpired, PasswordHashRequested, UserRegistered
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.reply import PasswordOnFile, UserKnown
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.turns.keeping import NothingKept
 from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
@@ -264,6 +265,58 @@ async def test_of_a_turn_that_fails_only_the_event_at_fault_is_told_so() -> None
     assert ben.decision is not None
     assert bad.failure is not None
     assert isinstance(bad.failure.__cause__, OSError)
+
+
+async def test_after_events_were_taken_alone_turns_go_on_as_before(autojump_clock: MockClock) -> None:
+    store, gate = Failing(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        await waiting(nursery, turns, "first")
+        await waiting(nursery, turns, "anna", "bad", "ben")
+        gate.open()
+        await trio.sleep(60)
+        [late] = await waiting(nursery, turns, "late")
+    assert late.decision is not None
+
+
+async def test_of_the_servers_own_events_a_failure_is_told_once_all_are_through() -> None:
+    store = Failing()
+    async with open_turns(store, HandClock(), run_inline) as turns:
+        with pytest.raises(TurnFailed):
+            await turns.decide_all([registration_of(name) for name in ("anna", "bad", "ben")])
+    assert usernames(store) == {"anna", "ben"}
+
+
+async def test_a_turn_that_the_store_did_not_keep_is_told_for_half_a_minute_or_until_one_is_kept(
+    autojump_clock: MockClock,
+) -> None:
+    class Blamed(BreakingStore):
+        def is_broken_by(self, error: Exception) -> bool:
+            return isinstance(error, OSError)
+
+    store = Blamed()
+
+    async def fail() -> None:
+        store.broken = True
+        with pytest.raises(TurnFailed):
+            await turns.decide(registration_of("anna"))
+        store.broken = False
+        with pytest.raises(NothingKept):
+            turns.keeping.require()
+
+    async with open_turns(store, HandClock(), run_inline) as turns:
+        turns.keeping.require()
+        await fail()
+        await trio.sleep(29)
+        with pytest.raises(NothingKept):
+            turns.keeping.require()
+        await trio.sleep(1)
+        turns.keeping.require()
+        await fail()
+        await turns.decide(GraceExpired(session_id="nobody's"))
+        with pytest.raises(NothingKept):
+            turns.keeping.require()
+        await turns.decide(registration_of("anna"))
+        turns.keeping.require()
 
 
 async def test_a_store_that_fails_for_everybody_answers_everybody() -> None:
