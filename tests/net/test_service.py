@@ -11,11 +11,14 @@ import trio
 from structlog.testing import capture_logs
 
 from fuzz.shared.seeds import SeededEntropy
-from ostiary_core import Secret
+from ostiary_core import Decision, Secret
 from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested
 from ostiary_core.http import Answer, Request, userinfo
-from ostiary_core.model.reply import SecretIssued
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.reply import Done, SecretIssued
+from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
+from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
@@ -75,6 +78,17 @@ async def test_every_fact_is_in_the_log_with_its_trace_id_and_source() -> None:
     ]
     assert log[1]["user_id"] == decision.facts[0].user_id
     assert {entry["log_level"] for entry in log} == {"info"}
+
+
+def test_the_line_of_a_fact_says_of_whom_by_whom_and_why() -> None:
+    ids = ("actor_id", "user_id", "client_id", "session_id", "role_id")
+    named: dict[str, Any] = {name: f"the {name}" for name in ids}
+    fact = Fact(kind=FactKind.SESSION_ENDED, why=Why.SESSION_FORCED_OUT, **named)
+    with capture_logs() as log:
+        RequestLog().log_decisions([origin("c" * 32)], [Decision(Done(), facts=(fact,))])
+    [line] = log
+    assert {name: line[name] for name in named} == named
+    assert (line["event"], line["why"]) == ("session-ended", "session_forced_out")
 
 
 async def test_nothing_is_told_of_what_only_reads() -> None:

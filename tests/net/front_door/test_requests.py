@@ -59,6 +59,16 @@ async def test_a_chunked_body_is_413_where_it_passes_the_limit(app: Any, open_do
     assert heard.endswith(b"refused 413 at /small")
 
 
+@pytest.mark.parametrize("length, status", [(100, b"200"), (101, b"413")])
+async def test_a_chunked_body_may_be_as_long_as_the_limit_and_no_longer(
+    length: int, status: bytes, app: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(app)
+    head = b"POST /small HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n"
+    peer = await door.call(head + b"%x\r\n%s\r\n0\r\n\r\n" % (length, b"x" * length))
+    assert (await peer.hear()).startswith(b"HTTP/1.1 " + status)
+
+
 async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(
     app: Any, open_door: OpenDoor
 ) -> None:
