@@ -47,6 +47,17 @@ async def test_the_pair_is_in_cookies_that_no_script_reads(served: Served, way: 
     assert cookies["ostiary_refresh"]["max-age"] == "604800"
 
 
+async def test_before_the_password_is_changed_a_page_leads_nowhere_else(served: Served) -> None:
+    await served.user(mustChangePassword=True)
+    browser = served.browser()
+    page = await browser.follow(await browser.sign_in("anna", "anna's password"))
+    assert page.url.path == "/password"
+    assert 'href="/account' not in (await browser.get("/admin/none")).text
+    new = {"new_password": "a password of her own", "new_password_again": "a password of her own"}
+    await browser.submit(page, {"old_password": "anna's password", **new}, to="/password")
+    assert 'href="/account' in (await browser.get("/account")).text
+
+
 async def test_a_chosen_language_is_kept_for_a_year(served: Served) -> None:
     chosen = cookies_of(await served.browser().get("/language?to=zh-CN"))["ostiary_language"]
     assert (chosen["value"], chosen["max-age"]) == ("zh-CN", str(365 * 24 * 60 * 60))

@@ -1,6 +1,7 @@
 """No other site makes a browser do anything: every page that takes a form, and every route by its cookie."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.callers import Browser, form_token_in
 from tests.support.served import Served, routes
@@ -29,6 +30,22 @@ FOREIGN = {
     "other scheme": {"Origin": "https://id.example"},
     "other port": {"Origin": "http://id.example:8080"},
 }
+
+
+@pytest.mark.parametrize(
+    "origin, logged",
+    [
+        ("https://evil.example", "https://evil.example"),
+        ("https://evil.example\tmsg=all-is-well", ""),
+        ("https://" + "x" * 300, ""),
+    ],
+)
+async def test_the_log_has_the_origin_that_was_refused_if_it_can_be_one(
+    origin: str, logged: str, browser: Browser
+) -> None:
+    with capture_logs() as log:
+        await browser.request("POST", "/api/auth/logout", headers={"Origin": origin})
+    assert [(entry["why"], entry["origin"]) for entry in log] == [("origin_unproven", logged)]
 
 
 @pytest.mark.parametrize("sent", ["nothing", *FOREIGN])

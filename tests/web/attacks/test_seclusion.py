@@ -38,6 +38,8 @@ async def test_every_answer_is_secluded(served: Served, browser: Browser) -> Non
             response = await visitor.request(method, path, extensions={"target": path.encode()})
             statuses.add(response.status_code)
             assert response.headers["x-content-type-options"] == "nosniff", (method, path)
+            if response.status_code == 200 and 'name="form_token"' in response.text:
+                assert response.headers["cache-control"] == "no-store", (method, path)
             if path not in SERVER_TO_SERVER:
                 expect_seclusion(response)
                 assert response.headers["cross-origin-resource-policy"] == "same-origin"

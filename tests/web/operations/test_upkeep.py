@@ -46,7 +46,9 @@ async def test_each_background_task_of_a_server_acts(serve: Serve, autojump_cloc
         totals = expect_success(await user.call("GET", "/api/monitor/overview"))["totals"]
         assert (totals["refused"], totals["refreshes"]) == ({"client_secret_wrong": 1}, 1)
 
+        served.services.passwords._foreign_costs.append((trio.current_time(), 1.0))
         await pass_time(600, UPKEEP.purge_seconds)
+        assert not served.services.passwords._foreign_costs, "nobody has a hash of another system any more"
         assert served.store.records(Table.CODE) == ()
         assert set(entries) <= set(served.audit())
         await pass_time(DAY_SECONDS, UPKEEP.purge_seconds)
