@@ -18,7 +18,7 @@ class Room:
     tests: tuple[str, ...]
     """Folders and files; only tests that run the room in their own process see a mutant."""
     may_survive: float = 0.0
-    """What part of its mutants may, though it is not listed: so many did when it was judged last."""
+    """What part of its mutants may, though not listed: so many did when it was judged last; 1 where it never was."""
 
     def holds(self, module: str) -> bool:
         """Whether a module is one of the room's."""
