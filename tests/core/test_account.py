@@ -11,6 +11,7 @@ from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.instant import Arrival, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, Session, Table, revise
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Profile, Refused
@@ -117,6 +118,21 @@ def test_the_backends_refresh_takes_no_third_partys_token() -> None:
     assert world.all_active(pair)
 
 
+def test_a_retry_of_a_login_session_that_may_have_come_in_time_is_not_signed_out() -> None:
+    """READINGS 46."""
+    world = given()
+    login = world.login()
+    following = next_pair(world, login)
+    assert login.tokens.refresh_token is not None
+    world.wait(40)
+    arrival = Arrival(later(world.now, -20), world.now)
+
+    retried = world.when(login_refresh(login.tokens.refresh_token, arrival=arrival))
+
+    retried.then_refused(Why.ARRIVAL_UNKNOWN, facts=[])
+    next_pair(world, following)
+
+
 def test_an_account_is_shown_with_what_it_may_do() -> None:
     """Also by roles of an earlier version, of which one lacks every permission and one is gone."""
     world = given(CLERK, user(roles=("clerk",)), user("bob", must_change_password=True))
@@ -188,6 +204,7 @@ def test_preferences_are_set_by_whoever_is_free_to_act() -> None:
         fact = Fact(kind=FactKind.PREFERENCES_SET, user_id=before.user_id, changes=told)
         done = Decision(Done(), (Update(before, after),), (fact,))
         assert world.when(make(caller=alice, **{attribute: value})).decision == done
+        assert world.when(make(caller=alice, **{attribute: value})).decision == Decision(Done()), "as it is"
         world.when(make(caller=bob, **{attribute: value})).then_refused(Why.PASSWORD_MUST_CHANGE)
     no_zone = FieldFault("timezone", FieldRule.TIMEZONE)
     unspoken = FieldFault("locale", FieldRule.LOCALE, SPECIFICATION.locales)
