@@ -17,7 +17,7 @@ FAULTS: Final = (
         ("grace-one-long", "the grace lasts 31 seconds", "policy.grace_seconds", "policy.grace_seconds + 1"),
         (
             *("judged-by-its-turn", "what a retry waited for inside the server costs its grace"),
-            *("= arrival or (now, now)", "= now, now"),
+            *("= event.arrival or (now, now)", "= now, now"),
         ),
         (
             *("doubt-ends", "a retry that may have come in time ends its session"),
@@ -42,16 +42,16 @@ FAULTS: Final = (
         (
             *("scope-before-rotation", "a scope too wide is refused before the pair rotates"),
             "return _rotate(",
-            "return refuse(Why.SCOPE_TOO_WIDE) if is_beyond(scopes, session.scopes) else _rotate(",
+            "return refuse(Why.SCOPE_TOO_WIDE) if is_beyond(event.scopes, session.scopes) else _rotate(",
         ),
         (
             *("retry-mints", "a safe retry mints a second pair"),
-            "_repeat(session, session.salt, spent, scopes, user_agent, now)",
-            "_rotate(session, spent, client, scopes, user_agent, entropy, now)",
+            "_repeat(event, spent, session, session.salt, now)",
+            "_rotate(event, spent, session, client, now)",
         ),
         (
             *("late-replay-forgiven", "a replay two generations late ends nothing"),
-            "_end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)",
+            "_end_by_replay(event, session, Why.REPLAYED_TWO_GENERATIONS_LATE, now)",
             "refuse(Why.REPLAYED_TWO_GENERATIONS_LATE)",
         ),
         (
@@ -72,12 +72,12 @@ FAULTS: Final = (
         ),
         (
             *("narrower-narrows-session", "a narrower scope is narrow for good"),
-            *(_ROTATED, f"{_ROTATED} scopes=narrow_scopes(scopes, session.scopes),"),
+            *(_ROTATED, f"{_ROTATED} scopes=narrow_scopes(event.scopes, session.scopes),"),
         ),
         (
             *("wider-granted", "a wider scope is granted"),
-            *("narrow_scopes(scopes, session.scopes)", "tuple(scopes or session.scopes)"),
-            *("if is_beyond(scopes, session.scopes) else", "if False else"),
+            *("narrow_scopes(event.scopes, session.scopes)", "tuple(event.scopes or session.scopes)"),
+            *("if is_beyond(event.scopes, session.scopes) else", "if False else"),
         ),
     ),
     *mistakes_in(

@@ -1,6 +1,7 @@
 """Events of users and their own account: sign-in, password, second factor, telephone, preferences."""
 
 from dataclasses import field
+from typing import ClassVar
 
 from ostiary_core.events.event import Caller, Event, OwnAccountEvent, SignedIn
 from ostiary_core.model.fields import FieldFault, Fields
@@ -102,6 +103,9 @@ class SecondFactorRemoved(OwnSecondFactorEvent):
 @immutable(kw_only=True)
 class LoginRefreshed(Event):
     """A login session presents its refresh token for the next pair (READINGS 25)."""
+
+    scopes: ClassVar[None] = None
+    """It has none that could be narrowed."""
 
     refresh_token: Secret
     user_agent: str | None

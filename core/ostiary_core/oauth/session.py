@@ -16,10 +16,11 @@ A session can be dead without a mark on its record: by its maximum, or by an end
 consent. Only `state_of` knows. `SESSION_TRANSITIONS` (`state_tables.py`) has every move.
 """
 
+from ostiary_core.events import LoginRefreshed, RefreshRequested
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.instant import Arrival, Instant, later, whole_seconds
+from ostiary_core.model.instant import Instant, later, whole_seconds
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Client, Epochs, GrantType, RefreshToken, Session, SessionKind, revise
 from ostiary_core.model.reply import Done, Refused, Reply, TokenActive, TokenInactive, TokensIssued
@@ -114,19 +115,14 @@ def _token_response(
 # --- refresh
 
 
-def refresh(
-    *,
-    spent: Secret,
-    client: Client,
-    kind: SessionKind,
-    scopes: tuple[str, ...] | None,
-    user_agent: str | None,
-    entropy: Entropy,
-    arrival: Arrival | None,
-    snapshot: Snapshot,
-) -> Decision:
+RefreshEvent = RefreshRequested | LoginRefreshed
+
+
+def refresh(event: RefreshEvent, client: Client, kind: SessionKind, snapshot: Snapshot) -> Decision:
     """Decide what a client's refresh token leads to: rotation, safe retry, replay or refusal."""
-    now, policy = snapshot.now, snapshot.policy
+    now, policy, spent = snapshot.now, snapshot.policy, event.refresh_token
+    if spent is None:
+        return refuse(Why.REFRESH_TOKEN_MISSING)
     token = snapshot.refresh_token(spent.digest)
     session = None if token is None else snapshot.session(token.session_id)
     if token is None or session is None or session.kind is not kind:
@@ -143,85 +139,70 @@ def refresh(
     if generations_late == 0:
         if not has_a_second:
             return refuse(Why.MAXIMUM_REACHED)
-        return _rotate(session, spent, client, scopes, user_agent, entropy, now)
+        return _rotate(event, spent, session, client, now)
     if generations_late > 1:
-        return _end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
+        return _end_by_replay(event, session, Why.REPLAYED_TWO_GENERATIONS_LATE, now)
     # From here on the token is the previous generation's: a safe retry, or a replay.
     rotated_at = session.rotated_at or session.started_at
     grace_ends_at = later(rotated_at, policy.grace_seconds)
-    earliest, latest = arrival or (now, now)
+    earliest, latest = event.arrival or (now, now)
     # A rotation that lies far ahead shows that the clock was set back: no grace begins anew for that.
     if min(earliest, now) > grace_ends_at or rotated_at > later(now, policy.salt_seconds):
-        return _end_by_replay(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
-    if policy.compare_user_agent and user_agent != session.rotated_user_agent:
-        return _end_by_replay(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
+        return _end_by_replay(event, session, Why.REPLAYED_AFTER_GRACE, now)
+    if policy.compare_user_agent and event.user_agent != session.rotated_user_agent:
+        return _end_by_replay(event, session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, now)
     if not has_a_second:
         return refuse(Why.MAXIMUM_REACHED)
     # A retry that may have come in time ends nothing and is given nothing (READINGS 46).
     if session.salt is None or min(latest, now) > grace_ends_at:
         return refuse(Why.ARRIVAL_UNKNOWN)
-    return _repeat(session, session.salt, spent, scopes, user_agent, now)
+    return _repeat(event, spent, session, session.salt, now)
 
 
-def _rotate(
-    session: Session,
-    spent: Secret,
-    client: Client,
-    scopes: tuple[str, ...] | None,
-    user_agent: str | None,
-    entropy: Entropy,
-    now: Instant,
-) -> Decision:
+def _rotate(event: RefreshEvent, spent: Secret, session: Session, client: Client, now: Instant) -> Decision:
     """Rotate to the next generation. A scope too wide is refused after the rotation (READINGS 5).
 
     With the digest of its new access token the session forgets the spent one, which is dead at once.
     """
-    salt = draw_salt(entropy)
+    salt = draw_salt(event.entropy)
     access = derive_successor(salt, ACCESS_LABEL, spent)
     refresh_token = derive_successor(salt, REFRESH_LABEL, spent)
     rotated = revise(
         session,
         generation=session.generation + 1,
         access_digest=access.digest,
-        access_scopes=narrow_scopes(scopes, session.scopes),
+        access_scopes=narrow_scopes(event.scopes, session.scopes),
         access_expires_at=min(later(now, client.access_token_seconds), session.expires_at),
         salt=salt,
         rotated_at=now,
-        rotated_user_agent=user_agent,
+        rotated_user_agent=event.user_agent,
     )
-    row = PAIR_ROTATES_AND_REFUSES if is_beyond(scopes, session.scopes) else PAIR_ROTATES
+    row = PAIR_ROTATES_AND_REFUSES if is_beyond(event.scopes, session.scopes) else PAIR_ROTATES
     reply: Reply = (
         _token_response(rotated, access, refresh_token, now) if row.refusal is None else Refused(row.refusal)
     )
     return Decision(
         reply,
         (Update(session, rotated), _refresh_record(refresh_token, rotated)),
-        (_fact_of(row, rotated, user_agent=user_agent),),
+        (_fact_of(row, rotated, user_agent=event.user_agent),),
     )
 
 
-def _repeat(
-    session: Session,
-    salt: bytes,
-    spent: Secret,
-    scopes: tuple[str, ...] | None,
-    user_agent: str | None,
-    now: Instant,
-) -> Decision:
+def _repeat(event: RefreshEvent, spent: Secret, session: Session, salt: bytes, now: Instant) -> Decision:
     """Answer a safe retry with the same pair again."""
     # Nothing is written, so the grace never gets longer (READINGS 2).
-    if is_beyond(scopes, session.scopes):
+    if is_beyond(event.scopes, session.scopes):
         return refuse(Why.SCOPE_TOO_WIDE)
     access = derive_successor(salt, ACCESS_LABEL, spent)
     refresh_token = derive_successor(salt, REFRESH_LABEL, spent)
     return Decision(
         _token_response(session, access, refresh_token, now),
-        facts=(_fact_of(PAIR_REPEATS, session, user_agent=user_agent),),
+        facts=(_fact_of(PAIR_REPEATS, session, user_agent=event.user_agent),),
     )
 
 
-def _end_by_replay(session: Session, why: Why, user_agent: str | None, now: Instant) -> Decision:
-    changes, fact = end(session, why, now, user_agent=user_agent)
+def _end_by_replay(event: RefreshEvent, session: Session, why: Why, now: Instant) -> Decision:
+    changes, fact = end(session, why, now, user_agent=event.user_agent)
     return refuse(why, *changes, facts=(fact,))
 
 

@@ -31,18 +31,7 @@ def refresh(event: events.RefreshRequested, snapshot: Snapshot) -> Decision:
     client = authenticate_for_grant(GrantType.REFRESH_TOKEN, event.credentials, snapshot)
     if isinstance(client, Why):
         return refuse(client)
-    if event.refresh_token is None:
-        return refuse(Why.REFRESH_TOKEN_MISSING)
-    return session.refresh(
-        spent=event.refresh_token,
-        client=client,
-        kind=SessionKind.AUTHORIZATION_CODE,
-        scopes=event.scopes,
-        user_agent=event.user_agent,
-        entropy=event.entropy,
-        arrival=event.arrival,
-        snapshot=snapshot,
-    )
+    return session.refresh(event, client, SessionKind.AUTHORIZATION_CODE, snapshot)
 
 
 def issue_to_client(event: events.ClientCredentialsRequested, snapshot: Snapshot) -> Decision:

@@ -132,16 +132,7 @@ def refresh_login(event: events.LoginRefreshed, snapshot: Snapshot) -> Decision:
     client, user = snapshot.client(held.client_id), snapshot.user(held.user_id)
     if client is None or user is None:
         return refuse(Why.NOT_SIGNED_IN)
-    decision = session.refresh(
-        spent=event.refresh_token,
-        client=client,
-        kind=SessionKind.LOGIN,
-        scopes=None,
-        user_agent=event.user_agent,
-        entropy=event.entropy,
-        arrival=event.arrival,
-        snapshot=snapshot,
-    )
+    decision = session.refresh(event, client, SessionKind.LOGIN, snapshot)
     if isinstance(decision.reply, TokensIssued):
         return Decision(_login(decision.reply, user), decision.changes, decision.facts)
     if decision.reply == Refused(Why.ARRIVAL_UNKNOWN):
