@@ -79,9 +79,7 @@ def choose_checks(stores: StoreFactory) -> tuple[list[Check], list[str]]:
     """Choose the checks that can be made, and describe those that cannot."""
     checks: list[Check] = [*records.CHECKS, *turns.CHECKS]
     left_out = []
-    if stores.reopen is not None:
-        checks += turns.CHECKS_OF_REOPENING
-    else:
+    if stores.reopen is None:
         left_out.append("what is there after a crash was not looked at: give `reopen`")
     if stores.at_once is not None:
         checks += turns.CHECKS_AT_ONCE

@@ -1,8 +1,10 @@
 """Records for lists: in every state, with names that are hard to sort, written without events."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.records import (
     Client,
@@ -16,6 +18,7 @@ from ostiary_core.model.records import (
     User,
 )
 from ostiary_core.model.secret import digest_of
+from ostiary_core.model.user import USER
 
 T = TypeVar("T")
 
@@ -53,16 +56,12 @@ def _pick(values: Sequence[T], number: int) -> T:
 
 
 def _client(number: int, now: Instant) -> Client:
-    return Client(
+    return replace(
+        CLIENT.blank,
         client_id=f"{_pick(('crowd', 'Crowd', 'c_%'), number)}-{number * 5 % 13}",
         name=_pick(_NAMES, number * 3),
-        secret_digest=None,
-        redirect_uris=(),
         grant_types=(GrantType.REFRESH_TOKEN, GrantType.AUTHORIZATION_CODE),
         scopes=("user.read",),
-        auto_approve_scopes=(),
-        access_token_seconds=60,
-        refresh_token_seconds=600,
         enabled=number % 3 > 0,
         built_in=number % 4 == 0,
         deleted_at=now if number % 6 == 5 else None,
@@ -73,13 +72,12 @@ def _client(number: int, now: Instant) -> Client:
 
 
 def _user(number: int, now: Instant) -> User:
-    return User(
+    return replace(
+        USER.blank,
         user_id=f"crowd {number * 5 % 17}",
         username=f"{_pick(_NAMES, number) or 'nobody'}{number}",
         name=_pick(_NAMES, number * 5),
         phone=f"+1555{number:04}" if number % 3 else None,
-        password_hash=None,
-        must_change_password=False,
         enabled=number % 4 > 0,
         deleted_at=now if number % 7 == 6 else None,
         epoch=number % 2,

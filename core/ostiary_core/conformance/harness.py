@@ -46,6 +46,17 @@ class StoreFactory:
     """Opener of a store again from what it kept, as after a crash."""
     at_once: AtOnce | None = None
 
+    def require_unchanged(self, store: Any, before: "Contents", what: str) -> Any:
+        """Require that a store has `before`, also when it is opened again; return it so where possible."""
+        wrong = difference(Contents.of(store), before)
+        require(wrong is None, f"a partial write: {what} left something ({wrong})")
+        if self.reopen is None:
+            return store
+        again = self.reopen(store)
+        wrong = difference(Contents.of(again), before)
+        require(wrong is None, f"a partial write: {what} left something after a crash ({wrong})")
+        return again
+
 
 class Broken(Exception):
     """Raised when a store breaks a rule; the text says what it did and what it should have done."""
@@ -61,11 +72,21 @@ class Crash(BaseException):
     """Stands for the end of the program; a store must not swallow it."""
 
 
-class _WatchedSequence(Sequence[T]):
-    """A sequence that acts when its items are read."""
+def crash() -> None:
+    """End the program, as far as a store can tell."""
+    raise Crash
 
-    def __init__(self, items: Sequence[T]) -> None:
+
+class WatchedSequence(Sequence[T]):
+    """A sequence that acts once, when it is read for the time number `at_read`, counted from 0.
+
+    Each item that is given out counts, and each end of a pass, over all passes.
+    """
+
+    def __init__(self, items: Sequence[T], at_read: int, act: Callable[[], None]) -> None:
         self._items = items
+        self._reads_left = at_read
+        self._act = act
 
     def __len__(self) -> int:
         return len(self._items)
@@ -77,51 +98,21 @@ class _WatchedSequence(Sequence[T]):
     def __getitem__(self, place: slice) -> Sequence[T]: ...
 
     def __getitem__(self, place: int | slice) -> Any:
-        if isinstance(place, slice):
-            return [self[number] for number in range(*place.indices(len(self._items)))]
-        item = self._items[place]  # past the end: `IndexError`, as of any sequence
-        self._read(place)
-        return item
+        if isinstance(place, int):
+            self._read()
+            return self._items[place]
+        return [self[number] for number in range(*place.indices(len(self._items)))]
 
     def __iter__(self) -> Iterator[T]:
-        for place, item in enumerate(self._items):
-            self._read(place)
+        for item in self._items:
+            self._read()
             yield item
+        self._read()
 
-    def _read(self, place: int) -> None:
-        """Act before the item at `place` is given out."""
-
-
-class CrashingSequence(_WatchedSequence[T]):
-    """A sequence that raises `Crash` after so many of its items, counted over all passes through it."""
-
-    def __init__(self, items: Sequence[T], place: int) -> None:
-        super().__init__(items)
-        self._left = place
-
-    def __iter__(self) -> Iterator[T]:
-        yield from super().__iter__()
-        if not self._left:
-            raise Crash
-
-    def _read(self, place: int) -> None:
-        if not self._left:
-            raise Crash
-        self._left -= 1
-
-
-class Interrupted(_WatchedSequence[T]):
-    """A sequence that calls `interrupt` once, at the pass number `passes`."""
-
-    def __init__(self, items: Sequence[T], passes: int, interrupt: Callable[[], None]) -> None:
-        super().__init__(items)
-        self._passes_left = passes
-        self._interrupt = interrupt
-
-    def _read(self, place: int) -> None:
-        self._passes_left -= place == 0
-        if place == 0 and self._passes_left == 0:
-            self._interrupt()
+    def _read(self) -> None:
+        self._reads_left -= 1
+        if self._reads_left == -1:
+            self._act()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,23 +138,9 @@ def without_number(entry: AuditEntry) -> AuditEntry:
 def difference(found: Contents, expected: Contents) -> str | None:
     """Describe the first difference between a store's contents and those expected, without any values."""
     for (table, held), (_, right) in zip(found.records, expected.records, strict=True):
-        if held == right:
-            continue
-        by_key = {record.key: record for record in held}
-        wanted = {record.key: record for record in right}
-        for key, record in wanted.items():
-            stored = by_key.get(key)
-            if stored is None:
-                return f"an insert was lost: a record of table {table.name} is missing"
-            if stored.revision < record.revision:
-                return (
-                    f"an update was lost: a record of table {table.name} stands at revision "
-                    f"{stored.revision} where {record.revision} was written"
-                )
-            if stored != record:
-                return f"a record of table {table.name} does not hold what was written under its key"
-        if by_key.keys() - wanted.keys():
-            return f"a delete was forgotten, or a write was kept that should not be, in table {table.name}"
+        wrong = record_difference(table, held, right)
+        if wrong is not None:
+            return wrong
     if len(found.entries) < len(expected.entries):
         return f"the audit trail dropped {len(expected.entries) - len(found.entries)} entries"
     if len(found.entries) > len(expected.entries):
@@ -175,3 +152,22 @@ def difference(found: Contents, expected: Contents) -> str | None:
     if numbers != sorted(set(numbers)):
         return "the numbers of the audit trail do not rise"
     return None
+
+
+def record_difference(table: Table, found: Collection[Record], expected: Collection[Record]) -> str | None:
+    """Describe the first difference between the records of one table and those expected."""
+    by_key = {record.key: record for record in found}
+    for record in expected:
+        stored = by_key.pop(record.key, None)
+        if stored is None:
+            return f"an insert was lost: a record of table {table.name} is missing"
+        if stored.revision < record.revision:
+            return (
+                f"an update was lost: a record of table {table.name} stands at revision "
+                f"{stored.revision} where {record.revision} was written"
+            )
+        if stored != record:
+            return f"a record of table {table.name} does not hold what was written under its key"
+    if by_key:
+        return f"a delete was forgotten, or a write was kept that should not be, in table {table.name}"
+    return f"a record of table {table.name} is there twice" if len(found) != len(expected) else None

@@ -7,7 +7,7 @@ from typing import Any
 from ostiary_core.conformance.crowd import make_crowd
 from ostiary_core.conformance.harness import StoreFactory, require, without_number
 from ostiary_core.conformance.listings import PAGE_SIZE, make_listings
-from ostiary_core.conformance.scenario import origin_of, registration_of, run_scenario
+from ostiary_core.conformance.scenario import play, registration_of, run_scenario
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Delete, Insert
 from ostiary_core.model.instant import Instant, later
@@ -71,8 +71,7 @@ def _make_stores(stores: StoreFactory) -> tuple[Any, MemoryStore, Instant]:
     store, reference = stores.make(), MemoryStore()
     for each in (store, reference):
         each.write([Insert(record) for record in make_crowd(now)])
-        for batch in here.batches:
-            each.turn(batch.events, batch.at, [origin_of(place) for place in range(len(batch.events))])
+    play(here.batches, store, reference)
     return store, reference, now
 
 

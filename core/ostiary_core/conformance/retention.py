@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ostiary_core.conformance.harness import Contents, StoreFactory, difference, require
-from ostiary_core.conformance.scenario import run_scenario
+from ostiary_core.conformance.scenario import play, run_scenario
 from ostiary_core.events import RecordExpired
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.records import Key
@@ -67,9 +67,7 @@ def old_entries_are_erased_and_no_others(stores: StoreFactory) -> None:
 def _make_stores(stores: StoreFactory) -> tuple[Any, MemoryStore, Instant]:
     store, reference = stores.make(), MemoryStore()
     here = run_scenario()
-    for batch in here.batches:
-        for each in (store, reference):
-            each.turn(batch.events, batch.at)
+    play(here.batches, store, reference)
     return store, reference, here.now
 
 

@@ -55,6 +55,14 @@ def origin_of(place: int) -> Origin | None:
     return Origin(trace_id=f"trace {place}", source=f"203.0.113.{place % 250}", user_agent=f"agent {place}")
 
 
+def play(batches: Sequence[EventBatch], *stores: Store) -> None:
+    """Take the batches on stores, each as one turn."""
+    for batch in batches:
+        origins = [origin_of(place) for place in range(len(batch.events))]
+        for store in stores:
+            store.turn(batch.events, batch.at, origins)
+
+
 def registration_of(username: str, seed: str, phone: str | None = None) -> events.UserRegistered:
     """Make the event that registers a new account."""
     fields = {"username": username, "name": username, "phone": phone, "mustChangePassword": False}
@@ -115,6 +123,7 @@ class Backend:
         for number, username in enumerate(("alice", "bob")):
             known = self.ask(registration_of(username, "life", f"+1555010{number}"), UserKnown)
             self.user_ids[username] = known.user.user_id
+        self.ask(registration_of("ALICE", "life"), Refused)
 
     def by(self, client_id: str) -> events.ClientCredentials:
         return events.ClientCredentials(

@@ -82,8 +82,8 @@ def net_changes(decisions: Iterable[Decision]) -> list[Change]:
 
 def _merge(changes: Sequence[Change]) -> Change | None:
     """Merge the changes of one record into one; None if nothing is different after them."""
-    before, _ = _before_and_after(changes[0])
-    _, after = _before_and_after(changes[-1])
+    before, _ = before_and_after(changes[0])
+    _, after = before_and_after(changes[-1])
     if before is None:
         return None if after is None else Insert(after)
     if after is None:
@@ -97,7 +97,7 @@ def _merge(changes: Sequence[Change]) -> Change | None:
     return Update(before, after)
 
 
-def _before_and_after(change: Change) -> tuple[Record | None, Record | None]:
+def before_and_after(change: Change) -> tuple[Record | None, Record | None]:
     """Return the record before a change and the record after it."""
     match change:
         case Insert(after):
@@ -141,7 +141,7 @@ class MemoryStore:
 
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none."""
-        writes = [(_key(change), *_before_and_after(change)) for change in changes]
+        writes = [(_key(change), *before_and_after(change)) for change in changes]
         # Every guard before the first write: a lost race writes nothing.
         for key, before, after in writes:
             stored = self._tables[key.table].get(key.id)
