@@ -105,7 +105,7 @@ class LoginRefreshed(Event):
     """A login session presents its refresh token for the next pair (READINGS 25)."""
 
     scopes: ClassVar[None] = None
-    """It has none that could be narrowed."""
+    """Placeholder: a login session has no scopes to narrow."""
 
     refresh_token: Secret
     user_agent: str | None
