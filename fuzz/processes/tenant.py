@@ -34,6 +34,8 @@ class Kind(StrEnum):
     DISABLE = "disable"
     ENABLE = "enable"
     RESET_SECRET = "reset-secret"
+    CHANGE_PASSWORD = "change-password"
+    CHANGE_NUMBER = "change-number"
     NOTHING = "of no consequence"
     """Whatever came of it, nobody can use it: a code or a token that was never told."""
 
@@ -99,6 +101,8 @@ class Tenant:
         self.used_codes: deque[tuple[str, str]] = deque(maxlen=3)
         self.pending: Pending | None = None
         self.drawn = 0
+        self.next_password = self.next_number = ""
+        """What was asked for last, and stands or does not."""
 
     # --- what is asked, each raising `Lost`
 

@@ -141,6 +141,30 @@ async def _reset_secret(tenant: Tenant) -> None:
     tenant.acknowledge("secret reset")
 
 
+async def _change_password(tenant: Tenant) -> None:
+    await tenant.sign_in_if_need_be()
+    tenant.drawn += 1
+    tenant.next_password = tenant.keep(f"password {tenant.drawn} of {tenant.username}")
+    tenant.expect_loss(Kind.CHANGE_PASSWORD)
+    content = {"oldPassword": tenant.password, "newPassword": tenant.next_password}
+    response = await tenant.connection.send_json("PUT", "/api/auth/password", tenant.login, content)
+    tenant.expect(response, 200, "a change of password")
+    tenant.password = tenant.next_password
+    tenant.end(tenant.of_user)
+    tenant.acknowledge("password changed")
+
+
+async def _change_number(tenant: Tenant) -> None:
+    tenant.drawn += 1
+    tenant.next_number = f"+49{tenant.client_id.rpartition('-')[2]}{1_000_000 + tenant.drawn}"
+    tenant.expect_loss(Kind.CHANGE_NUMBER)
+    response = await tenant.administer("PUT", f"iam/users/{tenant.user_id}", phone=tenant.next_number)
+    tenant.expect(response, 200, "a change of number")
+    tenant.end(tenant.of_user)
+    tenant.login = None
+    tenant.acknowledge("number changed")
+
+
 _WEIGHTS: Final[dict[Callable[[Tenant], Awaitable[None]], int]] = {
     _ask_for_machine: 20,
     _authorize: 15,
@@ -153,6 +177,8 @@ _WEIGHTS: Final[dict[Callable[[Tenant], Awaitable[None]], int]] = {
     _withdraw: 1,
     _disable: 1,
     _reset_secret: 1,
+    _change_password: 1,
+    _change_number: 1,
 }
 
 
@@ -188,6 +214,16 @@ async def resolve(tenant: Tenant) -> None:
             await _enable(tenant)
         case Kind.RESET_SECRET:
             await _resolve_secret(tenant)
+        case Kind.CHANGE_PASSWORD:
+            content = {"username": tenant.username, "password": tenant.next_password}
+            response = await tenant.connection.send_json("POST", "/api/auth/login", None, content)
+            await _resolve_change(tenant, has_changed=response.status == 200)
+            tenant.password = tenant.next_password if response.status == 200 else tenant.password
+        case Kind.CHANGE_NUMBER:
+            response = await tenant.administer("GET", f"iam/users/{tenant.user_id}")
+            shown = tenant.expect(response, 200, "a user is looked at").data["phone"]
+            await _resolve_change(tenant, has_changed=shown == tenant.next_number)
+            tenant.login = None
     tenant.pending = None
 
 
@@ -221,6 +257,14 @@ async def _resolve_ending(tenant: Tenant, sessions: list[Session]) -> None:
         raise tenant.violation("an ending that was not answered took a part of the sessions")
     if live == {False}:
         tenant.end(sessions)
+
+
+async def _resolve_change(tenant: Tenant, *, has_changed: bool) -> None:
+    """What was changed ended all sessions of the user; what was not, none."""
+    before = tenant.of_user
+    await _resolve_ending(tenant, before)
+    if before and bool(tenant.of_user) is has_changed:
+        raise tenant.violation("a change that was not answered is kept, or its ending is, but not both")
 
 
 async def _resolve_disabling(tenant: Tenant) -> None:
