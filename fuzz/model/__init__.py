@@ -90,8 +90,6 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.NOTE_TOKEN_USE: accounts.note_token_use,
     Verb.CHOOSE: accounts.choose,
     Verb.REQUEST_TEXT_CODE: telephones.request_text_code,
-    Verb.ENTER_PHONE_CODE: telephones.change_phone,
-    Verb.ENTER_RECOVERY_CODE: telephones.recover_password,
     Verb.SHOW_CLIENT: clients.show_client,
     Verb.NOTE_SECRET_USE: clients.note_secret_use,
     Verb.COUNT_WRONG_SECRETS: clients.count_wrong_secrets,

@@ -133,8 +133,12 @@ def note_token_use(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
 
 
 def choose(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    realm.require_login(call, now)
-    field, _, may_be = CHOICES[call.choice or ""]
+    user = realm.require_login(call, now)
+    field, value, may_be = CHOICES[call.choice or ""]
     if not may_be:
         return refuse("A0401", "no such language or time zone", field)
+    if field == "locale":
+        user.locale = value
+    elif field == "avatarUrl":
+        user.picture = value or None
     return Verdict(DONE, "what somebody likes better ends nothing")

@@ -37,7 +37,6 @@ class Realm:
         self.users: dict[str, User] = {}
         self.roles: dict[str, frozenset[str]] = {}
         """What each role allows; the built-in one is not among them."""
-        self.spent_text_codes: set[tuple[str | None, str]] = set()
         self.text_codes: dict[tuple[bool, str], TextCode] = {}
         """By whether they are for a new number, and the number."""
         self.tickets: dict[str, Ticket] = {}
@@ -53,13 +52,6 @@ class Realm:
         if call.secret == client.secret or (call.secret == client.old_secret and now < client.old_until):
             return client
         raise Refusal(STRANGER)
-
-    def text_code_stands(self, call: Call, given: Answer) -> bool:
-        """Whether the code that a call brings opens anything. One that was used before does not; of one
-        that was not, the answer tells: it may have been replaced, or be too old by now."""
-        if call.text_code is None:
-            return True
-        return given.error != "A1006" and (call.phone, call.text_code) not in self.spent_text_codes
 
     def holder_of(self, phone: str | None) -> User | None:
         """Whose telephone number this is."""

@@ -101,6 +101,8 @@ class User:
     asked_at: list[int] = field(default_factory=list)
     """When a text message to a new number was asked for."""
     factor: Factor | None = None
+    picture: str | None = None
+    locale: str | None = None
     name: str = ""
     """What the account is called on pages: what its user name was when it was registered or imported last."""
 
@@ -134,8 +136,7 @@ class Code:
 class TextCode:
     """The code that was sent to a telephone."""
 
-    text: str | None
-    """None where nobody saw it: it was asked for on the way."""
+    text: str
     user: User
     """Whose it is: the owner of the number, or whoever asked for a new one."""
     issued_at: int

@@ -16,11 +16,8 @@ from fuzz.model.records import (
     Verdict,
     refuse,
 )
-from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.calls import Answer, AnswerKind, Call
 
-ENTERED = (Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE)
-"""Where the code that was sent is known; else it is sent on the way, or by a server that is only heard."""
-NOT_SENT = Verdict(Answer(kind=AnswerKind.NOT_SENT), "whether a text message goes out is not told")
 WRONG_CODE = refuse("A1006", "a code that was sent is used, replaced, too old or void by now")
 
 
@@ -46,7 +43,7 @@ def may_ask(user: User, now: int) -> bool:
     return True
 
 
-def send(realm: Realm, call: Call, asking: User | None, now: int, text: str | None) -> bool:
+def send(realm: Realm, call: Call, asking: User | None, now: int, text: str) -> bool:
     """Whether a code goes out: to a number that nobody has, for whoever asks; or to somebody's, to recover
     their password."""
     phone = call.phone or ""
@@ -64,11 +61,9 @@ def send(realm: Realm, call: Call, asking: User | None, now: int, text: str | No
     return True
 
 
-def enter(realm: Realm, call: Call, user: User | None, is_new_number: bool, now: int, given: Answer) -> bool:
+def enter(realm: Realm, call: Call, user: User | None, is_new_number: bool, now: int) -> bool:
     """Whether the code that a call brings opens anything of this account; a wrong one counts. One that is
     somebody else's, or was drawn before all of its account ended, is wrong and counts for nothing."""
-    if call.verb not in ENTERED:
-        return realm.text_code_stands(call, given)
     stored = realm.text_codes.get((is_new_number, call.phone or ""))
     if stored is not None and (stored.user is not user or stored.void):
         return False
@@ -78,39 +73,27 @@ def enter(realm: Realm, call: Call, user: User | None, is_new_number: bool, now:
     return stored.text == call.text_code
 
 
-def spend(realm: Realm, call: Call, is_new_number: bool) -> None:
-    realm.text_codes.pop((is_new_number, call.phone or ""), None)
-    realm.spent_text_codes.add((call.phone, call.text_code or ""))
-
-
 def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now)
-    if call.text_code is None:
-        if not may_ask(user, now):
-            return refuse("A0429", "a text message is asked for at most 20 times a day by one account")
-        if not send(realm, call, user, now, None):
-            return NOT_SENT
     if call.overtaken:
         return OVERTAKEN
     if call.password != user.password:
         return wrong_password(realm, user, now)
-    if not enter(realm, call, user, True, now, given):
+    if not enter(realm, call, user, True, now):
         return WRONG_CODE
     if realm.holder_of(call.phone) is not None:
         return refuse("A0409", "the number is somebody's")
-    spend(realm, call, True)
+    del realm.text_codes[True, call.phone or ""]
     user.phone = call.phone
     realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
     return Verdict(DONE, "user changes telephone number: all OAuth sessions end")
 
 
 def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    if call.text_code is None and (call.phone is None or not send(realm, call, None, now, None)):
-        return NOT_SENT
     user = realm.holder_of(call.phone)
-    if not enter(realm, call, user, False, now, given):
+    if not enter(realm, call, user, False, now):
         return WRONG_CODE
-    spend(realm, call, False)
+    del realm.text_codes[False, call.phone or ""]
     if user is None or not user.enabled:
         return refuse("A1006", "no such account, or disabled")
     user.password = call.new_password or ""

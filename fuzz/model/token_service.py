@@ -151,5 +151,6 @@ def user_info(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if session.client is not None and "user.read" not in session.pairs[held.generation].scope:
         return refuse("A0430", "user-info: the token lacks user.read")
     user = session.user
-    profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username)
+    fields = (user.name, user.picture, user.locale)
+    profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username, profile=fields)
     return Verdict(profile, "user-info: the profile")

@@ -33,7 +33,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import RECORD_TABLES, Key, Table, TextCodePurpose
-from ostiary_core.model.reply import AccountKnown, Done, PasswordOnFile, TextCodeDrawn
+from ostiary_core.model.reply import AccountKnown, Done, PasswordOnFile
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.sign_in_ticket import read_ticket
 from ostiary_core.retention import Expirable
@@ -85,7 +85,7 @@ class Turn:
     snapshot: Snapshot | None
     rehearsed: list[Decision] | None
     before: list[Decision]
-    """Of the events that a runtime sends ahead: the request for a text message, what the sweeper deletes."""
+    """Of what the sweeper deletes ahead of them."""
     failure: BaseException | None = None
 
 
@@ -250,14 +250,13 @@ class Driver:
                 | Verb.CHANGE_PASSWORD
                 | Verb.CHANGE_PHONE
                 | Verb.RECOVER_PASSWORD
-                | Verb.ENTER_PHONE_CODE
-                | Verb.ENTER_RECOVERY_CODE
             ):
                 return self._account_event(call, drawn, now)
             case _:
                 return administration_event(call, drawn)
 
-    def _account_event(self, call: Call, drawn: Entropy, now: Instant) -> Event | Answer:
+    def _account_event(self, call: Call, drawn: Entropy, now: Instant) -> Event:
+        code = Secret(call.text_code or "")
         match call.verb:
             case Verb.SIGN_IN:
                 return events.SignInAttempted(
@@ -282,16 +281,10 @@ class Driver:
                 verified = self._verify_password(person(call), call, now)
                 new_hash = hash_of(call.new_password)
                 return events.PasswordChanged(caller=person(call), new_password_hash=new_hash, **verified)
-            case Verb.CHANGE_PHONE | Verb.ENTER_PHONE_CODE:
-                code = self._text_code(call, TextCodePurpose.CHANGE_PHONE, drawn, now)
-                if isinstance(code, Answer):
-                    return code
+            case Verb.CHANGE_PHONE:
                 verified = self._verify_password(person(call), call, now)
                 return events.PhoneChanged(caller=person(call), phone=call.phone or "", code=code, **verified)
             case _:
-                code = self._text_code(call, TextCodePurpose.RESET_PASSWORD, drawn, now)
-                if isinstance(code, Answer):
-                    return code
                 return events.PasswordResetByTextMessage(
                     phone=call.phone or "", code=code, new_password_hash=hash_of(call.new_password)
                 )
@@ -322,18 +315,3 @@ class Driver:
         if call.overtaken:
             on_file = None if now % 2 else hash_of("the password before")
         return {"verified_against": on_file, "password_matches": matches}
-
-    def _text_code(
-        self, call: Call, purpose: TextCodePurpose, drawn: Entropy, now: Instant
-    ) -> Secret | Answer:
-        if call.text_code is not None:
-            return Secret(call.text_code)
-        if call.phone is None:
-            return Answer(kind=AnswerKind.NOT_SENT)
-        caller = person(call) if purpose is TextCodePurpose.CHANGE_PHONE else None
-        requested = events.TextCodeRequested(caller=caller, purpose=purpose, phone=call.phone, entropy=drawn)
-        [decision] = self.store.turn([requested], now)
-        self._before.append(decision)
-        if isinstance(decision.reply, TextCodeDrawn):
-            return decision.reply.code or Answer(kind=AnswerKind.NOT_SENT)
-        return answer_of(call, decision)

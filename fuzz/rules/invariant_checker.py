@@ -41,14 +41,12 @@ ENDING_A_USER = frozenset(
         Verb.RECOVER_PASSWORD,
         Verb.CHANGE_PASSWORD,
         Verb.CHANGE_PHONE,
-        Verb.ENTER_PHONE_CODE,
-        Verb.ENTER_RECOVERY_CODE,
         Verb.CONFIRM_FACTOR,
         Verb.REMOVE_FACTOR,
         Verb.RESET_FACTOR,
     }
 )
-BY_THEMSELVES = ABOUT_OWN_FACTOR | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.ENTER_PHONE_CODE}
+BY_THEMSELVES = ABOUT_OWN_FACTOR | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE}
 """What people do with their own account, mostly with their current password."""
 ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT, Verb.FORCE_OUT_CLIENT})
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from textwrap import wrap
 from typing import Final
 
 from msgspec.structs import replace
@@ -13,7 +12,6 @@ from fuzz.faults import FAULTS
 from fuzz.rules.trace import Replay, initial_state_of, replay, write
 from fuzz.rules.world import InvalidStart, World
 from fuzz.shared.campaign import (
-    LINE_LENGTH,
     Report,
     command,
     conduct,
@@ -21,6 +19,7 @@ from fuzz.shared.campaign import (
     failure_file,
     rows_not_taken,
     run_all,
+    tell_failure,
 )
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.invariants import OF_THE_RULES, Violation
@@ -40,8 +39,6 @@ MOST_REPLAYS: Final = 600
 """A bound, so that a failure is told in seconds even where it shrinks badly."""
 STEPS_OF_ALL_ROWS: Final = 100_000
 """Steps after which each row of the state tables must have been taken."""
-MOST_REMARK_LINES, MOST_LINES = 3, 8
-"""Lines about invariants, and steps, that a failure tells: fifteen lines in all."""
 MOST_WORLDS: Final = 250
 """A planted fault that so many worlds do not show is one that survives."""
 
@@ -112,17 +109,12 @@ def story(failure: Failure) -> str:
     remarks = [str(violation) for violation in shortest.violations]
     path.write_text(write(failure.world, shortest.steps, shortest.outcomes, remarks), encoding="utf-8")
     seed, _, number = failure.world.partition("/")
-    lines = shortest.lines()
-    left_out = len(lines) - MOST_LINES
-    return "\n".join(
-        [
-            f"FAILED in world {failure.world}: {len(shortest.steps)} of {len(failure.steps)} steps show it",
-            *wrap("; ".join(remarks), LINE_LENGTH, max_lines=MOST_REMARK_LINES),
-            *([f"(the first {left_out} steps are in the file)"] if left_out > 0 else []),
-            *lines[-MOST_LINES:],
-            f"replay it:        {command('replay', path)}",
-            f"the whole world:  {command('sequences', '--seed', seed, '--world', number)}",
-        ]
+    return tell_failure(
+        f"FAILED in world {failure.world}: {len(shortest.steps)} of {len(failure.steps)} steps show it",
+        shortest.violations,
+        shortest.lines(),
+        f"replay it:        {command('replay', path)}",
+        f"the whole world:  {command('sequences', '--seed', seed, '--world', number)}",
     )
 
 

@@ -14,7 +14,6 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from fuzz.rules.world import InvalidStart, World
-from fuzz.shared.campaign import LINE_LENGTH
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.initial_states import InitialState, draw_initial_state, fixed_initial_state
 from fuzz.shared.invariants import Violation
@@ -54,9 +53,7 @@ class Replay:
     def lines(self) -> list[str]:
         """Return the story as a person reads it: each step with the rule by which it is answered."""
         return [
-            f"{' '.join(str(step).split()):<48} # {outcome.rpartition('  (')[2].removesuffix(')')}"[
-                :LINE_LENGTH
-            ]
+            f"{' '.join(str(step).split()):<48} # {outcome.rpartition('  (')[2].removesuffix(')')}"
             for step, outcome in zip_longest(self.steps, self.outcomes, fillvalue="")
         ]
 

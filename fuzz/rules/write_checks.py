@@ -112,8 +112,6 @@ MAY_WRITE: dict[Verb, set[type[Record]]] = {
     Verb.CHANGE_PASSWORD: {User},
     Verb.CHANGE_PHONE: {TextCode, User},
     Verb.RECOVER_PASSWORD: {TextCode},
-    Verb.ENTER_PHONE_CODE: {TextCode, User},
-    Verb.ENTER_RECOVERY_CODE: {TextCode},
     Verb.BEGIN_FACTOR: {User},
     Verb.CONFIRM_FACTOR: {SecondFactor},
     Verb.REMOVE_FACTOR: {SecondFactor, User},

@@ -61,8 +61,6 @@ class Verb(StrEnum):
     NOTE_TOKEN_USE = "note-token-use"
     CHOOSE = "choose"
     REQUEST_TEXT_CODE = "request-text-code"
-    ENTER_PHONE_CODE = "enter-phone-code"
-    ENTER_RECOVERY_CODE = "enter-recovery-code"
     SHOW_CLIENT = "show-client"
     NOTE_SECRET_USE = "note-secret-use"
     COUNT_WRONG_SECRETS = "count-wrong-secrets"
@@ -97,12 +95,11 @@ BY_LOGIN = (
         Verb.END_OWN_SESSION,
         Verb.CREATE_TOKEN,
         Verb.CHOOSE,
-        Verb.ENTER_PHONE_CODE,
     }
 )
 """What only somebody with a login may do."""
 
-ABOUT_TEXT_CODES = frozenset({Verb.REQUEST_TEXT_CODE, Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE})
+ABOUT_TEXT_CODES = frozenset({Verb.REQUEST_TEXT_CODE, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
 
 BY_THE_RUNTIME = frozenset({Verb.SWEEP, Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS, Verb.NOTE_TOKEN_USE})
 """What nobody asks for."""
@@ -114,7 +111,7 @@ ADMINISTRATION = (
     - BY_THE_RUNTIME
     - {
         *(Verb.USER_INFO, Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.RECOVER_PASSWORD, Verb.SHOW_ACCOUNT),
-        *(Verb.REQUEST_TEXT_CODE, Verb.ENTER_RECOVERY_CODE, Verb.CREATE_ADMINISTRATOR, Verb.ENTER_FACTOR),
+        *(Verb.REQUEST_TEXT_CODE, Verb.CREATE_ADMINISTRATOR, Verb.ENTER_FACTOR),
     }
 )
 """What needs a permission of the backend, or the operator."""
@@ -148,8 +145,7 @@ class Call(NamedTuple):
     phone: str | None = None
     """Empty where it is to be taken away."""
     text_code: str | None = None
-    """The code that was sent to the telephone, or that a second factor shows; None where whoever asks has it
-    sent on the way."""
+    """The code that was sent to the telephone, or that a second factor shows."""
     choice: str | None = None
     """What somebody chooses for themselves (`initial_states.CHOICES`), or the permission they ask for."""
     garbled: Literal["undecodable", "repeated"] | None = None
@@ -212,7 +208,6 @@ class AnswerKind(StrEnum):
     ROLE = "role"
     BATCH = "batch"
     DONE = "done"
-    NOT_SENT = "not-sent"
     REFUSED = "refused"
     FAILED = "failed"
 
@@ -245,6 +240,8 @@ class Answer(NamedTuple):
     """Recovery codes."""
     must_change_password: bool = False
     permissions: tuple[str, ...] = ()
+    profile: tuple[str | None, ...] = ()
+    """Of user-info: the name, the picture and the language."""
     noted: tuple[int | None, ...] = ()
     """Of a client: when its secret and its old one were used, how many wrong ones came, and the last."""
     parts: tuple["Answer", ...] = ()

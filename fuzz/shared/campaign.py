@@ -9,11 +9,12 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from textwrap import wrap
 from typing import Final, TypeVar
 
 from fuzz.shared.invariants import Violation
@@ -27,6 +28,8 @@ Story = Callable[[], str]
 _EVERY_SECONDS: Final = 10.0
 LINE_LENGTH: Final = 119
 """Characters of the longest line that a failure tells."""
+_MOST_REMARK_LINES, _MOST_LINES = 3, 8
+"""Lines about invariants, and about what happened: fifteen lines in all."""
 
 
 @dataclass(slots=True)
@@ -133,6 +136,20 @@ def conduct(
         f"{len(total.stories):,} failed" if total.stories else "all held", f"in {seconds:,.1f} s", flush=True
     )
     return 1 if total.stories else 0
+
+
+def tell_failure(head: str, violations: Iterable[Violation], lines: Sequence[str], *commands: str) -> str:
+    """A failure in few lines: what did not hold, the last of what happened, and how to see it again."""
+    left_out = len(lines) - _MOST_LINES
+    return "\n".join(
+        [
+            head,
+            *wrap("; ".join(map(str, violations)), LINE_LENGTH, max_lines=_MOST_REMARK_LINES),
+            *([f"(the first {left_out} lines are in the file)"] if left_out > 0 else []),
+            *(line[:LINE_LENGTH] for line in lines[-_MOST_LINES:]),
+            *commands,
+        ]
+    )
 
 
 def choose_seed(seed: int | None) -> int:

@@ -74,7 +74,12 @@ def answer_of(call: Call, decision: Decision) -> Answer:
         case TokenInactive():
             return Answer(kind=AnswerKind.INACTIVE)
         case Profile() as profile:
-            return Answer(kind=AnswerKind.PROFILE, sub=profile.user_id, username=profile.username)
+            return Answer(
+                kind=AnswerKind.PROFILE,
+                sub=profile.user_id,
+                username=profile.username,
+                profile=(profile.name, profile.avatar_url, profile.locale),
+            )
         case AuthorizationOffered() as offer:
             return Answer(
                 kind=AnswerKind.OFFERED,

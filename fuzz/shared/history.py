@@ -269,13 +269,13 @@ class History:
         match call.verb:
             case Verb.REQUEST_TEXT_CODE if answer.code is not None:
                 self.text_codes[call.login is not None, call.phone or ""] = answer.code
-            case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD | Verb.ENTER_RECOVERY_CODE if user is not None:
+            case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD if user is not None:
                 user.password = call.new_password or ""
             case Verb.RESET_FACTOR | Verb.DELETE_USER if user is not None:
                 user.factor = user.offered = None
             case Verb.CHANGE_PASSWORD if login is not None:
                 self.users[login.session.user_id or ""].password = call.new_password or ""
-            case Verb.CHANGE_PHONE | Verb.ENTER_PHONE_CODE if login is not None:
+            case Verb.CHANGE_PHONE if login is not None:
                 self.users[login.session.user_id or ""].phone = call.phone
             case Verb.CHANGE_CLIENT | Verb.IMPORT_CLIENT if client is not None and call.seen != "as-sent":
                 given = {name: getattr(call, name) for name in ClientSettings.__slots__}

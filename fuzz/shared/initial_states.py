@@ -123,7 +123,7 @@ WRONG_AT_ONCE: Final = 3
 """How many wrong secrets a runtime reports at once."""
 
 NUMBERS: Final[dict[str, str]] = {"new": "+30000001", "newer": "+30000002", "malformed": "12"}
-"""The telephone numbers that codes are sent to, beside `theirs`, which somebody has."""
+"""The telephone numbers that codes are sent to, beside `theirs`, which somebody has, and `fresh` ones."""
 
 SEEN: Final = ("as-sent", "otherwise")
 """What a caller says they saw of each field that they send: what they send, so that they ask for nothing; or

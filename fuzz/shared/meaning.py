@@ -173,14 +173,12 @@ def _account_call(history: History, step: Step, base: Call) -> Call:
         is_same = step.change == "same" and client is not None
         secret = client.secret if is_same and client is not None else nonsense(f"given {step.number}")
         return base._replace(client_id=step.client, secret=secret)
-    phone = None if user is None else user.phone
     return base._replace(
         client_id=step.client,
         user_id="nobody" if user is None else user.user_id,
         username=step.user,
         password="wrong" if step.twist is Twist.WRONG_PASSWORD or user is None else user.password,
         new_password=f"password {step.number}",
-        phone=f"+{10_000_000 + step.number}" if step.verb is Verb.CHANGE_PHONE else phone,
         keep_seconds=KEEP_SECONDS.get(step.change or ""),
     )
 
@@ -193,12 +191,14 @@ def _text_code_call(history: History, step: Step, base: Call) -> Call:
     phone = NUMBERS.get(step.change or "new")
     if step.change == "theirs":
         phone = "+39999999" if theirs is None or theirs.phone is None else theirs.phone
-    code = history.text_codes.get((step.verb is Verb.ENTER_PHONE_CODE, phone or ""), "123456")
+    if step.change == "fresh":
+        phone = f"+{10_000_000 + step.number}"
+    code = history.text_codes.get((step.verb is Verb.CHANGE_PHONE, phone or ""), "123456")
     if step.twist is Twist.WRONG_CODE:
         code = code[::-1] if code != code[::-1] else "654321"
     holder = history.holder_of(phone)
     return base._replace(
-        user_id=holder.user_id if step.verb is Verb.ENTER_RECOVERY_CODE and holder is not None else None,
+        user_id=holder.user_id if step.verb is Verb.RECOVER_PASSWORD and holder is not None else None,
         phone=phone,
         text_code=None if step.verb is Verb.REQUEST_TEXT_CODE else code,
         password="wrong" if step.twist is Twist.WRONG_PASSWORD or own is None else own.password,

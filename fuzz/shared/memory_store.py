@@ -27,6 +27,20 @@ class ServerMemoryStore(MemoryStore):
         self._refusals: dict[str, list[Refusal]] = {}
         self._milestones: dict[Milestone, Instant] = {}
         self._counted = 0
+        self._leases: dict[str, tuple[str, float]] = {}
+
+    def check_ready(self) -> None:
+        """It always is."""
+
+    def present(self, now: Instant) -> Instant:
+        return now
+
+    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
+        held_by, until = self._leases.get(name, (holder, 0.0))
+        if held_by != holder and now < until:
+            return False
+        self._leases[name] = holder, now + seconds * SECOND_MS
+        return True
 
     def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
         due = [

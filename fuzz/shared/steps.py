@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from fuzz.shared.calls import WITH_A_CODE, Verb
+from fuzz.shared.calls import ABOUT_TEXT_CODES, WITH_A_CODE, Verb
 from fuzz.shared.initial_states import (
     BATCHES,
     CHANGES,
@@ -43,9 +43,7 @@ _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.CREATE_TOKEN: PERMISSIONS,
     Verb.CHOOSE: CHOICES,
     **dict.fromkeys(WITH_A_CODE, ENTERED),
-    **dict.fromkeys(
-        (Verb.REQUEST_TEXT_CODE, Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE), (*NUMBERS, "theirs")
-    ),
+    **dict.fromkeys(ABOUT_TEXT_CODES, (*NUMBERS, "theirs", "fresh")),
 }
 """What `change` may say of a verb."""
 CHANGES_A_RECORD: Final = (Verb.CHANGE_CLIENT, Verb.CHANGE_USER, Verb.CHANGE_ROLE)

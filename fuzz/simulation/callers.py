@@ -7,6 +7,7 @@ from random import Random
 from typing import Final
 
 import trio
+from msgspec.structs import replace
 
 from fuzz.shared.calls import ADMINISTRATION, Call, Face, Verb
 from fuzz.shared.history import History
@@ -15,11 +16,11 @@ from fuzz.shared.steps import Step
 from fuzz.simulation.connections import send_garbage
 from fuzz.simulation.documented import ISSUING
 from fuzz.simulation.exchanges import DESK, DESKS, OTHER_DESK, Exchanges
-from fuzz.simulation.forms import FORMS
+from fuzz.simulation.forms import may_be_in_a_form
 from fuzz.simulation.instance import Instance
 from fuzz.simulation.plan import Line, Mishap
-from fuzz.simulation.requests import is_batch_of_deletions
-from fuzz.simulation.sheets import SHEETS, picture_of
+from fuzz.simulation.requests import may_be_asked
+from fuzz.simulation.sheets import IMPORTS, SHEETS, picture_of
 from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 
 LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
@@ -27,9 +28,6 @@ LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
 DESK_SECONDS: Final = 1_200
 _THIEF: Final = "thief" * 120
 """A User-Agent of which a part is kept (`http/sender.py`)."""
-NOT_IN_THE_INTERFACE: Final = frozenset({Verb.GIVE_SECRET, Verb.IMPORT_USER})
-"""What the command line does, or a sheet with hashes that take their time to be verified."""
-BY_TELEPHONE: Final = frozenset({Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
 
 
 @dataclass
@@ -102,14 +100,7 @@ class Callers:
 
     async def _step(self, step: Step, mishap: Mishap, random: Random) -> None:
         call = call_of(self.history, step)
-        if call.verb in BY_TELEPHONE:
-            code = await self._text_code(call, mishap)
-            if code is None:
-                return
-            call = call._replace(text_code=code)
-        if call.verb is Verb.BATCH and not is_batch_of_deletions(call):
-            return  # the interface knows no other, but for sheets
-        if call.verb in NOT_IN_THE_INTERFACE:
+        if not may_be_asked(call):
             return
         at_the_desk = call.verb in ADMINISTRATION and call.login is None
         if at_the_desk:
@@ -133,9 +124,16 @@ class Callers:
         if mishap.mixed and call.verb in ISSUING:
             other = call._replace(verb=Verb.INTROSPECT, scope=None)
             calls = [other if place % 2 else one for place, one in enumerate(calls)]
+        if call.verb is Verb.BATCH:
+            other = call._replace(parts=call.parts[::-1])
+            calls = [other if place % 2 else one for place, one in enumerate(calls)]
+        if mishap.overtaken and call.verb is Verb.SIGN_IN and call.user_id is not None:
+            self.story.faults["overtaken"] += 1
+            reset = Call(Verb.RESET_PASSWORD, user_id=call.user_id, new_password=f"password {step.number}")
+            calls.insert(1, _by(reset, await self.sign_in_at(DESK)))
         if mishap.race > 1:
             self.story.faults["race"] += 1
-        if mishap.pipelined and call.face is Face.INTERFACE:
+        if mishap.pipelined and not mishap.overtaken and call.face is Face.INTERFACE:
             self.story.faults["pipelined"] += 1
             await self.exchanges.exchange_pipelined(step, calls, mishap, random)
             return
@@ -143,7 +141,8 @@ class Callers:
             for place, one in enumerate(calls):
                 where = (mishap.instance + place) % len(self.instances)
                 own = Random(f"{self.seed} step {step.number} {place}")
-                nursery.start_soon(self._insist, step, one, mishap, where, own)
+                met = mishap if one.verb is call.verb else replace(mishap, overtaken=False)
+                nursery.start_soon(self._insist, step, one, met, where, own)
 
     async def _insist(self, step: Step, call: Call, mishap: Mishap, where: int, random: Random) -> None:
         """Ask, and ask again where no answer came and the caller is one who does."""
@@ -163,23 +162,13 @@ class Callers:
         instance.stall(by_ms)
         self.story.tell(f"the store of instance {instance.number} stalls for {by_ms} ms")
 
-    async def _text_code(self, call: Call, mishap: Mishap) -> str | None:
-        """A code that is sent to the telephone; None where there is no telephone, or nothing comes."""
-        instance = self.instances[mishap.instance % len(self.instances)]
-        messages = instance.delivered.messages
-        before = len(messages)
-        if call.phone is None or not await self.exchanges.request_text_code(call, instance):
-            return None
-        codes = [one.code.reveal() for one in messages[before:] if one.phone == call.phone]
-        self.story.faults["text code"] += len(codes)
-        return codes[-1] if codes else None
-
     def _at_its_face(self, call: Call, mishap: Mishap) -> Call:
         """The call as it is made: in a browser, by a sheet, or as a program makes it."""
-        if mishap.sheet and call.verb in SHEETS:
+        if call.verb in IMPORTS or (mishap.sheet and call.verb in SHEETS):
             self.story.faults["sheet"] += 1
             return call._replace(face=Face.SHEET)
-        if not mishap.page or call.verb not in FORMS or call.must_change is not None:
+        is_of_a_page = call.verb is Verb.END_OWN_SESSION or (mishap.page and may_be_in_a_form(call))
+        if not is_of_a_page:
             return call
         self.story.faults["page"] += 1
         # Whoever is registered on the page has to choose a password of their own.

@@ -6,14 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from fuzz.shared.campaign import Report, command, conduct, coverage, failure_file, run_all
+from msgspec.structs import replace
+
+from fuzz.shared.campaign import (
+    Report,
+    command,
+    conduct,
+    coverage,
+    failure_file,
+    run_all,
+    tell_failure,
+)
 from fuzz.shared.selftest import SEED, run_selftest
 from fuzz.shared.shrinking import Shrinker
 from fuzz.simulation.faults import FAULTS
-from fuzz.simulation.instance import read_routes
-from fuzz.simulation.plan import read, write
+from fuzz.simulation.plan import CALM, Line, Mishap, read, write
 from fuzz.simulation.runs import Run, live
-from fuzz.simulation.visits import VISITS, list_readable
+from fuzz.simulation.visits import VISITS, list_routes
 
 MOST_REPLAYS: Final = 120
 """Bounds how long a failure is cut down before it is told."""
@@ -48,8 +57,23 @@ def run_seeds(first: int, seeds: int, jobs: int = 1) -> Iterator[Report]:
 def shrink(run: Run) -> Run:
     """The run cut down as far as it goes while it still violates one of the same invariants."""
     shrinker = Shrinker(run, lambda found: found.lines, partial(live, run.seed), MOST_REPLAYS)
-    shrinker.delete()
+    while shrinker.delete() or _simplify(shrinker):
+        pass
     return shrinker.best
+
+
+def _simplify(shrinker: Shrinker[Run, Line]) -> bool:
+    """Take out everything that goes wrong, or each thing by itself; whether any could be."""
+    simpler = False
+    for place in range(len(shrinker.lines)):
+        calm = {name: getattr(CALM, name) for name in Mishap.__struct_fields__ if name != "instance"}
+        for change in (calm, *({name: value} for name, value in calm.items())):
+            lines = [*shrinker.lines]
+            changed = replace(lines[place].mishap, **change) if place < len(lines) else CALM
+            if place < len(lines) and changed != lines[place].mishap:
+                lines[place] = replace(lines[place], mishap=changed)
+                simpler |= shrinker.attempt(lines)
+    return simpler
 
 
 def story(failure: Run) -> str:
@@ -58,15 +82,12 @@ def story(failure: Run) -> str:
     path = failure_file(f"seed-{failure.seed}.plan")
     told = [*map(str, shortest.violations), "", "what happened:", *shortest.story]
     path.write_text(write(shortest.seed, shortest.lines, told), encoding="utf-8")
-    lengths = f"after {len(failure.lines)} steps; the shortest plan found has {len(shortest.lines)}"
-    return "\n".join(
-        [
-            f"FAILED with seed {failure.seed} {lengths}:\n",
-            *map(str, shortest.lines),
-            *told,
-            f"\nreplay it:      {command('simulate', '--replay', path)}",
-            f"the whole seed: {command('simulate', '--seed', failure.seed)}",
-        ]
+    return tell_failure(
+        f"FAILED with seed {failure.seed}: {len(shortest.lines)} of {len(failure.lines)} steps show it",
+        shortest.violations,
+        [" ".join(line.split()) for line in shortest.story],
+        f"replay it:      {command('simulate', '--replay', path)}",
+        f"the whole seed: {command('simulate', '--seed', failure.seed)}",
     )
 
 
@@ -83,8 +104,8 @@ def run(first: int, seeds: int, *, jobs: int, most_failures: int) -> int:
         return f"{total.counts['seeds']:,} of {seeds:,} seeds, {rate:,.0f} requests/s, {faults:,} faults"
 
     def find_missed(total: Report) -> str:
-        is_long = seeds * VISITS >= len(list_readable())
-        missed = [each for each in list_readable() if is_long and not total.tables["routes"][f"GET {each}"]]
+        is_long = seeds * VISITS >= len(list_routes())
+        missed = [each for each in list_routes() if is_long and not total.tables["routes"][each]]
         return f"routes not reached: {', '.join(missed)}" if missed else ""
 
     return conduct(
@@ -132,7 +153,7 @@ def _figures(total: Report, seconds: float) -> str:
         f"{counts['requests'] / seconds:,.0f} requests/s; {hours:,.0f} virtual hours, "
         f"{hours / seconds * 60:,.0f} a minute\n"
         f"faults injected: {faults.total():,} ({_format_sorted(faults)})\n"
-        f"{coverage(total)}, {len(total.tables['routes'])} of {len(read_routes())} routes reached\n"
+        f"{coverage(total)}, {len(total.tables['routes'])} of {len(list_routes())} routes reached\n"
         f"trace digest {total.digest}"
     )
 

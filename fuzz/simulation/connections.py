@@ -26,9 +26,13 @@ class Wire:
         self._digest = sha256()
         self.bytes = 0
         self.connections = 0
+        self.is_noted = True
+        """Whether the bytes follow from the seed."""
 
     def note(self, way: bytes, number: int, data: bytes) -> None:
         """Take in what went one way over connection `number`."""
+        if not self.is_noted:
+            return
         self.bytes += len(data)
         self._digest.update(b"%s %d %d " % (way, number, len(data)) + data)
 
@@ -41,9 +45,8 @@ class Wire:
 class _Socket:
     """As much of a socket as Hypercorn asks for."""
 
-    family = socket.AF_INET
-
     def __init__(self, source: str, close: Callable[[], None]) -> None:
+        self.family = socket.AF_INET6 if ":" in source else socket.AF_INET
         self._source = source
         self.close = close
 

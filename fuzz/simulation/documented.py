@@ -54,8 +54,12 @@ STATUS_OF_CODE: Final = {
 """In the envelope, and on pages."""
 OVERTAKEN: Final = "overtaken"
 """The error of a form whose record somebody else changed while it was filled: nothing was done."""
-SHOWS_A_SECRET: Final = (Verb.REGISTER_CLIENT, Verb.RESET_SECRET)
-"""What a form is answered with a page for: it shows a secret this once."""
+ANSWERED_WITH_A_PAGE: Final = (
+    *(Verb.REGISTER_CLIENT, Verb.RESET_SECRET, Verb.REQUEST_TEXT_CODE, Verb.REFRESH_LOGIN),
+)
+"""What a form is not answered with another address for: it shows a secret this once, or the next form."""
+PROFILE: Final = {"sub", "username", "name", "avatarUrl", "locale"}
+"""All that user-info tells of somebody."""
 AT_SSO: Final = frozenset({"A0401", "B4001", "B4002", "A0500"})
 """Why a browser stays at `/sso`; who is not signed in, or must change the password, is sent on."""
 _CLIENTS_OWN: Final = ("https://", "http://localhost", "http://127.0.0.1")
@@ -97,6 +101,12 @@ def _wrong_success(call: Call, response: Response) -> str | None:
         return None if whole else "the page is answered 200 without the question"
     if call.verb in ISSUING and len(str(content.get("access_token", ""))) != 43:
         return f"{call.verb} is answered {response.status} without a token"
+    if call.verb in ISSUING and content.get("token_type") != "Bearer":
+        return f"{call.verb} is answered with a token of type {content.get('token_type')}"
+    if call.verb in ISSUING and response.field("cache-control") != "no-store":
+        return f"{call.verb} is answered with a token that may be kept on the way"
+    if call.verb is Verb.USER_INFO and set(response.data) != PROFILE:
+        return f"{call.verb} tells {', '.join(response.data)}"
     if call.verb not in AT_THE_TOKEN_SERVICE and (content.get("code"), content.get("msg")) != (0, "ok"):
         return f"status {response.status} of {call.verb} with code {content.get('code')}"
     return None
@@ -105,6 +115,11 @@ def _wrong_success(call: Call, response: Response) -> str | None:
 def _wrong_after_form(call: Call, response: Response, code: str) -> str | None:
     """What follows a form: another page of this server, the client's, or the form again with a reason."""
     status = response.status
+    cookies = [value for name, value in response.fields if name == "set-cookie"]
+    if any("HttpOnly" not in each or "SameSite=Lax" not in each for each in cookies):
+        return f"after the form for {call.verb} comes a cookie that scripts or other sites get hold of"
+    if any(("Secure" in each) is not each.startswith("__Host-") for each in cookies):
+        return f"after the form for {call.verb} comes a cookie for a plain connection"
     if status == 303:
         location = response.field("location")
         is_sent_away = call.verb in (Verb.APPROVE, Verb.DENY) and location.startswith(_CLIENTS_OWN)
@@ -117,7 +132,8 @@ def _wrong_after_form(call: Call, response: Response, code: str) -> str | None:
     if "frame-ancestors 'none'" not in response.field("content-security-policy"):
         return f"status {status} after the form for {call.verb} may be framed"
     if status == 200:
-        return None if call.verb in SHOWS_A_SECRET else f"the form for {call.verb} is answered with a page"
+        is_known = call.verb in ANSWERED_WITH_A_PAGE
+        return None if is_known else f"the form for {call.verb} is answered with a page"
     is_known = status >= 500 or status == STATUS_OF_CODE.get("A0409" if code == OVERTAKEN else code)
     return None if is_known else f"status {status} with {code or 'no reason'} after the form for {call.verb}"
 

@@ -10,32 +10,39 @@ from typing import Final
 import trio
 
 from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Face, Verb
-from fuzz.shared.history import History
-from fuzz.shared.http_client import NotHttp, Request, Response
+from fuzz.shared.history import BEGINS_A_CLIENT, History
+from fuzz.shared.http_client import Fields, NotHttp, Request, Response
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.shared.invariants import DOCUMENTED, PROGRESS
 from fuzz.shared.steps import Step
-from fuzz.simulation.connections import EXCHANGE_SECONDS, Connection
+from fuzz.simulation.connections import EXCHANGE_SECONDS, HOST, Connection
 from fuzz.simulation.documented import OVERTAKEN, STATUS_OF_CODE, is_undocumented
 from fuzz.simulation.forms import (
     FORMS,
+    Form,
     answer_of_page,
     code_or_reason,
     opening_request,
     read_form,
+    renewing_request,
     sending_request,
 )
 from fuzz.simulation.instance import PROXY, Instance
 from fuzz.simulation.judge import RightSource
 from fuzz.simulation.malformed import STRANGERS, draw_mistake
 from fuzz.simulation.operations import Operation, Outcome
-from fuzz.simulation.plan import AT_THE_STORE, Fate, Mishap
-from fuzz.simulation.requests import number_request, request_of, text_code_request
+from fuzz.simulation.plan import AT_THE_STORE, Fate, Manner, Mishap
+from fuzz.simulation.requests import (
+    manner_fields,
+    number_request,
+    request_of,
+    with_cookies_of_https,
+)
 from fuzz.simulation.responses import answer_of
 from fuzz.simulation.sheets import answer_of_import, picture_request
 from fuzz.simulation.storage import Shared
 from fuzz.simulation.story import AT_THE_DESK, Story
-from fuzz.simulation.witness import Witness
+from fuzz.simulation.witness import AHEAD, Witness
 from ostiary_core.model.records import RefreshToken, Session, Table, User
 from ostiary_core.model.secret import digest_of
 
@@ -48,8 +55,6 @@ DESK: Final = "desk"
 OTHER_DESK: Final = "other-desk"
 DESKS: Final = (DESK, OTHER_DESK)
 """Who administers: super administrators to whom nobody does anything."""
-OVERTAKEN_THERE: Final = {(Verb.CHANGE_PASSWORD, "A0409"), (Verb.CHANGE_PHONE, "A0409")}
-"""Answers to one of several who do the same at the same time: nothing was done, and nobody is to blame."""
 
 
 @dataclass
@@ -61,9 +66,17 @@ class Exchanges:
     shared: Shared
     story: Story
     instances: Sequence[Instance] = ()
+    is_https: bool = False
+    limits_are_wide: bool = True
+    """Whether nobody can come to the limits of requests a minute."""
     turned_away: set[str] = field(default_factory=set)
     """Logins that were answered that they are none."""
     pool: dict[tuple[int, str], list[Connection]] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> str:
+        """Of every page of ours."""
+        return f"{'https' if self.is_https else 'http'}://{HOST}"
 
     def _operation(self, number: int, call: Call, instance: Instance) -> Operation:
         operation = Operation(
@@ -89,7 +102,8 @@ class Exchanges:
         operation = self._operation(number, call, instance)
         setting = (instance.times_set, instance.incarnation)
         source = source_of(call)
-        request = number_request(made, operation.number, self._forwarding_fields(mishap, source))
+        more = [*self._forwarding_fields(mishap, source), *self._manner_fields(call, mishap)]
+        request = number_request(made, operation.number, more)
         peer = PROXY if mishap.proxied else source
         connection = self._connection(instance, peer, mishap)
         self._note_faults(mishap, connection, operation, instance)
@@ -129,11 +143,27 @@ class Exchanges:
     async def _request(self, call: Call, mishap: Mishap, instance: Instance) -> Request | None:
         """The request that makes the call; None where the page with its form does not open."""
         if call.face is not Face.PAGE:
-            return request_of(call, by_form=mishap.form)
+            return self._as_browsers_do(request_of(call, by_form=mishap.form))
+        if call.verb is Verb.REFRESH_LOGIN:
+            return self._as_browsers_do(renewing_request(call))
+        form = await self.open_form(call, source_of(call), instance)
+        if form is None:
+            return None
+        return self._as_browsers_do(sending_request(call, FORMS[call.verb](call), form))
+
+    def _as_browsers_do(self, request: Request) -> Request:
+        return with_cookies_of_https(request) if self.is_https else request
+
+    def _manner_fields(self, call: Call, mishap: Mishap) -> Fields:
+        """What the caller says besides; a form that another page sends is refused (`malformed`)."""
+        is_a_form = call.face is Face.PAGE and mishap.manner is Manner.OTHER_PAGE
+        return manner_fields(None if is_a_form else mishap.manner, self.origin)
+
+    async def open_form(self, call: Call, source: str, instance: Instance) -> Form | None:
+        """The form of a call; None where the page with it does not open."""
         page_form = FORMS[call.verb](call)
-        page = await self.ask_aside(opening_request(call, page_form), source_of(call), instance)
-        form = None if page is None or page.status != 200 else read_form(page_form, page)
-        return None if form is None else sending_request(call, page_form, form)
+        page = await self.ask_aside(opening_request(call, page_form), source, instance)
+        return None if page is None or page.status != 200 else read_form(page_form, page)
 
     async def ask_aside(self, request: Request, source: str, instance: Instance) -> Response | None:
         """The response to what is no operation of the history; None where none is heard."""
@@ -142,9 +172,8 @@ class Exchanges:
             return None
         response = None
         with self._judge_connection(f"{request.method} {request.target}"):
-            response = await connection.exchange(
-                number_request(request, NO_OPERATION, []), Mishap(), Random(0)
-            )
+            asked = number_request(self._as_browsers_do(request), NO_OPERATION, [])
+            response = await connection.exchange(asked, Mishap(), Random(0))
         connection.close()
         return response
 
@@ -175,11 +204,6 @@ class Exchanges:
         if response is not None and (response.status, response.error) not in answers:
             answer = f"{response.status} {response.error}"
             self.story.fault(DOCUMENTED, f"{call.verb} with {mistake} is answered {answer}")
-
-    async def request_text_code(self, call: Call, instance: Instance) -> bool:
-        """Whether a request for a code was answered with a yes, which tells nothing of whether one comes."""
-        response = await self.ask_aside(text_code_request(call), source_of(call), instance)
-        return response is not None and response.status == 200
 
     async def exchange_pipelined(self, step: Step, calls: list[Call], mishap: Mishap, random: Random) -> None:
         """All of a race in one write, answered in order."""
@@ -222,7 +246,8 @@ class Exchanges:
     def _forwarding_fields(self, mishap: Mishap, source: str) -> list[tuple[str, str]]:
         """What proxies, and callers who would like to be somebody else, write into the request."""
         entries = (["6.6.6.6"] if mishap.spoofed else []) + ([source] if mishap.proxied else [])
-        return [("X-Forwarded-For", ", ".join(entries))] if entries else []
+        scheme = [("X-Forwarded-Proto", "https")] if self.is_https and mishap.proxied else []
+        return [("X-Forwarded-For", ", ".join(entries)), *scheme] if entries else []
 
     def _note_faults(
         self, mishap: Mishap, connection: Connection | None, operation: Operation, instance: Instance
@@ -232,6 +257,8 @@ class Exchanges:
         for name in ("slow", "spoofed", "proxied"):
             self.story.faults[name] += bool(getattr(mishap, name))
         self.story.faults["torn"] += mishap.torn > 1
+        if mishap.overtaken and instance.store is not None:
+            instance.store.halting.add(operation.number)
         if mishap.fate is None:
             return
         if mishap.fate in AT_THE_STORE and instance.store is not None:
@@ -259,16 +286,23 @@ class Exchanges:
             self.story.tell_operation(operation, f"{response.status}, and not as documented")
             return
         answer = self._complete(call, _answer_of(call, response), source)
+        seen = [one for one in self.witness.seen.get(operation.number, ()) if one.kind not in AHEAD]
+        if call.verb is Verb.REQUEST_TEXT_CODE and seen:
+            answer = answer._replace(code=seen[-1].code)
         operation.answer = answer
+        has_stalled = instance.stalled_until > operation.invoked_at
+        has_failed = operation.number in self.witness.met_fault or has_stalled
+        is_let_in = answer.error != "A0429" or (call.verb is Verb.REQUEST_TEXT_CODE and self.limits_are_wide)
         if answer.kind is AnswerKind.FAILED:
             operation.outcome = Outcome.UNKNOWN
-            has_stalled = instance.stalled_until > operation.invoked_at
-            if operation.number not in self.witness.met_fault and not has_stalled:
+            if not has_failed:
                 self.story.fault(
                     DOCUMENTED, f"{call.verb} fails with {response.status} though no fault was injected"
                 )
-        elif answer.error in ("A0429", OVERTAKEN) or (call.verb, answer.error) in OVERTAKEN_THERE:
+        elif not is_let_in or answer.error == OVERTAKEN or (seen and seen[-1].turned_away):
             operation.outcome = Outcome.NEVER
+        elif call.verb is Verb.REQUEST_TEXT_CODE and has_failed and not answer.error and not seen:
+            operation.outcome = Outcome.NEVER  # it is answered before it is done
         else:
             operation.outcome = Outcome.ANSWERED
             self._note(operation, answer)
@@ -316,7 +350,7 @@ class Exchanges:
         if call.login is not None and answer.error == "A1001":
             self.turned_away.add(call.login)
         unknown = call.client_id is not None and call.client_id not in self.history.clients
-        if unknown and call.verb is not Verb.REGISTER_CLIENT:
+        if unknown and call.verb not in BEGINS_A_CLIENT:
             return
         now = BEGINNING_OF_TIME_MS + round(trio.current_time() * 1000)
         self.history.note(operation.step, call, now, answer)
@@ -333,5 +367,5 @@ def _answer_of(call: Call, response: Response) -> Answer:
 def source_of(call: Call) -> str:
     """The address that somebody calls from."""
     who = call.client_id if call.verb not in ADMINISTRATION else DESK
-    place = int.from_bytes(sha256((who or call.username or "somebody").encode()).digest()[:1])
-    return f"203.0.113.{place}"
+    place = sha256((who or call.username or "somebody").encode()).digest()[0]
+    return f"2001:db8:113:{place:x}::1" if place % 3 == 0 else f"203.0.113.{place}"

@@ -21,20 +21,24 @@ from fuzz.shared.core_events import (
     user_fields,
 )
 from fuzz.shared.http_client import FORM, Request, Response
+from fuzz.shared.seeds import nonsense
 from fuzz.simulation.documented import OVERTAKEN
 from fuzz.simulation.requests import authorization_parameters, user_agent_fields
 from fuzz.simulation.responses import code_of_page, consent_of
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
-from ostiary_core.texts import ENGLISH
+from ostiary_web.texts import LANGUAGES
 
 _ANY_FORM: Final = "/login?switch=1"
 """A page that has a form for everybody."""
 _REASON: Final = re.compile(r'role="alert"[^>]*>\s*<p>([^<]*)</p>')
 _SECRET: Final = re.compile(rb'<code id="secret-text">([^<]+)</code>')
-_TEXTS: Final = {text_of(why, ENGLISH): meaning.code for why, meaning in MEANINGS.items()}
-_OVERTAKEN_TEXT: Final = text_of(Why.CHANGED_MEANWHILE, ENGLISH)
+_TEXTS: Final = {
+    text_of(why, language): OVERTAKEN if why is Why.CHANGED_MEANWHILE else meaning.code
+    for why, meaning in MEANINGS.items()
+    for language in LANGUAGES
+}
 
 Values = dict[str, list[str]]
 
@@ -133,6 +137,24 @@ def _decision(call: Call) -> PageForm:
     return PageForm(f"/sso?{query}", {"decision": "approve" if call.verb is Verb.APPROVE else "deny"})
 
 
+_CHOICE_FORMS: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
+    "chinese": ("/account/language", {"locale": "zh-CN"}),
+    "klingon": ("/account/language", {"locale": "tlh"}),
+    "shanghai": ("/account/zone", {"timezone": "Asia/Shanghai"}),
+    "no-picture": ("/account/picture/remove", {}),
+}
+"""Of the others, which are no zones, the page makes none."""
+
+
+def may_be_in_a_form(call: Call) -> bool:
+    """Whether a page can be asked for all of a call."""
+    if call.verb is Verb.REFRESH_LOGIN:
+        return True
+    if call.verb not in FORMS:
+        return False
+    return call.must_change is None and (call.verb is not Verb.CHOOSE or call.choice in _CHOICE_FORMS)
+
+
 FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
     Verb.APPROVE: _decision,
     Verb.DENY: _decision,
@@ -146,6 +168,11 @@ FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
             "new_password_again": call.new_password,
         },
     ),
+    Verb.REQUEST_TEXT_CODE: lambda call: PageForm(
+        "/recover" if call.login is None else "/account/phone", {"phone": call.phone}
+    ),
+    Verb.CHOOSE: lambda call: PageForm(*_CHOICE_FORMS[call.choice or ""]),
+    Verb.END_OWN_SESSION: lambda call: PageForm(_place("/account/sessions", call.session_id, "end"), {}),
     Verb.CHANGE_PHONE: lambda call: PageForm(
         "/account/phone/code", {"phone": call.phone, "code": call.text_code, "password": call.password}
     ),
@@ -187,6 +214,12 @@ def opening_request(call: Call, page_form: PageForm) -> Request:
     return Request("GET", page_form.opened_at, [("Accept", "text/html"), *user_agent_fields(call), *cookie])
 
 
+def renewing_request(call: Call) -> Request:
+    """The request of a browser whose login has only its refresh cookie left."""
+    cookie = ("Cookie", f"ostiary_refresh={call.token or nonsense('no token')}")
+    return Request("GET", "/account", [("Accept", "text/html"), *user_agent_fields(call), cookie])
+
+
 def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
     """The request by which a browser sends a form."""
     cookies = [f"ostiary_form={form.cookie}"]
@@ -203,7 +236,7 @@ def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
 
 def _cookies(response: Response) -> dict[str, str]:
     """The cookies that are set, each with its attributes behind it."""
-    lines = (value for name, value in response.fields if name == "set-cookie")
+    lines = (value.removeprefix("__Host-") for name, value in response.fields if name == "set-cookie")
     return {name: rest for name, _, rest in (line.partition("=") for line in lines)}
 
 
@@ -227,8 +260,22 @@ def code_or_reason(response: Response) -> str:
     if code:
         return code
     reason = _REASON.search(response.body.decode())
-    text = "" if reason is None else unescape(reason[1])
-    return OVERTAKEN if text == _OVERTAKEN_TEXT else _TEXTS.get(text, "")
+    return "" if reason is None else _TEXTS.get(unescape(reason[1]), "")
+
+
+_SIGNING_IN: Final = (Verb.SIGN_IN, Verb.REFRESH_LOGIN)
+
+
+def _login_in_cookies(response: Response) -> Answer:
+    cookies = _cookies(response)
+    access, *attributes = cookies.get("ostiary_access", "").split("; ")
+    seconds = next((one for one in attributes if one.startswith("Max-Age=")), "Max-Age=0")
+    return Answer(
+        kind=AnswerKind.LOGIN,
+        access=access,
+        refresh=cookies.get("ostiary_refresh", "").partition(";")[0],
+        expires_in=int(seconds.removeprefix("Max-Age=")),
+    )
 
 
 def answer_of_page(call: Call, response: Response) -> Answer:
@@ -239,20 +286,11 @@ def answer_of_page(call: Call, response: Response) -> Answer:
     is_sent_to_sign_in = location.startswith("/login") and "recovered=1" not in location
     if is_sent_to_sign_in and call.verb is not Verb.SIGN_OUT:
         return refusal("A1001")
-    if location.startswith("/password") and call.verb is not Verb.SIGN_IN:
+    if location.startswith("/password") and call.verb not in _SIGNING_IN:
         return refusal("A1004")
     match call.verb:
-        case Verb.SIGN_IN:
-            cookies = _cookies(response)
-            access, *attributes = cookies.get("ostiary_access", "").split("; ")
-            seconds = next((one for one in attributes if one.startswith("Max-Age=")), "Max-Age=0")
-            return Answer(
-                kind=AnswerKind.LOGIN,
-                access=access,
-                refresh=cookies.get("ostiary_refresh", "").partition(";")[0],
-                expires_in=int(seconds.removeprefix("Max-Age=")),
-                must_change_password=location.startswith("/password"),
-            )
+        case Verb.SIGN_IN | Verb.REFRESH_LOGIN:
+            return _login_in_cookies(response)._replace(must_change_password=location.startswith("/password"))
         case Verb.APPROVE | Verb.DENY:
             return consent_of(location)
         case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:

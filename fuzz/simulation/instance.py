@@ -10,7 +10,6 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 import trio
-from argon2 import PasswordHasher, Type
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
@@ -19,8 +18,9 @@ from quart import request
 
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.shared.seeds import SeededEntropy
-from fuzz.simulation.connections import Connection, Wire, connect
+from fuzz.simulation.connections import HOST, Connection, Wire, connect
 from fuzz.simulation.plan import Swarm
+from fuzz.simulation.sheets import CHEAP
 from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.http import TokenEndpoint
@@ -36,14 +36,12 @@ from ostiary_net.turns.service import Service
 from ostiary_net.upkeep.sweeping import Purge, erase_salts
 from ostiary_web.app.asgi_app import make_door_limits
 from ostiary_web.app.factory import Application
+from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import NO_UPKEEP, Dependencies
 from ostiary_web.sheets.reader import read_sheet_in_place
 
 T = TypeVar("T")
-
-CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
-"""Argon2id that costs nothing."""
 
 FREE_GUESSES: Final = 20
 """Failed sign-ins of one address that cost nothing where nobody says otherwise."""
@@ -51,7 +49,7 @@ MOST_WRONG_SECONDS: Final = 60
 """How far a clock may be wrong: the sweeper of one instance may hurt another if theirs are further apart than
 `Policy.clock_margin_seconds`, which is twice that."""
 PROXY: Final = "10.0.0.9"
-_ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": "http://id.example", "RATE_LIMIT_SCALE": "100"}
+_ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": f"http://{HOST}", "RATE_LIMIT_SCALE": "100"}
 
 
 class _Kept:
@@ -191,7 +189,13 @@ class Instance:
 
     async def _serve(self, task_status: trio.TaskStatus[None]) -> None:
         application = _application(self.number)
-        application.settings = replace(application.settings, data_dir=self.folder)
+        scheme = "https" if self.swarm.is_https else "http"
+        application.settings = replace(
+            application.settings,
+            data_dir=self.folder,
+            database=SQLiteFile(self.folder / "ostiary.db"),
+            public_url=f"{scheme}://{HOST}",
+        )
         application.dependencies = self._dependencies()
         self._down = trio.Event()
         self._config.include_date_header = False
@@ -234,7 +238,12 @@ class Instance:
     async def _open_store(self, settings: Settings) -> AsyncIterator[Any]:
         with self.shared.open_store() as inner:
             self.store = FaultyStore(
-                inner, self.witness, crash=self.crash, committed=self.committed, secret=self.secret
+                inner,
+                self.witness,
+                crash=self.crash,
+                stall=self.stall,
+                committed=self.committed,
+                secret=self.secret,
             )
             self.store.met = self.faults_met
             yield self.store

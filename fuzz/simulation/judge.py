@@ -9,18 +9,16 @@ answer counting as having happened or not: only where none explains them is it a
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from fuzz.model import Model
-from fuzz.shared.calls import Answer, AnswerKind, Verb
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 from fuzz.shared.invariants import EXPLAINED, GUARDED, SOURCED, TIMELY, Violation
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.order import Event, follow
 from fuzz.simulation.order_search import MOST_TRIES, Tries, search_orders
-from fuzz.simulation.witness import Seen, Witness
-
-AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested"})
-"""What is asked ahead of the event that decides; seen last, it means that the event never came."""
+from fuzz.simulation.witness import AHEAD, Seen, Witness
+from ostiary_core.model.secret import digest_of
 
 
 class RightSource(NamedTuple):
@@ -50,7 +48,11 @@ def verdicts(
 ) -> list[Violation]:
     """What no order explains."""
     violations = list(_untimely(operations, witness))
-    events = _in_order(operations, witness, _slowed_sign_ins(operations, free_guesses))
+    events = [
+        *_in_order(operations, witness, _slowed_sign_ins(operations, free_guesses)),
+        *_secrets_used(model, operations, witness),
+    ]
+    events.sort(key=lambda event: event.at)
     start = deepcopy(model)
     place, found = follow(model, events, 0, clauses)
     if found is None:
@@ -132,10 +134,36 @@ def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int
                 Event(operation, at, now, happened=True, waited_ms=waited_ms, may_be_slowed=may_be_slowed)
             )
         elif seen is not None:
-            events.append(Event(operation, seen.moment, seen.now, happened=True, waited_ms=seen.waited_ms))
+            events.append(
+                Event(
+                    operation,
+                    seen.moment,
+                    seen.now,
+                    happened=True,
+                    waited_ms=seen.waited_ms,
+                    code=seen.code,
+                )
+            )
         else:
             events.append(Event(operation, operation.invoked, operation.invoked_now, happened=False))
-    return sorted(events, key=lambda event: event.at)
+    return events
+
+
+def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witness) -> Iterator[Event]:
+    """What servers noted of the secrets that somebody was told."""
+    told = [one.answer.secret for one in operations if one.answer is not None and one.answer.secret]
+    known = {digest_of(text): text for text in (*told, *(one.secret for one in model.realm.clients.values()))}
+    for number, (moment, now, event) in enumerate(witness.secrets_used):
+        call = Call(
+            verb=Verb.NOTE_SECRET_USE,
+            client_id=event.client_id,
+            secret=known.get(event.digest),
+            waited_ms=now - event.used_at,
+        )
+        noted = Operation(-1 - number, 0, call, 0, 0, "", moment, now, 0.0)
+        noted.returned, noted.outcome = moment + 1, Outcome.ANSWERED
+        noted.answer = Answer(kind=AnswerKind.DONE)
+        yield Event(noted, moment, now, happened=True, waited_ms=call.waited_ms)
 
 
 def _deciding(operation: Operation, witness: Witness) -> Seen | None:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from random import Random
 from typing import Final, NamedTuple
 
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Verb
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.http_client import FORM, JSON, Request, basic
 from fuzz.simulation.requests import request_of
+from fuzz.simulation.sheets import import_request_with_error
 
 STRANGERS: Final = ("198.51.100.67", "2001:db8::67", "::ffff:198.51.100.68", "not an address: at all")
 """Where these come from, so that they use up nobody else's minute."""
@@ -35,6 +36,9 @@ class Mistake(NamedTuple):
 
 def draw_mistake(call: Call, random: Random) -> tuple[str, Request, Refusals] | None:
     """The request of a call with a mistake in it; None where there is none to be made."""
+    if call.face is Face.SHEET:
+        refusals = {(400, "A0401"), (403, "A0403")} | _OTHERS_LOGIN | _ANYWHERE
+        return "an error in a cell", import_request_with_error(call, random), frozenset(refusals)
     kinds = _mistakes_of(call.verb)
     if not kinds:
         return None

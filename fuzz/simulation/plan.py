@@ -34,6 +34,20 @@ class Fate(StrEnum):
     CRASH_AFTER = "crash-after-commit"
 
 
+class Manner(StrEnum):
+    """What a request says besides of whoever makes it, which changes no answer but its language."""
+
+    CHINESE = "chinese"
+    KLINGON = "klingon"
+    ELSEWHERE = "elsewhere"
+    """In a time zone of its own."""
+    NOWHERE = "nowhere"
+    OWN_PAGE = "own-page"
+    """By a script of a page of ours."""
+    OTHER_PAGE = "other-page"
+    """By a script of somebody else's page, which has a token all the same; no browser sends a form so."""
+
+
 AT_THE_STORE: Final = (Fate.STORE_FAILS, Fate.COMMIT_UNHEARD, Fate.CRASH_BEFORE, Fate.CRASH_AFTER)
 
 
@@ -64,6 +78,9 @@ class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     """By how much the instance's clock is set wrong before this."""
     stall_ms: int = 0
     """How long the instance's store stands still from now on."""
+    overtaken: bool = False
+    """The store stands still in the middle of it, between what is read and what is written; of somebody who
+    signs in, an administrator resets the password meanwhile, at another instance."""
     crash_ms: int | None = None
     """How long after this began the instance crashes."""
     garbage: bool = False
@@ -72,6 +89,7 @@ class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     """It arrives through the trusted proxy."""
     spoofed: bool = False
     """It says of itself that it comes from somewhere else."""
+    manner: Manner | None = None
     page: bool = False
     """It is asked in a browser, by the form of a page, where there is one."""
     sheet: bool = False
@@ -141,6 +159,8 @@ class Swarm:
     """How many wrong passwords from one address cost nothing."""
     window_scale: float
     """By how much the limits of requests a minute are multiplied."""
+    is_https: bool = False
+    """Whether browsers come over https, which ends at the proxy."""
 
     def mishap(self, random: Random) -> Mishap:
         """One step's share of it."""
@@ -167,11 +187,13 @@ class Swarm:
             if happens("clock")
             else 0,
             stall_ms=random.choice((500, 4_000, 8_000, 20_000, 40_000)) if happens("stall") else 0,
+            overtaken=random.random() < 0.1,
             crash_ms=random.choice((0, 0, 1, 3, 50)) if happens("crash") else None,
             garbage=happens("garbage"),
             proxied=random.random() < 0.2,
             spoofed=random.random() < 0.1,
             hurry=happens("hurry"),
+            manner=random.choice(tuple(Manner)) if random.random() < 0.3 else None,
             page=happens("page"),
             sheet=happens("sheet"),
             picture=happens("picture"),
@@ -216,4 +238,5 @@ def swarm_of(random: Random) -> Swarm:
         rates={name: random.choice(rates) for name, rates in KINDS.items() if random.random() < 0.5},
         free_guesses=random.choice((3, 20, 20, 1_000_000)),
         window_scale=random.choice((0.02, 100.0, 100.0, 100.0)),
+        is_https=random.random() < 0.4,
     )

@@ -14,7 +14,7 @@ from fuzz.shared.seeds import SeededEntropy
 from fuzz.shared.steps import registrations_of
 from fuzz.simulation.callers import Callers
 from fuzz.simulation.exchanges import DESKS
-from fuzz.simulation.instance import CHEAP
+from fuzz.simulation.sheets import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD
 from ostiary_core import events
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR

@@ -16,7 +16,9 @@ from fuzz.shared.core_events import (
     user_fields,
 )
 from fuzz.shared.http_client import FORM, Fields, Request, basic, form_request, json_request
+from fuzz.shared.initial_states import CHOICES, NUMBERS
 from fuzz.shared.seeds import nonsense
+from fuzz.simulation.plan import Manner
 from fuzz.simulation.sheets import import_request
 from fuzz.simulation.witness import OPERATION
 
@@ -54,6 +56,34 @@ def authorization_parameters(call: Call) -> dict[str, str]:
             state=call.state,
         )
     )
+
+
+def manner_fields(manner: Manner | None, origin: str) -> Fields:
+    """The fields by which a request says what kind of caller makes it."""
+    match manner:
+        case Manner.CHINESE:
+            return [("Accept-Language", "zh-CN, en;q=0.1")]
+        case Manner.KLINGON:
+            return [("Accept-Language", "tlh, *;q=0.1")]
+        case Manner.ELSEWHERE:
+            return [("X-Timezone", "America/Los_Angeles")]
+        case Manner.NOWHERE:
+            return [("X-Timezone", "../etc/passwd")]
+        case Manner.OWN_PAGE:
+            return [("Origin", origin), ("Sec-Fetch-Site", "same-origin")]
+        case Manner.OTHER_PAGE:
+            return [("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site")]
+        case None:
+            return []
+
+
+def with_cookies_of_https(request: Request) -> Request:
+    """The request with its cookies as they are called where the browser comes over https."""
+    fields = [
+        (name, value.replace("ostiary_", "__Host-ostiary_") if name == "Cookie" else value)
+        for name, value in request.fields
+    ]
+    return replace(request, fields=fields)
 
 
 def number_request(request: Request, operation: int, more: Fields) -> Request:
@@ -123,6 +153,17 @@ def _of_the_backend(call: Call) -> Request:
         case Verb.WITHDRAW:
             client = quote(call.client_id or "nobody")
             return json_request("DELETE", f"/api/auth/grants/{client}", call.login)
+        case Verb.REQUEST_TEXT_CODE:
+            purpose = "reset-password" if call.login is None else "change-phone"
+            content = {"phone": call.phone, "purpose": purpose}
+            return json_request("POST", "/api/auth/sms-code", call.login, content)
+        case Verb.CHOOSE if call.choice == "no-picture":
+            return json_request("DELETE", "/api/auth/avatar", call.login)
+        case Verb.CHOOSE:
+            field, value, _ = CHOICES[call.choice or ""]
+            return json_request("PUT", f"/api/auth/{field}", call.login, {field: value})
+        case Verb.SHOW_ACCOUNT:
+            return json_request("GET", "/api/auth/me", call.login)
         case Verb.CHANGE_PHONE:
             content = {"phone": call.phone, "code": call.text_code, "password": call.password}
             return json_request("PUT", "/api/auth/phone", call.login, content)
@@ -131,13 +172,6 @@ def _of_the_backend(call: Call) -> Request:
             return json_request("POST", "/api/auth/reset-password", None, content)
         case _:
             raise ValueError(f"{call.verb} is nothing that is asked over HTTP here")
-
-
-def text_code_request(call: Call) -> Request:
-    """The request that has a code sent for `call`."""
-    own = call.verb is Verb.CHANGE_PHONE
-    content = {"phone": call.phone, "purpose": "change-phone" if own else "reset-password"}
-    return json_request("POST", "/api/auth/sms-code", call.login if own else None, content)
 
 
 Content = Callable[[Call], dict[str, object] | None]
@@ -205,8 +239,25 @@ def _find_deleted(call: Call) -> tuple[str, list[str]]:
     return path, [str(getattr(part, name)) for part in call.parts]
 
 
-def is_batch_of_deletions(call: Call) -> bool:
-    """Whether the interface can be asked for this batch: records of one resource, each named once."""
+def may_be_asked(call: Call) -> bool:
+    """Whether the interface can be asked for this."""
+    match call.verb:
+        case Verb.GIVE_SECRET:
+            return False
+        case Verb.BATCH:
+            return _is_batch_of_deletions(call)
+        case Verb.CHANGE_PHONE | Verb.RECOVER_PASSWORD:
+            return call.phone != NUMBERS["malformed"]  # found out before anybody asks for more
+        case Verb.CHOOSE:
+            return not (call.choice or "").endswith("picture") or call.choice == "no-picture"
+        case Verb.SHOW_ACCOUNT:
+            return call.login is not None and call.choice is None
+        case _:
+            return True
+
+
+def _is_batch_of_deletions(call: Call) -> bool:
+    """Whether it is of records of one resource, each named once."""
     verbs = {part.verb for part in call.parts}
     return len(verbs) == 1 and verbs <= set(_DELETED) and len(set(_find_deleted(call)[1])) == len(call.parts)
 

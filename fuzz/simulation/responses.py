@@ -52,7 +52,17 @@ def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
 def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
     match call.verb:
         case Verb.USER_INFO:
-            return Answer(kind=AnswerKind.PROFILE, sub=data.get("sub"), username=data.get("username"))
+            fields = (data.get("name"), None, data.get("locale"))
+            return Answer(
+                kind=AnswerKind.PROFILE, sub=data.get("sub"), username=data.get("username"), profile=fields
+            )
+        case Verb.SHOW_ACCOUNT:
+            return Answer(
+                kind=AnswerKind.PROFILE,
+                sub=data.get("id"),
+                username=data.get("username"),
+                permissions=tuple(sorted(data.get("permissions", ()))),
+            )
         case Verb.SIGN_IN | Verb.REFRESH_LOGIN:
             return Answer(
                 kind=AnswerKind.LOGIN,

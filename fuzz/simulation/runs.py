@@ -31,7 +31,7 @@ from fuzz.simulation.population import populate
 from fuzz.simulation.storage import OnFile, Shared, SharedMemory
 from fuzz.simulation.store_checker import StoreChecker
 from fuzz.simulation.story import IN_THE_END, Story
-from fuzz.simulation.visits import VISITOR, choose_routes, draw_visit, find_wrong
+from fuzz.simulation.visits import OF_THE_MACHINE, VISITOR, choose_routes, draw_visit, find_wrong
 from fuzz.simulation.witness import Witness
 from fuzz.workload.generator import Workload
 from ostiary_core.model.decision import Decision
@@ -108,7 +108,13 @@ class _World:
         self.stored = StoreChecker(self.shared)
         self.lines: list[Line] = []
         self.story = Story()
-        self.exchanges = Exchanges(self.history, self.witness, self.shared, self.story)
+        wide = self.swarm.window_scale >= 1
+        (folder / "files").mkdir()
+        self.exchanges = Exchanges(
+            *(self.history, self.witness, self.shared, self.story),
+            is_https=self.swarm.is_https,
+            limits_are_wide=wide,
+        )
         self.callers = Callers(seed, self.history, self.story, self.exchanges)
         self.instances = [
             Instance(
@@ -241,12 +247,19 @@ class _World:
     async def _visit(self) -> None:
         random = Random(f"{self.seed} visits")
         login = await self.callers.sign_in_at(DESK)
+        any_form = Call(verb=Verb.SIGN_OUT, login=login)
         for route in choose_routes(int(self.seed)):
-            request = draw_visit(route, login, self.history, random)
+            form = await self.exchanges.open_form(any_form, VISITOR, self.instances[0])
+            if form is None:
+                self.story.fault(DOCUMENTED, "a page with a form has none though nothing is wrong any more")
+                return
+            request = draw_visit(route, login, form, self.history, random)
+            self.wire.is_noted = route not in OF_THE_MACHINE
             response = await self.exchanges.ask_aside(request, VISITOR, random.choice(self.instances))
+            self.wire.is_noted = True
             wrong = "" if response is None else find_wrong(route, response)
             if response is None and not self.story.violations:
-                self.story.fault(PROGRESS, f"GET {route} is not answered though nothing is wrong any more")
+                self.story.fault(PROGRESS, f"{route} is not answered though nothing is wrong any more")
             elif wrong:
                 self.story.fault(DOCUMENTED, wrong)
 

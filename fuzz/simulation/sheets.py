@@ -5,22 +5,32 @@ import struct
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from io import BytesIO
 from random import Random
 from typing import Final
 
+from argon2 import PasswordHasher, Type
 from xlsxwriter import Workbook
 
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 from fuzz.shared.core_events import fields_of_new_client, fields_of_new_role, fields_of_new_user
 from fuzz.shared.http_client import Fields, Request, Response, bearer
 
+_PEOPLE: Final = (Verb.REGISTER_USER, Verb.IMPORT_USER)
+_ROLES: Final = (Verb.REGISTER_ROLE, Verb.IMPORT_ROLE)
+_CLIENTS: Final = (Verb.REGISTER_CLIENT, Verb.IMPORT_CLIENT)
+CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
+"""Argon2id that costs nothing."""
+
 SHEETS: Final[Mapping[Verb, str]] = {
-    Verb.REGISTER_USER: "/api/iam/users/import",
-    Verb.REGISTER_ROLE: "/api/iam/roles/import",
-    Verb.REGISTER_CLIENT: "/api/oauth/clients/import",
+    **dict.fromkeys(_PEOPLE, "/api/iam/users/import"),
+    **dict.fromkeys(_ROLES, "/api/iam/roles/import"),
+    **dict.fromkeys(_CLIENTS, "/api/oauth/clients/import"),
 }
 """What can be registered by a sheet, and where it is sent."""
+IMPORTS: Final = (Verb.IMPORT_USER, Verb.IMPORT_ROLE, Verb.IMPORT_CLIENT)
+"""What is done by a sheet alone, as it may change what is there."""
 
 _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _BOUNDARY: Final = "a-boundary-between-parts"
@@ -28,34 +38,53 @@ _MADE_AT: Final = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
 def _row_of(call: Call) -> dict[str, object]:
-    match call.verb:
-        case Verb.REGISTER_USER:
-            return {**fields_of_new_user(call), "password": call.password}
-        case Verb.REGISTER_ROLE:
-            return fields_of_new_role(call)
-        case _:
-            return fields_of_new_client(call)
+    if call.verb in _ROLES:
+        return fields_of_new_role(call)
+    if call.verb in _CLIENTS:
+        return fields_of_new_client(call)
+    fields = fields_of_new_user(call)
+    if call.verb is Verb.REGISTER_USER:
+        return {**fields, "password": call.password}
+    del fields["mustChangePassword"]
+    password = (call.password or "").encode()
+    return {**fields, "passwordHash": CHEAP.hash(password, salt=sha256(password).digest()[:16])}
 
 
 def import_request(call: Call) -> Request:
     """The request that imports the sheet which registers what `call` does."""
-    return _upload("POST", SHEETS[call.verb], call, _sheet_of(call), "records.xlsx", _XLSX, mode="insert")
+    mode = "upsert" if call.replaces else "insert"
+    sheet = _sheet_of(_row_of(call))
+    return upload_request("POST", SHEETS[call.verb], call.login, sheet, "records.xlsx", _XLSX, mode=mode)
+
+
+def import_request_with_error(call: Call, random: Random) -> Request:
+    """The same with a cell that has an error in it, or looks as if."""
+    row = _row_of(call)
+    error = random.choice((CellError("#DIV/0!"), "#REF!", "#N/A", "Err:502"))
+    sheet = _sheet_of({**row, random.choice(("name", "name", *row)): error})
+    return upload_request("POST", SHEETS[call.verb], call.login, sheet, "records.xlsx", _XLSX, mode="upsert")
 
 
 def picture_request(call: Call, picture: bytes) -> Request:
     """The request that makes a picture the caller's own."""
-    return _upload("PUT", "/api/auth/avatar", call, picture, "me.png", "image/png")
+    return upload_request("PUT", "/api/auth/avatar", call.login, picture, "me.png", "image/png")
 
 
-def _sheet_of(call: Call) -> bytes:
-    """An .xlsx file: a row of headings, and the row that registers what `call` does."""
+class CellError(str):
+    """What a spreadsheet shows for a formula that has no value."""
+
+
+def _sheet_of(row: Mapping[str, object]) -> bytes:
+    """An .xlsx file: the headings, and a row."""
     file = BytesIO()
     with Workbook(file, {"in_memory": True}) as book:
         book.set_properties({"created": _MADE_AT})
         sheet = book.add_worksheet()
-        for column, (name, value) in enumerate(_row_of(call).items()):
+        for column, (name, value) in enumerate(row.items()):
             sheet.write_string(0, column, name)
-            if isinstance(value, bool):
+            if isinstance(value, CellError):
+                sheet.write_formula(1, column, "=1/0", None, value)
+            elif isinstance(value, bool):
                 sheet.write_boolean(1, column, value)
             elif isinstance(value, int):
                 sheet.write_number(1, column, value)
@@ -66,10 +95,10 @@ def _sheet_of(call: Call) -> bytes:
     return file.getvalue()
 
 
-def _upload(
-    method: str, target: str, call: Call, file: bytes, name: str, media_type: str, **values: str
+def upload_request(
+    method: str, target: str, login: str | None, file: bytes, name: str, media_type: str, **values: str
 ) -> Request:
-    """A form with one file (RFC 7578), by whoever makes the call."""
+    """A form with one file (RFC 7578), by whoever holds the access token `login`."""
     parts = [
         f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'.encode()
         for field, value in values.items()
@@ -77,26 +106,27 @@ def _upload(
     head = f'Content-Disposition: form-data; name="file"; filename="{name}"\r\nContent-Type: {media_type}'
     parts += [f"--{_BOUNDARY}\r\n{head}\r\n\r\n".encode(), file, f"\r\n--{_BOUNDARY}--\r\n".encode()]
     fields: Fields = [("Content-Type", f"multipart/form-data; boundary={_BOUNDARY}")]
-    if call.login is not None:
-        fields.append(bearer(call.login))
+    if login is not None:
+        fields.append(bearer(login))
     return Request(method, target, fields, b"".join(parts))
 
 
 def answer_of_import(call: Call, response: Response) -> Answer:
     """What an import of one row says of what it registered: of people it does not say the identifier."""
     data = response.data
-    if data.get("created") != 1 or data.get("updated") or data.get("unchanged"):
+    rows = tuple(data.get(name) for name in ("created", "updated", "unchanged"))
+    if rows == (0, 0, 1) and call.replaces:
+        return Answer(kind=AnswerKind.DONE)
+    if rows != (1, 0, 0) and not (rows == (0, 1, 0) and call.replaces):
         return Answer(kind=AnswerKind.FAILED, error=json.dumps(data))
-    match call.verb:
-        case Verb.REGISTER_USER:
-            return Answer(kind=AnswerKind.USER, username=call.username)
-        case Verb.REGISTER_ROLE:
-            return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(call.permissions or ())))
-        case _:
-            secrets = {each["clientId"]: each["secret"] for each in data.get("secrets", ())}
-            return Answer(
-                kind=AnswerKind.SECRET, client_id=call.client_id, secret=secrets.get(call.client_id or "")
-            )
+    if call.verb in _PEOPLE:
+        return Answer(kind=AnswerKind.USER, username=call.username)
+    if call.verb in _ROLES:
+        return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(call.permissions or ())))
+    if data["updated"]:
+        return Answer(kind=AnswerKind.DONE, client_id=call.client_id)
+    secrets = {each["clientId"]: each["secret"] for each in data.get("secrets", ())}
+    return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=secrets.get(call.client_id or ""))
 
 
 def picture_of(random: Random) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import trio
 
@@ -29,6 +29,10 @@ from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import CommitUnconfirmed
 
 T = TypeVar("T")
+
+
+HALT_MS: Final = 700
+"""How long it stands still in the middle of an operation."""
 
 
 class StoreFault(OSError):
@@ -146,16 +150,20 @@ class FaultyStore:
         witness: Witness,
         *,
         crash: Callable[[], None],
+        stall: Callable[[int], None],
         committed: Callable[[Sequence[Decision]], None],
         secret: Callable[[], str],
     ) -> None:
         self._inner = inner
         self._witness = witness
         self._crash = crash
+        self._stall = stall
         self._committed = committed
         self._secret = secret
         self.armed: dict[int, Fate] = {}
         """Which operations meet which fault at their next turn that writes."""
+        self.halting: set[int] = set()
+        """Operations after whose first turn it stands still."""
         self.met: Counter[str] = Counter()
         self.is_dead = False
         self.policy: Policy = inner.policy
@@ -193,6 +201,10 @@ class FaultyStore:
     ) -> None:
         moment = None if changed else getattr(self._inner, "decided_at", None)
         self._witness.took(events, decisions, now, moment)
+        halting = self.halting.intersection(self._witness.operations_of(events))
+        if halting:
+            self.halting -= halting
+            self._stall(HALT_MS)
 
     def _due(self, events: Sequence[Event]) -> Fate | None:
         self._alive()

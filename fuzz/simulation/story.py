@@ -44,7 +44,7 @@ class Story:
             for word in (
                 call.client_id and f"client={call.client_id}",
                 call.username and f"user={call.username}",
-                call.user_agent and f"agent={call.user_agent}",
+                call.user_agent and f"agent={call.user_agent[:20]}",
             )
             if word
         )

@@ -1,51 +1,82 @@
-"""Visits: once nothing fails any more, an administrator reads what no step asks for.
+"""Visits: once nothing fails any more, an administrator goes where no step leads, and everywhere else.
 
-Lists, exports, options, the trail, explanations, pages: ten of them in every seed and all in a few, with a
-cookie or a Bearer token, now and then from another site or in another language. Each is answered as
-documented.
+A few routes in every seed and all of them in a few: lists, exports, pages and every form, with a cookie or a
+Bearer token, now and then from another site or in another language. Each is answered as documented.
 """
 
+from dataclasses import replace
 from random import Random
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
+from fuzz.shared.calls import Call, Verb
 from fuzz.shared.history import History
-from fuzz.shared.http_client import Fields, Request, Response, bearer
-from fuzz.simulation.documented import STATUS_OF_CODE
+from fuzz.shared.http_client import Fields, Request, Response, bearer, form_request, json_request
+from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR
+from fuzz.simulation.forms import Form, PageForm, sending_request
 from fuzz.simulation.instance import read_routes
+from fuzz.simulation.requests import authorization_parameters
+from fuzz.simulation.sheets import picture_of, upload_request
 
-VISITS: Final = 10
+VISITS: Final = 14
 """Visits a seed; the next seed goes on where it ends."""
 VISITOR: Final = "198.51.100.77"
-_LEFT_OUT: Final = ("/sso", "/login", "/readyz", "/admin", "/api/monitor/overview")
-"""The first two may issue or renew something; the others tell of the machine, which no seed decides."""
+OF_THE_MACHINE: Final = ("GET /readyz", "GET /admin", "GET /api/monitor/overview")
+"""What tells of the machine, which no seed decides."""
 _OPEN: Final = ("/static/", "/brand/", "/files/", "/healthz", "/readyz")
 """No page and no interface: whatever is not there is plain text."""
+_CONTENT: Final = {"name": "visited", "locale": "zh-CN", "timezone": "Asia/Shanghai", "phone": "+49301234567"}
+"""What is written into every form, and into a request of the interface as far as it knows it."""
 
 
-def list_readable() -> tuple[str, ...]:
-    """Return every path with a GET that a visit may read."""
-    return tuple(sorted(path for method, path in read_routes() if method == "GET" and path not in _LEFT_OUT))
+def list_routes() -> tuple[str, ...]:
+    """Return every method and path, as `GET /healthz`."""
+    return tuple(sorted(f"{method} {path}" for method, path in read_routes()))
 
 
 def choose_routes(seed: int) -> tuple[str, ...]:
     """Return the routes that a seed visits: those of any few seeds in a row are all that there are."""
-    every = list_readable()
+    every = list_routes()
     return tuple(every[(seed * VISITS + place) % len(every)] for place in range(VISITS))
 
 
-def draw_visit(route: str, login: str, history: History, random: Random) -> Request:
-    """Make the request of a visit, by somebody who is signed in more often than not."""
+def draw_visit(route: str, login: str, form: Form, history: History, random: Random) -> Request:
+    """Make the request of a visit, mostly by somebody who is signed in; `form` is one that is open."""
+    method, _, path = route.partition(" ")
     known = [
-        *(history.clients if "client" in route else ()),
-        *((user.user_id for user in history.names.values()) if "user" in route or "people" in route else ()),
-        *(session.session_id or "" for session in history.grants[-3:] if "session" in route),
+        *(history.clients if "client" in path else ()),
+        *((user.user_id for user in history.names.values()) if "user" in path or "people" in path else ()),
+        *(session.session_id or "" for session in history.grants[-3:] if "session" in path),
         "1",
     ]
-    path = "/".join(quote(random.choice(known)) if "<" in part else part for part in route.split("/"))
+    target = "/".join(quote(random.choice(known)) if "<" in part else part for part in path.split("/"))
+    by = login if random.random() < 0.9 else None
+    if path == "/sso":
+        asked = Call(Verb.CHECK, client_id=random.choice(known), redirect_uri="https://app.example/callback")
+        target = f"/sso?{urlencode(authorization_parameters(asked))}"
+    if method == "GET":
+        query = random.choice(("", "", "page=2&pageSize=1", "q=a", "nonsense=1"))
+        joint = "&" if "?" in target else "?"
+        cookie = [] if by is None else [("Cookie", f"ostiary_access={by}")]
+        own = [bearer(by)] if by is not None and path.startswith("/api/") else cookie
+        return Request("GET", f"{target}{joint}{query}" if query else target, [*own, *_manners(random)])
+    if path.startswith("/api/oauth2/") and "authorize" not in path:
+        return form_request(target, _manners(random), {"grant_type": "password"})
+    if path.endswith(("import", "picture", "avatar")) and method != "DELETE":
+        values = {"form_token": form.values["form_token"][0], "mode": "upsert"}
+        upload = upload_request(method, target, by, picture_of(random), "me.png", "image/png", **values)
+        cookies = ("Cookie", f"ostiary_form={form.cookie}; ostiary_access={by}")
+        return upload if path.startswith("/api/") else replace(upload, fields=[*upload.fields, cookies])
+    if path.startswith("/api/"):
+        last = path.rpartition("/")[2]
+        name = last if last in _CONTENT else "name"
+        return json_request(method, target, by, {name: _CONTENT[name]})
+    return sending_request(Call(Verb.SHOW_ACCOUNT, login=by), PageForm(target, _CONTENT), form)
+
+
+def _manners(random: Random) -> Fields:
+    """What a browser says besides, or somebody who would like to be one."""
     fields: Fields = []
-    if random.random() < 0.9:
-        fields.append(bearer(login) if route.startswith("/api/") else ("Cookie", f"ostiary_access={login}"))
     if random.random() < 0.3:
         fields += [
             ("Accept-Language", random.choice(("zh-CN", "tlh, en;q=0.1", "*"))),
@@ -55,16 +86,18 @@ def draw_visit(route: str, login: str, history: History, random: Random) -> Requ
         fields.append(("X-Timezone", random.choice(("Asia/Shanghai", "Nowhere/Land", "../etc/passwd"))))
     if random.random() < 0.2:
         fields += [("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site")]
-    query = random.choice(("", "", "?page=2&pageSize=1", "?q=a", "?nonsense=1"))
-    return Request("GET", path + query, fields)
+    return fields
 
 
 def find_wrong(route: str, response: Response) -> str | None:
     """Return why a response cannot be one to a visit."""
     if response.status >= 500:
-        return f"GET {route} is answered {response.status} though nothing fails"
-    if response.status < 400 or not route.startswith("/api/") or route.startswith(_OPEN):
+        return f"{route} is answered {response.status} though nothing fails"
+    path = route.partition(" ")[2]
+    if response.status < 400 or not path.startswith("/api/") or path.startswith(_OPEN):
         return None
-    if response.status != STATUS_OF_CODE.get(response.error):
-        return f"GET {route} is refused with {response.status} {response.error}"
+    if response.error == "invalid_client" and response.status == 400:
+        return None  # by form fields at `/token`
+    if response.status not in (STATUS_OF_CODE.get(response.error), STATUS_OF_ERROR.get(response.error)):
+        return f"{route} is refused with {response.status} {response.error}"
     return None

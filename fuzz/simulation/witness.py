@@ -9,17 +9,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
-from ostiary_core.events import Event
+from ostiary_core.events import ClientSecretUsed, Event
 from ostiary_core.http import Answer, PendingRequest, Request
 from ostiary_core.model.audit import Origin, TraceId
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.reply import Refused
+from ostiary_core.model.reply import Refused, TextCodeDrawn
 from ostiary_core.model.why import Why
 from ostiary_net.turns.service import Service
 
 OPERATION: Final = b"x-operation"
 """The field by which a request says which operation it is; to the server it is one of many it ignores."""
+AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested"})
+"""What is asked ahead of the event that decides; seen last, it means that the event never came."""
 _IN_A_FORM: Final = re.compile(rb"(?:\A|&)" + OPERATION + rb"=(-?[0-9]+)")
+
+
+class SecretUsed(NamedTuple):
+    """A server noted that a client's secret was used, which a reset of it goes by."""
+
+    moment: int
+    now: int
+    event: ClientSecretUsed
 
 
 class Seen(NamedTuple):
@@ -31,6 +41,8 @@ class Seen(NamedTuple):
     changed: bool = False
     waited_ms: int = 0
     """How long it had waited, by its instance's clock."""
+    code: str | None = None
+    """The code in the text message that it caused."""
     turned_away: bool = False
     """It lost to another that did the same at the same time, and was asked to try again: nothing was done."""
 
@@ -48,6 +60,7 @@ class Witness:
     def __init__(self) -> None:
         self.moment = 0
         self.seen: dict[int, list[Seen]] = {}
+        self.secrets_used: list[SecretUsed] = []
         self.met_fault: set[int] = set()
         """Operations whose turn failed because of a fault that was injected."""
         self.traces: dict[str, int] = {}
@@ -72,15 +85,20 @@ class Witness:
     ) -> None:
         """A turn took these events: now, or at an earlier `moment` of which it read and wrote nothing."""
         for place, operation in enumerate(self.operations_of(events)):
+            event = events[place]
+            if isinstance(event, ClientSecretUsed):
+                self.secrets_used.append(SecretUsed(self.tick(), now, event))
+                self.tick()
             if operation >= 0:
                 at = self.tick() if moment is None else moment + place / 1_000
-                event, decision = events[place], decisions[place]
+                decision = decisions[place]
                 seen = Seen(
                     moment=at,
                     now=now,
                     kind=type(event).__name__,
                     changed=bool(decision.changes),
                     waited_ms=now - self._known[id(event)].asked_at,
+                    code=_code_in(decision),
                     turned_away=_is_turned_away(decision),
                 )
                 self.seen.setdefault(operation, []).append(seen)
@@ -88,6 +106,11 @@ class Witness:
     def record_failed(self, events: Sequence[Event]) -> None:
         """A fault was injected into a turn with these events."""
         self.met_fault.update(self.operations_of(events))
+
+
+def _code_in(decision: Decision) -> str | None:
+    drawn = decision.reply.code if isinstance(decision.reply, TextCodeDrawn) else None
+    return None if drawn is None else drawn.reveal()
 
 
 def _is_turned_away(decision: Decision) -> bool:

@@ -90,9 +90,6 @@ class Administration:
         disabled = [name for name, one in names.items() if not one.enabled]
         if step.verb is Verb.ENABLE_USER and disabled and random.random() < 0.8:
             user = random.choice(disabled)
-        if step.verb is Verb.RECOVER_PASSWORD:
-            reachable = [name for name, one in names.items() if one.phone is not None]
-            return replace(step, user=random.choice(reachable or [user]))
         step = replace(step, user=user, by=self.picks.administrator())
         if step.verb is Verb.WITHDRAW_FOR:
             return replace(step, client=self.picks.client())
@@ -184,7 +181,7 @@ class Administration:
         actions = [
             *(
                 replace(step, verb=verb, client=self.picks.client() if verb is Verb.WITHDRAW_FOR else None)
-                for verb in sorted(ABOUT_USERS - {Verb.CHANGE_USER, Verb.RECOVER_PASSWORD})
+                for verb in sorted(ABOUT_USERS - {Verb.CHANGE_USER})
             ),
             *(replace(step, change=change) for change in ("renamed", "new-phone", "must-change")),
             *(replace(step, change=change) for change in ("role", "another-role", "no-role", "promoted")),

@@ -149,8 +149,6 @@ class Workload:
             ]
         if step.twist is Twist.WRONG_PASSWORD and random.random() < 0.3:
             return [(0, step)] * random.randrange(2, 6)
-        if step.verb is Verb.CHANGE_PHONE and random.random() < (0.7 if self.is_of_the_rules else 0.3):
-            return [(random.choice((0, 1_000)), step)] * random.randrange(18, 24)
         session = self.history.sessions.get(step.token.number) if step.token is not None else None
         if step.verb is Verb.INTROSPECT and session is not None and random.random() < 0.04:
             pair = session.pairs[-1]

@@ -148,7 +148,7 @@ class OwnAccounts:
         ask for another one, and for far too many."""
         random = self.random
         is_own = step.by is not None
-        entry = replace(step, verb=Verb.ENTER_PHONE_CODE if is_own else Verb.ENTER_RECOVERY_CODE)
+        entry = replace(step, verb=Verb.CHANGE_PHONE if is_own else Verb.RECOVER_PASSWORD)
         wrong, wait = replace(entry, twist=Twist.WRONG_CODE), random.choice(_PAUSES_MS)
         ways: list[list[tuple[int, Step]]] = [
             [(0, entry), (wait, entry)],
@@ -159,6 +159,8 @@ class OwnAccounts:
         ]
         if random.random() < 0.05:
             return [(random.choice((86_399_999, 86_400_000)), step)]
+        if is_own and random.random() < 0.1:
+            return [(random.choice((0, 1_000)), replace(step, change="fresh"))] * random.randrange(18, 24)
         if random.random() < 0.15:
             return [(60_000, step)] * random.choice((9, 10, 11))
         return random.choice((*ways[:2], *ways, *ways[-1:] * 3))
@@ -190,5 +192,5 @@ class OwnAccounts:
         others_logins = [one for one in history.logins if one.user_id != (owner and owner.user_id)]
         if login is not None and others_logins:
             by = Ref(Kind.ACCESS, random.choice(others_logins[-3:]).number)
-            ways += [[replace(step, verb=Verb.ENTER_PHONE_CODE, by=by)]] * 6
+            ways += [[replace(step, verb=Verb.CHANGE_PHONE, by=by)]] * 6
         return [(0, one) for one in random.choice(ways)]

@@ -21,8 +21,9 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.REFRESH_LOGIN: 4,
     Verb.SIGN_OUT: 0.5,
     Verb.CHANGE_PASSWORD: 1.2,
-    Verb.CHANGE_PHONE: 0.3,
-    Verb.RECOVER_PASSWORD: 0.3,
+    Verb.REQUEST_TEXT_CODE: 1.5,
+    Verb.CHANGE_PHONE: 0.2,
+    Verb.RECOVER_PASSWORD: 0.2,
     Verb.REGISTER_USER: 0.5,
     Verb.ENABLE_USER: 1.2,
     Verb.DISABLE_USER: 0.4,
@@ -33,6 +34,11 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.FORCE_OUT_ALL: 0.15,
     Verb.WITHDRAW_FOR: 0.4,
     Verb.IMPORT_USER: 0.4,
+    Verb.IMPORT_ROLE: 0.4,
+    Verb.IMPORT_CLIENT: 0.6,
+    Verb.SHOW_ACCOUNT: 0.5,
+    Verb.END_OWN_SESSION: 0.4,
+    Verb.CHOOSE: 0.6,
     Verb.CHANGE_USER: 1.0,
     Verb.REGISTER_ROLE: 0.4,
     Verb.CHANGE_ROLE: 0.3,
@@ -51,19 +57,12 @@ WEIGHTS: Final[dict[Verb, float]] = {
 }
 
 BEYOND_THE_INTERFACE: Final[dict[Verb, float]] = {
-    Verb.IMPORT_ROLE: 0.4,
-    Verb.IMPORT_CLIENT: 0.6,
     Verb.SHOW_CLIENT: 1.0,
     Verb.NOTE_SECRET_USE: 0.8,
     Verb.COUNT_WRONG_SECRETS: 0.8,
-    Verb.SHOW_ACCOUNT: 0.5,
-    Verb.END_OWN_SESSION: 0.4,
     Verb.CREATE_TOKEN: 0.6,
     Verb.NOTE_TOKEN_USE: 0.2,
-    Verb.CHOOSE: 0.6,
     Verb.REQUEST_TEXT_CODE: 6.0,
-    Verb.ENTER_PHONE_CODE: 0.2,
-    Verb.ENTER_RECOVERY_CODE: 0.2,
     Verb.CREATE_ADMINISTRATOR: 0.1,
     Verb.BEGIN_FACTOR: 1.0,
     Verb.CONFIRM_FACTOR: 0.1,
@@ -88,7 +87,7 @@ ENDINGS: Final = ADMINISTRATION | {
 ALONE: Final = frozenset(
     {
         *(Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
-        *(Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE, Verb.ENTER_FACTOR, *ABOUT_OWN_FACTOR),
+        *(Verb.ENTER_FACTOR, *ABOUT_OWN_FACTOR),
     }
 )
 """A runtime asks something ahead of these, so they are not part of a turn of several."""
@@ -102,7 +101,6 @@ ABOUT_USERS: Final = frozenset(
         Verb.FORCE_OUT_USER,
         Verb.WITHDRAW_FOR,
         Verb.IMPORT_USER,
-        Verb.RECOVER_PASSWORD,
         Verb.REGISTER_USER,
         Verb.CHANGE_USER,
         Verb.RESET_FACTOR,
@@ -138,8 +136,7 @@ CONSENT_TWISTS: Final = (
 CONSENT_TWISTS_BEYOND: Final = (Twist.WITHOUT_METHOD, Twist.UNDECODABLE, Twist.REPEATED)
 WRONG_PASSWORDS: Final = {
     Verb.CHANGE_PASSWORD: 0.7,
-    Verb.CHANGE_PHONE: 0.3,
-    Verb.ENTER_PHONE_CODE: 0.2,
+    Verb.CHANGE_PHONE: 0.2,
     Verb.BEGIN_FACTOR: 0.1,
     Verb.REMOVE_FACTOR: 0.3,
     Verb.RENEW_CODES: 0.2,

@@ -16,7 +16,7 @@ from fuzz.faults import FAULTS, Fault
 from fuzz.rules import trace
 from fuzz.rules.sequences import Failure, run_world, run_worlds, story
 from fuzz.shared.calls import Verb
-from fuzz.shared.campaign import Report, add_up
+from fuzz.shared.campaign import Report, add_up, conduct
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.steps import Kind, Ref, Step
 
@@ -156,6 +156,13 @@ def test_the_command_that_a_failure_tells_replays_it() -> None:
     replayed = subprocess.run(copied, cwd=ROOT, env={}, capture_output=True, text=True, timeout=60)
     assert (replayed.returncode, replayed.stderr) == (0, "")
     assert replayed.stdout.endswith("Everything held.\n")
+
+
+def test_a_campaign_fails_that_did_not_reach_what_it_should(capsys: pytest.CaptureFixture[str]) -> None:
+    total = add_up(run_worlds(SEED, 250))
+    assert conduct([total], lambda *_: "figures") == 0
+    assert conduct([total], lambda *_: "figures", find_missed=lambda total: "rows not taken") == 1
+    assert "FAILED: rows not taken" in capsys.readouterr().err
 
 
 def test_a_world_that_cannot_begin_is_a_failure_like_any_other() -> None:

@@ -98,6 +98,54 @@ FAULTS: Final = (
         ("sheet-negated", "a sheet's yes is taken for no", "= _read_boolean(", "= not _read_boolean("),
     ),
     *mistakes_in(
+        "ostiary_web.api.resources.sheet_rows._judge_cell",
+        (
+            *("error-cell-read", "a cell with an error is taken for its text"),
+            *("case str() if is_error(cell):", "case str() if not cell:"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_web.api.resources.imports.import_sheet",
+        (
+            *("import-replaces", "a sheet of new records changes those that are there"),
+            *("REPLACES[upload.mode]", "True"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_web.api.auth.sign_in",
+        (
+            *("overtaken-believed", "a password that was changed while it was verified is believed"),
+            *(
+                "verified_against=password_hash",
+                """verified_against=getattr(
+                    (await context.submit(events.PasswordHashRequested(of=username))).reply,
+                    "password_hash",
+                    None,
+                )""",
+            ),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.http.userinfo.answer",
+        ("locale-told-wrong", "user-info tells another language", "profile.locale", "'en-US'"),
+    ),
+    *mistakes_in(
+        "ostiary_web.http.browser._set_cookie",
+        (
+            "cookie-on-plain",
+            "a cookie of https goes over plain connections",
+            "secure=_secure()",
+            "secure=False",
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_web.pages.context.open_page",
+        (
+            *("refresh-cookie-ignored", "a browser with its refresh cookie alone is signed out"),
+            *("refresh_token = read_refresh_cookie()", "refresh_token = None"),
+        ),
+    ),
+    *mistakes_in(
         "ostiary_core.http.form.read_form",
         (
             "field-twice-accepted",

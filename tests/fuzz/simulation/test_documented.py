@@ -6,7 +6,7 @@ import pytest
 
 from fuzz.shared.calls import Call, Face, Verb
 from fuzz.shared.http_client import Response
-from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
+from fuzz.simulation.documented import PROFILE, STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
 from fuzz.simulation.forms import code_or_reason
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
@@ -60,8 +60,39 @@ def test_what_nobody_knows_is_no_answer() -> None:
     assert wrong(Verb.INTROSPECT, 500, failure("A0500")) is None
     assert wrong(Verb.INTROSPECT, 400, failure("A0401")) is not None
     assert wrong(Verb.CHANGE_USER, 403, {**failure("A0403"), "traceId": ""}) is not None
-    assert wrong(Verb.USER_INFO, 200, {"code": 0, "msg": "ok"}) is None
-    assert wrong(Verb.USER_INFO, 200, {"code": "0", "msg": "ok"}) is not None
+    assert wrong(Verb.CHANGE_USER, 200, {"code": 0, "msg": "ok"}) is None
+    assert wrong(Verb.CHANGE_USER, 200, {"code": "0", "msg": "ok"}) is not None
+
+
+def test_user_info_tells_what_is_documented_and_nothing_else() -> None:
+    profile: dict[str, object] = dict.fromkeys(PROFILE)
+    assert wrong(Verb.USER_INFO, 200, {"code": 0, "msg": "ok", "data": profile}) is None
+    for other in ({**profile, "phone": "+493012345"}, {"sub": "1", "username": "ann"}):
+        assert wrong(Verb.USER_INFO, 200, {"code": 0, "msg": "ok", "data": other}) is not None
+
+
+def test_a_token_is_a_bearer_token_that_nobody_keeps_on_the_way() -> None:
+    def wrong_token(kind: str, field: str) -> str | None:
+        body = json.dumps({"access_token": "a" * 43, "token_type": kind}).encode()
+        response = Response(200, [("cache-control", field)], body)
+        return is_undocumented(Call(verb=Verb.REFRESH), response, by_form=False)
+
+    assert wrong_token("Bearer", "no-store") is None
+    assert wrong_token("bearer", "no-store") is not None
+    assert wrong_token("Bearer", "private") is not None
+
+
+def test_cookies_after_a_form_are_for_this_server_alone() -> None:
+    def wrong_cookie(cookie: str) -> str | None:
+        fields = [("location", "/"), ("set-cookie", cookie), NEVER_FRAMED]
+        call = Call(verb=Verb.SIGN_IN, face=Face.PAGE)
+        return is_undocumented(call, Response(303, fields, b""), by_form=False)
+
+    assert wrong_cookie("ostiary_access=1; HttpOnly; Path=/; SameSite=Lax") is None
+    assert wrong_cookie("__Host-ostiary_access=1; Secure; HttpOnly; Path=/; SameSite=Lax") is None
+    assert wrong_cookie("__Host-ostiary_access=1; HttpOnly; Path=/; SameSite=Lax") is not None
+    assert wrong_cookie("ostiary_access=1; Path=/; SameSite=Lax") is not None
+    assert wrong_cookie("ostiary_access=1; HttpOnly; Path=/") is not None
 
 
 def test_the_page_at_sso_says_why_by_code_and_in_words() -> None:

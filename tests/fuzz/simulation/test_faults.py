@@ -1,11 +1,22 @@
-"""A seed that fails becomes a short story."""
+"""A seed that fails becomes a short story, and a kept plan shows the mistakes that it was made for."""
 
 from itertools import islice
+from pathlib import Path
+
+import pytest
 
 from fuzz.shared.campaign import failure_file
 from fuzz.simulation import campaign
 from fuzz.simulation.faults import FAULTS
+from fuzz.simulation.plan import read
 from fuzz.simulation.runs import live
+from fuzz.simulation.visits import VISITS, choose_routes, list_routes
+
+CALLERS = Path(__file__).parents[1] / "plans" / "callers-of-every-kind.plan"
+SHOWN = (
+    *("cookie-on-plain", "error-cell-read", "import-replaces", "locale-told-wrong"),
+    *("overtaken-believed", "refresh-cookie-ignored"),
+)
 
 
 def test_failing_seeds_are_cut_down_to_plans_that_still_fail() -> None:
@@ -19,5 +30,19 @@ def test_failing_seeds_are_cut_down_to_plans_that_still_fail() -> None:
             lengths.append(kept.count('{"step":'))
             assert 1 <= lengths[-1] < len(failure.lines)
             assert f"--seed {failure.seed}" in told
-            assert "what happened:" in told
+            assert "19 documented: " in told
+            assert len(told.splitlines()) <= 15
+            assert max(map(len, told.splitlines()[:-2])) < 120
     assert min(lengths) <= 6
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_kept_plan_shows_the_mistake(name: str) -> None:
+    [fault] = [fault for fault in FAULTS if fault.name == name]
+    with fault.plant():
+        assert live(*read(CALLERS.read_text(encoding="utf-8"))).violations
+
+
+def test_seeds_in_a_row_visit_every_route() -> None:
+    seeds = -(-len(list_routes()) // VISITS)
+    assert {route for seed in range(7, 7 + seeds) for route in choose_routes(seed)} == {*list_routes()}
