@@ -168,12 +168,12 @@ def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witnes
 
 def _deciding(operation: Operation, witness: Witness) -> Seen | None:
     """Where the operation's own event was taken, if it was."""
-    seen = witness.seen.get(operation.number)
-    if not seen:
-        return None
-    if operation.outcome is not Outcome.ANSWERED and (seen[-1].kind in AHEAD or seen[-1].turned_away):
-        return None
-    return seen[-1]
+    seen = witness.seen.get(operation.number, [])
+    decisive = [one for one in seen if one.kind not in AHEAD]
+    if operation.outcome is Outcome.ANSWERED:
+        # A page whose login was renewed is looked at once more.
+        return next(reversed(decisive or seen), None)
+    return decisive[-1] if decisive and not decisive[-1].turned_away else None
 
 
 def _untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Violation]:
