@@ -1,6 +1,6 @@
 """What must be answered to people about their own accounts."""
 
-from fuzz.model.permissions import ALL_PERMISSIONS, allowed_to, require_permission
+from fuzz.model.permissions import ALL_PERMISSIONS, find_allowed, require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -99,7 +99,7 @@ def show_account(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         everything = Answer(kind=AnswerKind.PROFILE, permissions=ALL_PERMISSIONS)
         return Verdict(everything, "the operator may do everything")
     user = realm.require_login(call, now, any_password=True, by_token=call.choice is not None)
-    allowed = tuple(sorted(allowed_to(realm, call, now)))
+    allowed = tuple(sorted(find_allowed(realm, call, now)))
     profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username, permissions=allowed)
     return Verdict(profile, "people are told who they are and what they may do")
 
@@ -119,7 +119,7 @@ def create_token(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     chosen, seconds = frozenset(call.permissions or ()), call.refresh_seconds or 0
     if not chosen:
         return refuse("A0401", "a token that may do nothing is none", "permissions")
-    if not chosen <= allowed_to(realm, call, now):
+    if not chosen <= find_allowed(realm, call, now):
         return refuse("A0403", "nobody gives a token what they may not do")
     session = realm.begin_token(user, chosen, seconds, now, given)
     return Verdict(realm.answer_of_session(session, now), "a personal access token")

@@ -45,7 +45,7 @@ def require_permission(realm: Realm, call: Call, now: int, *permissions: str) ->
     realm = realm.before_batch or realm
     realm.require_login(call, now, by_token=True)
     enough = permissions or (PERMISSION[call.verb],)
-    if allowed_to(realm, call, now).isdisjoint(enough):
+    if find_allowed(realm, call, now).isdisjoint(enough):
         raise Refusal(refuse("A0403", "no permission"))
 
 
@@ -53,7 +53,7 @@ def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str
     """Raises `Refusal` where any of these is one that the caller does not hold."""
     if is_super(realm, call, now):
         return
-    if not permissions <= allowed_to(realm.before_batch or realm, call, now):
+    if not permissions <= find_allowed(realm.before_batch or realm, call, now):
         raise Refusal(refuse("A0403", clause))
 
 
@@ -66,7 +66,7 @@ def require_reach_of(realm: Realm, call: Call, now: int, user: User, clause: str
     require_reach(realm, call, now, permissions_of(realm, user.roles), clause)
 
 
-def allowed_to(realm: Realm, call: Call, now: int) -> frozenset[str]:
+def find_allowed(realm: Realm, call: Call, now: int) -> frozenset[str]:
     """What somebody with a login may do; with a token, of what was chosen what its holder may still do."""
     session = realm.find_session(call.login, now)
     if session is None or session.user is None:
