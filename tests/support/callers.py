@@ -87,6 +87,18 @@ class Api(Caller):
             options["json"] = json
         return await self.request(method, path, headers=headers, **options)
 
+    async def succeed(
+        self, method: str, path: str, json: object = None, *, status: int = 200, **more: Any
+    ) -> Any:
+        """The `data` of a call that goes well."""
+        return expect_success(await self.call(method, path, json, **more), status)
+
+    async def fail(
+        self, status: int, code: str, method: str, path: str, json: object = None, **more: Any
+    ) -> dict[str, Any]:
+        """The whole envelope of a call that is refused so."""
+        return expect_refusal(await self.call(method, path, json, **more), status, code)
+
     async def sign_in(self, username: str = "admin", password: str = ADMIN_PASSWORD) -> dict[str, Any]:
         """Sign in, and keep the token."""
         response = await self.post("/api/auth/login", json={"username": username, "password": password})

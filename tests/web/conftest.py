@@ -53,6 +53,4 @@ async def api(served: Served) -> Api:
 @pytest.fixture
 async def browser(served: Served) -> Browser:
     """A browser that the first administrator signed in at."""
-    signed_in = served.browser()
-    await signed_in.sign_in()
-    return signed_in
+    return await served.signed_in()

@@ -1,7 +1,7 @@
 """`/api/auth/*`: signing in and out, the pair of login tokens, the caller's account and password."""
 
 from tests.rows import row
-from tests.support.callers import Api, exchange_of, expect_refusal, expect_success
+from tests.support.callers import Api, exchange_of, expect_refusal
 from tests.support.served import Served
 
 
@@ -34,7 +34,7 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
     }
     for name, value in values.items():
         if name != "login access":
-            expect_refusal(await api.call("GET", "/api/auth/me", token=value), 401, "A1001")
+            await api.fail(401, "A1001", "GET", "/api/auth/me", token=value)
         if name != "login refresh":
             expect_refusal(await api.post("/api/auth/refresh", json={"refreshToken": value}), 401, "A1001")
         if name != "refresh":
@@ -44,7 +44,7 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
             redeemed = await api.service("token", client, **exchange_of(value))
             assert (redeemed.status_code, redeemed.json()["error"]) == (400, "invalid_grant"), name
         if name not in ("access", "login access", "machine"):
-            expect_refusal(await api.call("GET", "/api/oauth2/userinfo", token=value), 401, "A1001")
+            await api.fail(401, "A1001", "GET", "/api/oauth2/userinfo", token=value)
         if name not in ("access", "refresh", "machine"):
             inactive = await api.service("introspect", client, token=value)
             assert inactive.json() == {"active": False}, name
@@ -62,17 +62,17 @@ async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -
     api, other = served.api(), served.api()
     pair = await api.sign_in()
     await other.sign_in()
-    assert expect_success(await api.call("POST", "/api/auth/logout")) is None
-    expect_refusal(await api.call("GET", "/api/auth/me"), 401, "A1001")
+    assert await api.succeed("POST", "/api/auth/logout") is None
+    await api.fail(401, "A1001", "GET", "/api/auth/me")
     expect_refusal(
         await api.post("/api/auth/refresh", json={"refreshToken": pair["refreshToken"]}), 401, "A1001"
     )
-    expect_refusal(await api.call("POST", "/api/auth/logout"), 401, "A1001")
-    expect_success(await other.call("GET", "/api/auth/me"))
+    await api.fail(401, "A1001", "POST", "/api/auth/logout")
+    await other.succeed("GET", "/api/auth/me")
 
 
 async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Served, api: Api) -> None:
-    me = expect_success(await api.call("GET", "/api/auth/me"))
+    me = await api.succeed("GET", "/api/auth/me")
     assert set(me) == {
         *("id", "username", "name", "phone", "avatarUrl", "locale", "timezone"),
         *("roles", "permissions", "mustChangePassword"),
@@ -81,7 +81,7 @@ async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Serv
     assert "oauth.client.create" in me["permissions"]
 
     user_id = await served.user("anna")
-    anna = expect_success(await (await sign_in(served)).call("GET", "/api/auth/me"))
+    anna = await (await sign_in(served)).succeed("GET", "/api/auth/me")
     assert (anna["id"], anna["name"], anna["roles"], anna["permissions"]) == (user_id, "Anna Ng", [], [])
 
 

@@ -44,7 +44,7 @@ async def test_the_page_is_told_who_asks_for_what_and_of_whom(served: Served, ap
 @row("Summary", "POST /api/oauth2/authorize")
 async def test_a_yes_gives_an_address_with_a_code_that_works_once(served: Served, api: Api) -> None:
     client = await served.client()
-    data = expect_success(await api.call("POST", PATH, {**authorization(), "approve": True}))
+    data = await api.succeed("POST", PATH, {**authorization(), "approve": True})
     assert set(data) == {"redirectTo"}
     assert data["redirectTo"].startswith(REDIRECT_URI + "?code=")
     assert in_query(data["redirectTo"], "state") == "some state"
@@ -78,11 +78,9 @@ async def test_a_wrong_request_is_told_so_by_its_code(served: Served, api: Api) 
     await served.client("machine", grantTypes=["client_credentials"])
     before = served.records()
     for asked, code in WRONG:
-        expect_refusal(await api.call("GET", PATH, params=authorization(**asked)), 400, code)
+        await api.fail(400, code, "GET", PATH, params=authorization(**asked))
         for approve in (True, False):
-            expect_refusal(
-                await api.call("POST", PATH, {**authorization(**asked), "approve": approve}), 400, code
-            )
+            await api.fail(400, code, "POST", PATH, {**authorization(**asked), "approve": approve})
     assert served.records() == before
 
 
@@ -114,8 +112,7 @@ async def test_a_page_with_the_form_token_may_decide(served: Served, browser: Br
 
 async def test_a_form_token_of_another_browser_proves_nothing(served: Served, browser: Browser) -> None:
     await served.client()
-    other = served.browser()
-    await other.sign_in()
+    other = await served.signed_in()
     form_token = (await other.get(PATH, params=authorization())).headers["x-form-token"]
     body = {**authorization(), "approve": True}
     expect_refusal(await browser.post(PATH, json=body, headers={"X-Form-Token": form_token}), 403, "A0403")
@@ -136,10 +133,8 @@ async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(
 
 async def test_a_no_gives_an_address_with_access_denied_and_no_code(served: Served, api: Api) -> None:
     await served.client()
-    data = expect_success(await api.call("POST", PATH, {**authorization(), "approve": False}))
+    data = await api.succeed("POST", PATH, {**authorization(), "approve": False})
     assert data == {"redirectTo": f"{REDIRECT_URI}?error=access_denied&state=some%20state"}
     assert served.records()[Table.CODE] == frozenset()
     without = {**authorization(state=None), "approve": False}
-    assert expect_success(await api.call("POST", PATH, without)) == {
-        "redirectTo": f"{REDIRECT_URI}?error=access_denied"
-    }
+    assert await api.succeed("POST", PATH, without) == {"redirectTo": f"{REDIRECT_URI}?error=access_denied"}

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from tests.rows import row
-from tests.support.callers import ADMIN_PASSWORD, Api, authorization, expect_refusal, fields_of
+from tests.support.callers import ADMIN_PASSWORD, Api, authorization, fields_of
 from tests.support.served import Served
 
 PHONE: Final = "+8613800000002"
@@ -123,6 +123,6 @@ async def test_every_bad_field_is_named_and_nothing_is_counted(
     method, path = endpoint.replace("BEN", await served.user("ben")).split()
     before = served.records()
     for body, bad in BAD[endpoint]:
-        failure = expect_refusal(await api.call(method, path, body), 400, "A0401")
+        failure = await api.fail(400, "A0401", method, path, body)
         assert sorted(fields_of(failure)) == bad, body
     assert served.records() == before

@@ -36,31 +36,31 @@ def ending(act: Ending, *, proves: str, goes_on: bool = False, case: str = "") -
 
 async def change_password(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     body = {"oldPassword": "anna password", "newPassword": NEW}
-    expect_success(await anna.here.call("PUT", "/api/auth/password", body))
+    await anna.here.succeed("PUT", "/api/auth/password", body)
 
 
 async def change_phone(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna.here)
-    expect_success(await anna.here.call("PUT", "/api/auth/phone", new_number(code)))
+    await anna.here.succeed("PUT", "/api/auth/phone", new_number(code))
 
 
 async def recover(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
     body = {"phone": ANNAS_PHONE, "code": code, "newPassword": NEW}
-    expect_success(await served.api().call("POST", "/api/auth/reset-password", body))
+    await served.api().succeed("POST", "/api/auth/reset-password", body)
 
 
 async def enter_wrong_passwords(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     body = {"oldPassword": "wrong", "newPassword": NEW}
     for _ in range(4):
-        expect_refusal(await anna.here.call("PUT", "/api/auth/password", body), 422, "A1005")
-    expect_refusal(await anna.here.call("PUT", "/api/auth/password", body), 401, "A1001")
+        await anna.here.fail(422, "A1005", "PUT", "/api/auth/password", body)
+    await anna.here.fail(401, "A1001", "PUT", "/api/auth/password", body)
 
 
 def by_administrator(method: str, path: str, body: object = None) -> Ending:
     async def act(served: Served, admin: Api, user_id: str, anna: Open) -> None:
         content = {"ids": [user_id]} if path.endswith("batch-delete") else body
-        expect_success(await admin.call(method, USERS + path.replace("ID", user_id), content))
+        await admin.succeed(method, USERS + path.replace("ID", user_id), content)
 
     return act
 
@@ -72,7 +72,7 @@ async def change_phone_by_a_sheet(served: Served, admin: Api, user_id: str, anna
 
 
 async def force_out_everybody(served: Served, admin: Api, user_id: str, anna: Open) -> None:
-    expect_success(await admin.call("POST", "/api/monitor/force-logout-all"))
+    await admin.succeed("POST", "/api/monitor/force-logout-all")
 
 
 ENDINGS = [
@@ -134,10 +134,10 @@ async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served
         (anna.here, "PUT", "/api/auth/phone", new_number("000000"), 422, "A1006"),
         (anna.here, "POST", "/api/auth/reset-password", recovery, 422, "A1006"),
     ):
-        expect_refusal(await caller.call(method, where, body), status, code)
-    expect_success(await api.call("PUT", path, {"username": "anne", "name": "Anne", "roleIds": []}))
-    expect_success(await anna.here.call("PUT", "/api/auth/locale", {"locale": "zh-CN"}))
-    expect_success(await anna.here.call("PUT", "/api/auth/timezone", {"timezone": "Asia/Tokyo"}))
+        await caller.fail(status, code, method, where, body)
+    await api.succeed("PUT", path, {"username": "anne", "name": "Anne", "roleIds": []})
+    await anna.here.succeed("PUT", "/api/auth/locale", {"locale": "zh-CN"})
+    await anna.here.succeed("PUT", "/api/auth/timezone", {"timezone": "Asia/Tokyo"})
     await anna.assert_all_alive()
 
 
@@ -178,12 +178,12 @@ async def test_a_code_by_text_message_dies_with_every_ending_of_its_account(
     for password in ("anna password", NEW) if goes_on else ():
         moved = new_number(codes["change-phone"], password, OTHER_PHONE)
         await anna.here.call("PUT", "/api/auth/phone", moved)
-        assert expect_success(await anna.here.call("GET", "/api/auth/me"))["phone"] != OTHER_PHONE
+        assert (await anna.here.succeed("GET", "/api/auth/me"))["phone"] != OTHER_PHONE
     # What the account was is back: it is enabled, and has the number that the code was sent to.
     admin = await served.administrator()
     if (await admin.call("GET", f"{USERS}/{anna_id}")).status_code == 200:
-        expect_success(await admin.call("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True}))
-        expect_success(await admin.call("PUT", f"{USERS}/{anna_id}", {"phone": ANNAS_PHONE}))
+        await admin.succeed("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True})
+        await admin.succeed("PUT", f"{USERS}/{anna_id}", {"phone": ANNAS_PHONE})
     expect_refusal(await enter_recovery(served, codes["reset-password"]), 422, "A1006")
 
 
@@ -191,7 +191,7 @@ async def test_a_code_opens_no_other_account_that_its_number_was_given_to(served
     anna_id, bert_id = await with_phone(served, "anna"), await with_phone(served, "bert", None)
     code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
     for user_id, phone in ((anna_id, None), (bert_id, ANNAS_PHONE)):
-        expect_success(await api.call("PUT", f"{USERS}/{user_id}", {"phone": phone}))
+        await api.succeed("PUT", f"{USERS}/{user_id}", {"phone": phone})
     expect_refusal(await enter_recovery(served, code), 422, "A1006")
     await served.api().sign_in("bert", "bert password")
     served.clock.wait(60)
@@ -210,7 +210,5 @@ async def test_a_code_for_a_new_number_is_of_the_account_that_asked_and_others_c
     await bert.sign_in("bert", "bert password")
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     for entered in (code, *["000000"] * 5):
-        expect_refusal(
-            await bert.call("PUT", "/api/auth/phone", new_number(entered, "bert password")), 422, "A1006"
-        )
-    expect_success(await anna.call("PUT", "/api/auth/phone", new_number(code)))
+        await bert.fail(422, "A1006", "PUT", "/api/auth/phone", new_number(entered, "bert password"))
+    await anna.succeed("PUT", "/api/auth/phone", new_number(code))

@@ -20,7 +20,6 @@ from tests.support.callers import (
     Api,
     Registered,
     expect_refusal,
-    expect_success,
 )
 from tests.support.files import png
 
@@ -49,14 +48,14 @@ async def test_a_server_draws_nothing_past_its_source(
         api = Api(transport=httpx.ASGITransport(guarded, client=(SOURCE, 4711)), base_url=BASE)
         await api.sign_in()
         media_type = {"Content-Type": "multipart/form-data; boundary=x"}
-        expect_success(await api.call("PUT", "/api/auth/avatar", content=UPLOAD % png(), headers=media_type))
+        await api.succeed("PUT", "/api/auth/avatar", content=UPLOAD % png(), headers=media_type)
         fields = {
             "clientId": "app",
             "name": "App",
             "grantTypes": ["client_credentials"],
             "scopes": ["user.read"],
         }
-        registered = expect_success(await api.call("POST", "/api/oauth/clients", fields), 201)
+        registered = await api.succeed("POST", "/api/oauth/clients", fields, status=201)
         app_client = Registered("app", registered["secret"])
         issued = await api.service("token", app_client, grant_type="client_credentials")
         assert issued.status_code == 200

@@ -167,8 +167,7 @@ async def test_a_page_whose_list_fails_says_so_under_a_trace_id(
     def broken(*anything: object) -> NoReturn:
         raise OSError("secret detail")
 
-    browser = served.browser()
-    await browser.sign_in()
+    browser = await served.signed_in()
     for question in ("page", "items_after"):
         monkeypatch.setattr(type(served.store), question, broken)
     with capture_logs() as log:

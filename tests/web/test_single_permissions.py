@@ -44,7 +44,7 @@ class Records:
                 await self.root.call("POST", f"/api/oauth/clients/{name}/secret", {"keepOldForSeconds": 3600})
             return _name_in(path, name)
         if "/roles" in path:
-            expect_success(await self.root.call("POST", "/api/iam/roles", {"code": name, "name": "R"}), 201)
+            await self.root.succeed("POST", "/api/iam/roles", {"code": name, "name": "R"}, status=201)
             return _name_in(path, name)
         user_id = await self.served.user(name, "a password")
         if "<client_id>" in path:
@@ -175,7 +175,7 @@ async def test_server_findings_are_for_super_administrators_and_clients_for_who_
             username = f"holds-{len(names)}"
             api, browser = await holder_of(served, *names, username=username), served.browser()
             await browser.sign_in(username, "the holder's")
-        told = expect_success(await api.call("GET", "/api/monitor/overview"))["state"]["findings"]
+        told = (await api.succeed("GET", "/api/monitor/overview"))["state"]["findings"]
         about = {finding["about"] for finding in told}
         shown = (await browser.get("/admin")).text
         assert ("client app" in about, "client app" in shown) == (sees_clients, sees_clients)
@@ -185,8 +185,7 @@ async def test_server_findings_are_for_super_administrators_and_clients_for_who_
 
 async def test_who_may_only_register_is_led_to_the_form_and_told_that_it_was_done(served: Served) -> None:
     await holder_of(served, Permission.USER_CREATE)
-    browser = served.browser()
-    await browser.sign_in("holder", "the holder's")
+    browser = await served.signed_in("holder", "the holder's")
     form = await browser.get("/admin/people/new")
     assert 'href="/admin/people/new"' in (await browser.get("/")).text
     sent = {"username": "anna", "name": "Anna", "password": "anna's password"}

@@ -11,7 +11,7 @@ from quart import Quart
 
 from ostiary_core.texts import Language, Languages
 from ostiary_web import texts
-from tests.support.callers import Caller, expect_refusal, expect_success, form_token_in, sso
+from tests.support.callers import Caller, expect_refusal, form_token_in, sso
 from tests.support.files import SHEET, rows_of, sheet_of
 from tests.support.people import code_sent_to, outbox, with_phone
 from tests.support.processes import Machine
@@ -122,7 +122,7 @@ async def test_a_third_language_is_that_of_an_account_and_of_what_is_sent_to_it(
         assert_is_made_up(await visitor.get("/account"), three.default)
         api = served.api()
         await api.sign_in("anna", "anna password")
-        expect_success(await api.call("PUT", "/api/auth/locale", {"locale": TAG}))
+        await api.succeed("PUT", "/api/auth/locale", {"locale": TAG})
         wrong = await api.call("PUT", "/api/auth/locale", {"locale": "fr-FR"}, headers=ASKED)
         [error] = expect_refusal(wrong, 400, "A0401")["errors"]
         assert error == {"path": "locale", "msg": "«must be en-US« or »qaa-QM« or »zh-CN»"}

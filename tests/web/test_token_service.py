@@ -44,7 +44,7 @@ async def test_a_code_becomes_a_session_that_is_looked_at_and_ended(served: Serv
     introspected = await api.service("introspect", client, token=issued["access_token"])
     assert introspected.json()["exp"] == 1_800_000_000 + issued["expires_in"]
     assert not await api.is_active(other, issued["access_token"])
-    profile = expect_success(await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"]))
+    profile = await api.succeed("GET", "/api/oauth2/userinfo", token=issued["access_token"])
     subject = introspected.json()["sub"]
     assert profile == {
         "sub": subject,
@@ -54,7 +54,7 @@ async def test_a_code_becomes_a_session_that_is_looked_at_and_ended(served: Serv
         "locale": None,
     }
     ended = await api.service("revoke", client, token=issued["refresh_token"])
-    expect_refusal(await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"]), 401, "A1001")
+    await api.fail(401, "A1001", "GET", "/api/oauth2/userinfo", token=issued["access_token"])
     assert (ended.content, ended.headers["content-type"].lower()) == (b"", "application/json")
     for answer in (redeemed, introspected, ended, await api.service("revoke", client)):
         assert answer.status_code == (200 if answer in (redeemed, introspected, ended) else 400)
@@ -139,7 +139,7 @@ async def test_of_a_long_user_agent_a_bounded_part_is_kept_and_every_byte_is_com
     kept = await kept_of(agent)
     assert len(kept) < 600
     assert await kept_of(kept) != kept, "what was cut cannot be sent in its place"
-    trail = expect_success(await admin.call("GET", "/api/audit/events", params={"pageSize": "200"}))["items"]
+    trail = (await admin.succeed("GET", "/api/audit/events", params={"pageSize": "200"}))["items"]
     assert max(len(entry["userAgent"] or "") for entry in trail) < 600
 
 
@@ -154,7 +154,7 @@ async def test_a_browsers_login_is_no_client(served: Served, browser: Browser) -
 
 
 async def test_a_login_session_asks_by_its_token_or_its_cookie(api: Api, browser: Browser) -> None:
-    by_token = expect_success(await api.call("GET", "/api/oauth2/userinfo"))
+    by_token = await api.succeed("GET", "/api/oauth2/userinfo")
     assert expect_success(await browser.get("/api/oauth2/userinfo")) == by_token
 
 

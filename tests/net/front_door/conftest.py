@@ -228,3 +228,15 @@ def app(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def bare() -> Any:
     return partial(bare_app)
+
+
+@pytest.fixture
+async def door(app: Any, open_door: OpenDoor) -> Door:
+    """A server of either application, with the limits of all tests."""
+    return await open_door(app)
+
+
+@pytest.fixture
+async def bare_door(bare: Any, open_door: OpenDoor) -> Door:
+    """A server of the bare application, with the limits of all tests."""
+    return await open_door(bare)

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from ostiary_net.front_door.connections import OpenConnections
-from tests.net.front_door.conftest import OpenDoor
+from tests.net.front_door.conftest import Door, OpenDoor
 
 PARTING_SECONDS = 1.0
 """For how long a stop waits for what is on its way, as `DoorLimits` has it."""
@@ -21,8 +21,7 @@ SLOW = b"GET /slow HTTP/1.1\r\nHost: door\r\n\r\n"
 LARGE = b"GET /large HTTP/1.1\r\nHost: door\r\n\r\n"
 
 
-async def test_a_connection_that_is_idle_after_an_answer_is_closed(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
+async def test_a_connection_that_is_idle_after_an_answer_is_closed(door: Door) -> None:
     peer = await door.call(GET)
     assert b"hello" in await peer.hear()
     began = trio.current_time()
@@ -30,10 +29,7 @@ async def test_a_connection_that_is_idle_after_an_answer_is_closed(app: Any, ope
     assert 4 < trio.current_time() - began <= 30
 
 
-async def test_requests_on_one_connection_are_answered_in_order_and_keep_it_open(
-    app: Any, open_door: OpenDoor
-) -> None:
-    door = await open_door(app)
+async def test_requests_on_one_connection_are_answered_in_order_and_keep_it_open(door: Door) -> None:
     peer = await door.call(GET)
     assert (await peer.hear()).count(b"hello") == 1
     await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
@@ -42,17 +38,15 @@ async def test_requests_on_one_connection_are_answered_in_order_and_keep_it_open
     assert b"connection: close" not in heard
 
 
-async def test_a_connection_that_never_asks_is_closed(bare: Any, open_door: OpenDoor) -> None:
-    door = await open_door(bare)
-    peer = await door.connect()
+async def test_a_connection_that_never_asks_is_closed(bare_door: Door) -> None:
+    peer = await bare_door.connect()
     began = trio.current_time()
     assert await peer.hear_end() == b""
     assert trio.current_time() - began == pytest.approx(10, abs=1)
 
 
-async def test_a_head_that_trickles_in_is_not_waited_for(bare: Any, open_door: OpenDoor) -> None:
-    door = await open_door(bare)
-    peer = await door.connect()
+async def test_a_head_that_trickles_in_is_not_waited_for(bare_door: Door) -> None:
+    peer = await bare_door.connect()
     began = trio.current_time()
     with suppress(trio.BrokenResourceError):
         for byte in GET[:-1]:
@@ -61,8 +55,7 @@ async def test_a_head_that_trickles_in_is_not_waited_for(bare: Any, open_door: O
     assert trio.current_time() - began < 15
 
 
-async def test_a_body_that_trickles_in_is_answered_408(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
+async def test_a_body_that_trickles_in_is_answered_408(door: Door) -> None:
     peer = await door.call(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 1000\r\n\r\n")
     began = trio.current_time()
     heard = b""
@@ -94,10 +87,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_its_answer(bare: Any, open
             await trio.sleep(5)
 
 
-async def test_a_stop_lets_running_requests_finish_and_closes_idle_connections(
-    app: Any, open_door: OpenDoor
-) -> None:
-    door = await open_door(app)
+async def test_a_stop_lets_running_requests_finish_and_closes_idle_connections(door: Door) -> None:
     idle, busy = await door.connect(), await door.connect()
     await idle.say(GET)
     await idle.hear()
@@ -113,10 +103,7 @@ async def test_a_stop_lets_running_requests_finish_and_closes_idle_connections(
     assert trio.current_time() - began < 4
 
 
-async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last(
-    app: Any, open_door: OpenDoor
-) -> None:
-    door = await open_door(app)
+async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last(door: Door) -> None:
     kept, new = await door.connect(), await door.connect()
     await kept.say(GET)
     await kept.hear()
@@ -132,10 +119,7 @@ async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_th
 
 
 @pytest.mark.parametrize("way", ["serve"])
-async def test_whoever_connected_before_a_stop_is_answered_though_nobody_had_let_them_in(
-    app: Any, open_door: OpenDoor
-) -> None:
-    door = await open_door(app)
+async def test_whoever_connected_before_a_stop_is_answered_though_nobody_had_let_them_in(door: Door) -> None:
     callers = [socket.create_connection(("127.0.0.1", door.port), timeout=10) for _ in range(20)]
     for caller in callers:
         caller.sendall(GET)
@@ -147,30 +131,26 @@ async def test_whoever_connected_before_a_stop_is_answered_though_nobody_had_let
 
 
 @pytest.mark.parametrize("way", ["serve"])
-async def test_a_stop_lets_in_whoever_comes_while_others_still_come(bare: Any, open_door: OpenDoor) -> None:
-    door = await open_door(bare)
-    door.stop.set()
+async def test_a_stop_lets_in_whoever_comes_while_others_still_come(bare_door: Door) -> None:
+    bare_door.stop.set()
     stopped_at = trio.current_time()
     answered = 0
     with trio.fail_after(LETTING_IN_SECONDS * 1.2), suppress(ConnectionRefusedError):
         while True:
-            assert (await door.ask(GET, 0.02)).endswith(b"hello")
+            assert (await bare_door.ask(GET, 0.02)).endswith(b"hello")
             answered += 1
     assert trio.current_time() - stopped_at > LETTING_IN_SECONDS * 0.8
     assert answered > 10
-    await door.stopped.wait()
+    await bare_door.stopped.wait()
 
 
 @pytest.mark.parametrize("way", ["serve"])
-async def test_a_stop_listens_no_longer_than_a_moment_where_nobody_comes(
-    bare: Any, open_door: OpenDoor
-) -> None:
-    door = await open_door(bare)
-    assert (await door.ask(GET)).endswith(b"hello")
-    door.stop.set()
+async def test_a_stop_listens_no_longer_than_a_moment_where_nobody_comes(bare_door: Door) -> None:
+    assert (await bare_door.ask(GET)).endswith(b"hello")
+    bare_door.stop.set()
     await trio.sleep(LETTING_IN_SECONDS / 4)
     with pytest.raises(OSError, match="refused"):
-        await door.connect()
+        await bare_door.connect()
 
 
 async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(
@@ -206,8 +186,7 @@ async def test_a_stop_does_not_wait_for_a_client_that_does_not_read(bare: Any, o
         await door.stopped.wait()
 
 
-async def test_a_connection_that_its_client_closed_holds_nothing(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
+async def test_a_connection_that_its_client_closed_holds_nothing(door: Door) -> None:
     peer = await door.call(GET)
     await peer.hear()
     await peer.stream.aclose()

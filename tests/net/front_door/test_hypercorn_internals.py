@@ -15,7 +15,7 @@ from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.hypercorn_internals import find_unsupported_version
 from ostiary_net.front_door.limits import DoorLimits
 from ostiary_net.front_door.serving import ServerFailed, serve_until
-from tests.net.front_door.conftest import OpenDoor, Peer, Way, bare_app
+from tests.net.front_door.conftest import Door, Peer, Way, bare_app
 
 GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
 SERVER, MAKER, PROTOCOL = "hypercorn.trio.run", "hypercorn.trio.tcp_server", "hypercorn.protocol"
@@ -114,10 +114,9 @@ def test_doing_it_twice_does_no_more() -> None:
 
 @pytest.mark.usefixtures("stock")
 async def test_without_our_classes_the_guard_still_repairs_what_it_can(
-    open_door: OpenDoor, app: Any, way: Way, monkeypatch: pytest.MonkeyPatch
+    door: Door, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hypercorn_internals, "version", lambda name: "0.19.0")
-    door = await open_door(app)
     peer = await door.call(GET)
     assert b"hello" in await peer.hear()
     assert await peer.hear_end(35) == b""

@@ -1,7 +1,5 @@
 """What a request must be before the application sees it, and what becomes of one that is not."""
 
-from typing import Any
-
 import pytest
 import trio
 import trio.testing
@@ -9,7 +7,7 @@ from quart_trio import QuartTrio
 
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.limits import Receive, Scope, Send
-from tests.net.front_door.conftest import OpenDoor, answering_lifespan, whole_body
+from tests.net.front_door.conftest import Door, OpenDoor, answering_lifespan, whole_body
 
 GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
 
@@ -26,9 +24,8 @@ GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
     ],
 )
 async def test_an_answer_that_overtakes_the_body_closes_the_connection(
-    app: Any, open_door: OpenDoor, request_bytes: bytes
+    door: Door, request_bytes: bytes
 ) -> None:
-    door = await open_door(app)
     peer = await door.call(request_bytes)
     heard = await peer.hear(1)
     assert heard.startswith(b"HTTP/1.1 401")
@@ -37,10 +34,7 @@ async def test_an_answer_that_overtakes_the_body_closes_the_connection(
     assert await peer.hear_end(3) == b""
 
 
-async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody_read_it(
-    app: Any, open_door: OpenDoor
-) -> None:
-    door = await open_door(app)
+async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody_read_it(door: Door) -> None:
     peer = await door.call(b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
     heard = await peer.hear()
     assert b"who are you?" in heard
@@ -48,8 +42,7 @@ async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody
     assert b"close" not in heard.lower()
 
 
-async def test_a_chunked_body_is_413_where_it_passes_the_limit(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
+async def test_a_chunked_body_is_413_where_it_passes_the_limit(door: Door) -> None:
     peer = await door.call(b"POST /small HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n")
     for _ in range(6):
         await peer.say(b"14\r\n" + b"x" * 20 + b"\r\n")
@@ -61,18 +54,14 @@ async def test_a_chunked_body_is_413_where_it_passes_the_limit(app: Any, open_do
 
 @pytest.mark.parametrize("length, status", [(100, b"200"), (101, b"413")])
 async def test_a_chunked_body_may_be_as_long_as_the_limit_and_no_longer(
-    length: int, status: bytes, app: Any, open_door: OpenDoor
+    length: int, status: bytes, door: Door
 ) -> None:
-    door = await open_door(app)
     head = b"POST /small HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n"
     peer = await door.call(head + b"%x\r\n%s\r\n0\r\n\r\n" % (length, b"x" * length))
     assert (await peer.hear()).startswith(b"HTTP/1.1 " + status)
 
 
-async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(
-    app: Any, open_door: OpenDoor
-) -> None:
-    door = await open_door(app)
+async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(door: Door) -> None:
     peer = await door.call(b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 500000\r\n\r\n")
     for _ in range(5):
         await peer.say(bytes(100_000))
@@ -81,16 +70,14 @@ async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(
     assert heard.endswith(b"refused 413 at /small")
 
 
-async def test_a_body_that_comes_slowly_still_reaches_the_application(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
+async def test_a_body_that_comes_slowly_still_reaches_the_application(door: Door) -> None:
     peer = await door.call(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 6\r\n\r\nabc")
     assert await peer.hear(3) == b""
     await peer.say(b"def")
     assert (await peer.hear()).endswith(b"abcdef")
 
 
-async def test_a_client_that_waits_for_a_continue_gets_one(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
+async def test_a_client_that_waits_for_a_continue_gets_one(door: Door) -> None:
     peer = await door.call(
         b"POST /echo HTTP/1.1\r\nHost: door\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
     )
@@ -146,10 +133,7 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n"
         ),
     ],
 )
-async def test_what_is_in_order_is_answered(
-    app: Any, open_door: OpenDoor, asked: bytes, answers: int, end: bytes
-) -> None:
-    door = await open_door(app)
+async def test_what_is_in_order_is_answered(door: Door, asked: bytes, answers: int, end: bytes) -> None:
     heard = await door.ask(asked)
     assert heard.startswith(b"HTTP/1.1 200")
     assert heard.count(b"HTTP/1.1") == answers
@@ -181,9 +165,8 @@ HEADS = {
 
 @pytest.mark.parametrize("status, head", HEADS.values(), ids=HEADS)
 async def test_a_head_that_is_not_in_order_is_refused_and_nothing_behind_it_is_answered(
-    app: Any, open_door: OpenDoor, status: int, head: bytes
+    door: Door, status: int, head: bytes
 ) -> None:
-    door = await open_door(app)
     peer = await door.call(b"POST /echo HTTP/1.1\r\n" + head + b"\r\n0\r\n\r\n" + BEHIND)
     heard = await peer.hear_end(5)
     assert heard.startswith(b"HTTP/1.1 %d" % status)
@@ -215,9 +198,8 @@ async def test_a_head_that_is_not_in_order_is_refused_and_nothing_behind_it_is_a
     ],
 )
 async def test_what_is_not_in_order_is_refused_in_the_documented_form(
-    app: Any, open_door: OpenDoor, status: int, asked: bytes
+    door: Door, status: int, asked: bytes
 ) -> None:
-    door = await open_door(app)
     peer = await door.call(asked)
     heard = await peer.hear_end(35)
     assert heard.startswith(b"HTTP/1.1 %d" % status)
@@ -228,17 +210,15 @@ async def test_what_is_not_in_order_is_refused_in_the_documented_form(
         assert door.guarded.refused == {status: 1}
 
 
-async def test_a_target_in_absolute_form_means_its_path_and_its_host(bare: Any, open_door: OpenDoor) -> None:
-    door = await open_door(bare)
-    heard = await door.ask(b"GET http://other:81/source?a HTTP/1.1\r\nHost: door\r\n\r\n")
+async def test_a_target_in_absolute_form_means_its_path_and_its_host(bare_door: Door) -> None:
+    heard = await bare_door.ask(b"GET http://other:81/source?a HTTP/1.1\r\nHost: door\r\n\r\n")
     assert heard.endswith(b" http other:81")
 
 
 async def test_an_application_that_raises_is_a_500_in_the_documented_form(
-    bare: Any, open_door: OpenDoor, capsys: pytest.CaptureFixture[str]
+    bare_door: Door, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    door = await open_door(bare)
-    peer = await door.call(b"GET /raise HTTP/1.1\r\nHost: door\r\n\r\n")
+    peer = await bare_door.call(b"GET /raise HTTP/1.1\r\nHost: door\r\n\r\n")
     assert (await peer.hear_end(5)).endswith(b"refused 500 at /raise")
     logged = capsys.readouterr()
     assert "unexpected error" in logged.out + logged.err

@@ -51,7 +51,7 @@ async def test_a_picture_is_shown_as_what_its_bytes_are_whatever_it_is_called(
         address = await upload_picture(anna, content, name="../../evil.html", media_type="text/html")
         assert address.startswith("/files/")
         for path in ("/api/auth/me", "/api/oauth2/userinfo"):
-            assert expect_success(await anna.call("GET", path))["avatarUrl"] == address
+            assert (await anna.succeed("GET", path))["avatarUrl"] == address
         shown = await served.api("198.51.100.77").get(address)
         assert (shown.status_code, shown.content) == (200, content)
         assert shown.headers["content-type"] == media_type
@@ -62,7 +62,7 @@ async def test_what_is_no_such_picture_is_refused_by_field(served: Served, anna:
         failure = expect_refusal(await upload(anna, content, name="me.png"), 400, "A0401")
         assert fields_of(failure) == ["file"]
     assert list_files(served) == []
-    assert expect_success(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
+    assert (await anna.succeed("GET", "/api/auth/me"))["avatarUrl"] is None
 
 
 @row("General envelope and status codes", "413")
@@ -99,10 +99,10 @@ async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served, an
     second = await upload_picture(anna, jpeg())
     assert list_files(served) == [second.removeprefix("/files/")]
     expect_refusal(await anna.get(first), 404, "A0404")
-    assert expect_success(await anna.call("DELETE", "/api/auth/avatar")) is None
+    assert await anna.succeed("DELETE", "/api/auth/avatar") is None
     assert list_files(served) == []
-    assert expect_success(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
-    expect_success(await anna.call("DELETE", "/api/auth/avatar"))
+    assert (await anna.succeed("GET", "/api/auth/me"))["avatarUrl"] is None
+    await anna.succeed("DELETE", "/api/auth/avatar")
 
 
 async def test_one_picture_of_two_people_stays_when_one_of_them_changes_theirs(
@@ -122,7 +122,7 @@ async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(
     async with trio.open_nursery() as nursery:
         for number in range(10):
             nursery.start_soon(upload_picture, anna, png(filling=number))
-    address = expect_success(await anna.call("GET", "/api/auth/me"))["avatarUrl"]
+    address = (await anna.succeed("GET", "/api/auth/me"))["avatarUrl"]
     assert list_files(served) == [address.removeprefix("/files/")]
 
 
@@ -130,11 +130,11 @@ async def test_the_picture_of_a_deleted_account_is_gone_and_a_disabled_ones_is_n
     served: Served, anna: Api
 ) -> None:
     address = await upload_picture(anna, png())
-    user_id = expect_success(await anna.call("GET", "/api/auth/me"))["id"]
+    user_id = (await anna.succeed("GET", "/api/auth/me"))["id"]
     admin = await served.administrator()
-    expect_success(await admin.call("PUT", f"/api/iam/users/{user_id}/enabled", {"enabled": False}))
+    await admin.succeed("PUT", f"/api/iam/users/{user_id}/enabled", {"enabled": False})
     assert (await served.api().get(address)).status_code == 200
-    expect_success(await admin.call("DELETE", f"/api/iam/users/{user_id}"))
+    await admin.succeed("DELETE", f"/api/iam/users/{user_id}")
     assert list_files(served) == []
     expect_refusal(await served.api().get(address), 404, "A0404")
 
@@ -142,13 +142,13 @@ async def test_the_picture_of_a_deleted_account_is_gone_and_a_disabled_ones_is_n
 async def test_of_a_deleted_account_its_names_stay_for_the_trail_and_nothing_else_of_the_person(
     served: Served, anna: Api
 ) -> None:
-    me = expect_success(await anna.call("GET", "/api/auth/me"))
+    me = await anna.succeed("GET", "/api/auth/me")
     address = await upload_picture(anna, png())
     for name, value in (("locale", "zh-CN"), ("timezone", "Asia/Tokyo")):
-        expect_success(await anna.call("PUT", f"/api/auth/{name}", {name: value}))
+        await anna.succeed("PUT", f"/api/auth/{name}", {name: value})
     await code_sent_to(served, me["phone"], "reset-password")
     await code_sent_to(served, NEW_PHONE, "change-phone", anna)
-    expect_success(await (await served.administrator()).call("DELETE", f"/api/iam/users/{me['id']}"))
+    await (await served.administrator()).succeed("DELETE", f"/api/iam/users/{me['id']}")
     [deleted] = [one for one in served.store.records(Table.USER) if one.user_id == me["id"]]
     assert (deleted.username, deleted.name) == (me["username"], me["name"])
     kept = (deleted.password_hash, deleted.phone, deleted.avatar_url, deleted.locale, deleted.timezone)
@@ -182,7 +182,7 @@ async def test_nothing_is_kept_when_the_turn_could_not_be_taken(tmp_path: Path) 
         expect_refusal(await upload(anna, jpeg()), 500, "A0500")
         store.is_full = False
         assert list_files(served) == [first.removeprefix("/files/")]
-        assert expect_success(await anna.call("GET", "/api/auth/me"))["avatarUrl"] == first
+        assert (await anna.succeed("GET", "/api/auth/me"))["avatarUrl"] == first
 
 
 # --- showing

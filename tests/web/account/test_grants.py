@@ -26,7 +26,7 @@ BACKEND = "198.51.100.5"
 
 
 async def grants(api: Api) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = expect_success(await api.call("GET", "/api/auth/grants"))
+    found: list[dict[str, object]] = await api.succeed("GET", "/api/auth/grants")
     return found
 
 
@@ -84,7 +84,7 @@ async def test_nobody_sees_another_users_grants_nor_login_sessions_nor_what_has_
     anna = await everything_open(served, client)
     bert = await sign_in(served, "bert")
     assert await grants(bert) == []
-    expect_success(await anna.here.call("POST", "/api/auth/logout"))
+    await anna.here.succeed("POST", "/api/auth/logout")
     for pair in (anna.rotated, anna.fresh):
         await bert.service("revoke", client, token=pair["access_token"])
     (grant,) = await grants(anna.elsewhere)
@@ -106,12 +106,12 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
         place = f"/api/iam/users/{anna_id}/grants"
         clerk = await holder_of(served, Permission.USER_LIST, Permission.USER_UPDATE, username="clerk")
         own = await grants(anna.here)
-        assert expect_success(await clerk.call("GET", place)) == own != []
-        assert expect_success(await clerk.call("DELETE", f"{place}/app")) is None
-        assert [one["clientId"] for one in expect_success(await clerk.call("GET", place))] == ["other"]
-        actor_id = expect_success(await clerk.call("GET", "/api/auth/me"))["id"]
+        assert await clerk.succeed("GET", place) == own != []
+        assert await clerk.succeed("DELETE", f"{place}/app") is None
+        assert [one["clientId"] for one in await clerk.succeed("GET", place)] == ["other"]
+        actor_id = (await clerk.succeed("GET", "/api/auth/me"))["id"]
     else:
-        assert expect_success(await anna.here.call("DELETE", "/api/auth/grants/app")) is None
+        assert await anna.here.succeed("DELETE", "/api/auth/grants/app") is None
         actor_id = None
     trail = await (await served.administrator()).call("GET", "/api/audit/events?kind=consent-withdrawn")
     [entry] = expect_success(trail)["items"]
@@ -124,7 +124,7 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
         answer = await anna.here.refresh(client, pair["refresh_token"])
         assert answer.json()["error"] == "invalid_grant"
     assert [grant["clientId"] for grant in await grants(anna.here)] == ["other"]
-    check = expect_success(await anna.here.call("GET", "/api/oauth2/authorize", params=authorization("app")))
+    check = await anna.here.succeed("GET", "/api/oauth2/authorize", params=authorization("app"))
     assert check["consentRequired"] is True
     await annas_other.assert_all_alive()
     await bert.assert_all_alive()
@@ -133,12 +133,12 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
 async def test_what_was_never_given_is_not_found_whether_or_not_there_is_such_a_client(
     served: Served, anna: Api
 ) -> None:
-    own_id = expect_success(await anna.call("GET", "/api/auth/me"))["id"]
+    own_id = (await anna.succeed("GET", "/api/auth/me"))["id"]
     admin = await served.administrator()
     for client_id in ("app", "quiet"):
         await served.client(client_id, autoApproveScopes=["user.read"] if client_id == "quiet" else [])
     await served.code(anna, "quiet")
-    expect_success(await anna.call("DELETE", "/api/auth/grants/quiet"))
+    await anna.succeed("DELETE", "/api/auth/grants/quiet")
     before, entries = served.records(), served.audit()
     for client_id in ("app", "quiet", "nothing", "console", "mobile", "%00", "%2e%2e"):
         answers = [
@@ -148,9 +148,9 @@ async def test_what_was_never_given_is_not_found_whether_or_not_there_is_such_a_
         for answer in answers:
             expect_refusal(answer, 404, "A0404")
     assert (served.records(), served.audit()) == (before, entries)
-    expect_refusal(await admin.call("DELETE", "/api/iam/users/nobody/grants/app"), 404, "A0404")
-    expect_refusal(await admin.call("GET", "/api/iam/users/nobody/grants"), 404, "A0404")
-    expect_success(await anna.call("GET", "/api/auth/me"))
+    await admin.fail(404, "A0404", "DELETE", "/api/iam/users/nobody/grants/app")
+    await admin.fail(404, "A0404", "GET", "/api/iam/users/nobody/grants")
+    await anna.succeed("GET", "/api/auth/me")
 
 
 async def test_an_administrator_withdraws_on_the_persons_page_after_a_question(served: Served) -> None:
@@ -212,7 +212,7 @@ async def test_many_sessions_of_one_client_hide_no_other_client(served: Served) 
 
     for found in (
         await grants(anna),
-        expect_success(await admin.call("GET", f"/api/iam/users/{anna_id}/grants")),
+        await admin.succeed("GET", f"/api/iam/users/{anna_id}/grants"),
     ):
         assert [(one["clientId"], one["sessionCount"]) for one in found] == [("busy", MANY), ("quiet", 1)]
         shown_sessions = found[0]["sessions"]

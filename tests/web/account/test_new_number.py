@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.callers import Api, Browser, expect_refusal, expect_success, forms_in
+from tests.support.callers import Api, Browser, forms_in
 from tests.support.people import (
     ANNAS_PHONE,
     NEW_PHONE,
@@ -21,16 +21,15 @@ async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no
     served: Served, anna: Api
 ) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
-    expect_refusal(await anna.call("PUT", "/api/auth/phone", new_number(code, "wrong")), 422, "A1005")
-    assert expect_success(await anna.call("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE
-    assert expect_success(await anna.call("PUT", "/api/auth/phone", new_number(code))) is None
-    assert expect_success(await anna.call("GET", "/api/auth/me"))["phone"] == NEW_PHONE
+    await anna.fail(422, "A1005", "PUT", "/api/auth/phone", new_number(code, "wrong"))
+    assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE
+    assert await anna.succeed("PUT", "/api/auth/phone", new_number(code)) is None
+    assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == NEW_PHONE
 
 
 async def at_the_code(served: Served) -> tuple[Browser, Any, str]:
     """A browser on the form that asks for the code, and the code."""
-    browser = served.browser()
-    await browser.sign_in("anna", PASSWORD)
+    browser = await served.signed_in("anna", PASSWORD)
     page = await browser.submit(
         await browser.get("/account/phone"), {"phone": NEW_PHONE}, to="/account/phone"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from ostiary_core.model.fact import FactKind
-from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.callers import Api, fields_of
 from tests.support.served import Served
 
 
@@ -34,15 +34,13 @@ async def test_what_there_is_can_be_chosen_and_nothing_else(
 ) -> None:
     path = f"/api/auth/{name}"
     for value in wrong:
-        assert fields_of(expect_refusal(await anna.call("PUT", path, {name: value}), 400, "A0401")) == [
-            name
-        ], value
-    assert expect_success(await anna.call("GET", "/api/auth/me"))[name] is None
+        assert fields_of(await anna.fail(400, "A0401", "PUT", path, {name: value})) == [name], value
+    assert (await anna.succeed("GET", "/api/auth/me"))[name] is None
     for value in right:
         for _ in range(2):
-            assert expect_success(await anna.call("PUT", path, {name: value})) is None
-        assert expect_success(await anna.call("GET", "/api/auth/me"))[name] == value
-        shown = expect_success(await anna.call("GET", "/api/oauth2/userinfo"))
+            assert await anna.succeed("PUT", path, {name: value}) is None
+        assert (await anna.succeed("GET", "/api/auth/me"))[name] == value
+        shown = await anna.succeed("GET", "/api/oauth2/userinfo")
         assert shown.get(name) == (value if name == "locale" else None), "the zone is nobody else's business"
     told = [entry for entry in served.audit() if entry.kind is FactKind.PREFERENCES_SET]
     assert len(told) == len(right), "who chooses what they have changes nothing"

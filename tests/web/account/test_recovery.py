@@ -112,7 +112,7 @@ async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_th
         for phone in (ANNAS_PHONE, NOBODYS_PHONE):
             body = {"phone": phone, "purpose": "reset-password"}
             with trio.fail_after(10):
-                expect_success(await served.api().call("POST", "/api/auth/sms-code", body))
+                await served.api().succeed("POST", "/api/auth/sms-code", body)
         assert served.records() == before
         assert messages.count_unfinished() == 2
         async with trio.open_nursery() as nursery:
@@ -125,10 +125,10 @@ async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_th
 
 async def test_a_code_to_change_to_a_number_is_for_who_is_signed_in(served: Served) -> None:
     body = {"phone": NEW_PHONE, "purpose": "change-phone"}
-    expect_refusal(await served.api().call("POST", "/api/auth/sms-code", body), 401, "A1001")
-    expect_refusal(await served.api().call("POST", "/api/auth/sms-code", body, token="x" * 43), 401, "A1001")
+    await served.api().fail(401, "A1001", "POST", "/api/auth/sms-code", body)
+    await served.api().fail(401, "A1001", "POST", "/api/auth/sms-code", body, token="x" * 43)
     await with_phone(served, mustChangePassword=True)
-    expect_refusal(await (await sign_in(served)).call("POST", "/api/auth/sms-code", body), 403, "A1004")
+    await (await sign_in(served)).fail(403, "A1004", "POST", "/api/auth/sms-code", body)
     assert outbox(served) == []
 
 
@@ -177,8 +177,7 @@ async def test_the_page_says_so_and_sends_nothing(served: Served) -> None:
     await with_phone(served, locale="zh-CN")
     await asked_often(served, await sign_in(served))
     served.clock.wait(60)
-    browser = served.browser()
-    await browser.sign_in("anna", PASSWORD)
+    browser = await served.signed_in("anna", PASSWORD)
     page = await browser.submit(
         await browser.get("/account/phone"), {"phone": NEW_PHONE}, to="/account/phone"
     )
@@ -196,9 +195,9 @@ async def test_a_wrong_code_leaves_a_trace_whether_or_not_the_number_is_known(se
     anna = await with_phone(served)
     code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
     for body in (reset(is_not(code)), reset(code, NOBODYS_PHONE)):
-        expect_refusal(await served.api().call("POST", "/api/auth/reset-password", body), 422, "A1006")
+        await served.api().fail(422, "A1006", "POST", "/api/auth/reset-password", body)
     admin = await served.administrator()
-    entries = expect_success(await admin.call("GET", "/api/audit/events", params={"kind": "text-code-wrong"}))
+    entries = await admin.succeed("GET", "/api/audit/events", params={"kind": "text-code-wrong"})
     assert [entry["userId"] for entry in entries["items"]] == [None, anna]
     assert code not in str(entries)
     assert NOBODYS_PHONE not in str(entries)
@@ -217,11 +216,11 @@ async def test_no_code_number_or_password_is_in_the_log_or_the_store(tmp_path: P
             await with_phone(served)
             anna = await sign_in(served)
             changing = await send(served, NEW_PHONE, "change-phone", anna)
-            expect_success(await anna.call("PUT", "/api/auth/phone", new_number(changing)))
+            await anna.succeed("PUT", "/api/auth/phone", new_number(changing))
             resetting = await send(served, NEW_PHONE, "reset-password")
             wrong = await anna.call("POST", "/api/auth/reset-password", reset(is_not(resetting), NEW_PHONE))
             expect_refusal(wrong, 422, "A1006")
-            expect_success(await anna.call("POST", "/api/auth/reset-password", reset(resetting, NEW_PHONE)))
+            await anna.succeed("POST", "/api/auth/reset-password", reset(resetting, NEW_PHONE))
             await sign_in(served, password="another password")
             stored.extend(to_text(record) for records in served.records().values() for record in records)
     shown = f"{logs} {stored}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.callers import expect_refusal, expect_success, form_token_in
+from tests.support.callers import expect_refusal, form_token_in
 from tests.support.files import sheet_of
 from tests.support.people import ANNAS_PHONE, outbox, sign_in, with_phone
 from tests.support.processes import Machine
@@ -25,14 +25,12 @@ async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelli
     await browser.sign_in()
     await with_phone(served, "bert", None)
     bert = await sign_in(served, "bert")
-    made = expect_success(await admin.call("POST", "/api/iam/users", account("anna", spelling)), 201)
+    made = await admin.succeed("POST", "/api/iam/users", account("anna", spelling), status=201)
     assert made["phone"] == ANNAS_PHONE
     place = f"/api/iam/users/{made['id']}"
-    assert (
-        expect_success(await admin.call("PUT", place, {"phone": spelling}))["updatedAt"] == made["updatedAt"]
-    )
+    assert (await admin.succeed("PUT", place, {"phone": spelling}))["updatedAt"] == made["updatedAt"]
     for other in SPELLINGS:
-        expect_refusal(await admin.call("POST", "/api/iam/users", account("carl", other)), 409, "A0409")
+        await admin.fail(409, "A0409", "POST", "/api/iam/users", account("carl", other))
         row = {"username": "carl", "name": "N", "phone": other}
         sheet = {"file": ("rows.xlsx", sheet_of([[*row], [*row.values()]]))}
         headers = {"Authorization": f"Bearer {admin.token}"}
@@ -43,7 +41,7 @@ async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelli
         page = await browser.post("/admin/people/new", data=form, headers={"Origin": "null"})
         assert page.status_code == 409
         body = {"phone": other, "purpose": "change-phone"}
-        expect_success(await bert.call("POST", "/api/auth/sms-code", body))
+        await bert.succeed("POST", "/api/auth/sms-code", body)
     assert outbox(served) == [], "a code for a number that is taken"
 
 
@@ -51,25 +49,25 @@ async def test_each_way_in_takes_a_number_in_its_one_form(served: Served, spelli
 async def test_a_password_is_recovered_by_any_spelling(served: Served, spelling: str) -> None:
     await with_phone(served)
     body = {"phone": spelling, "purpose": "reset-password"}
-    expect_success(await served.api().call("POST", "/api/auth/sms-code", body))
+    await served.api().succeed("POST", "/api/auth/sms-code", body)
     [message] = outbox(served)
     assert message["phone"] == ANNAS_PHONE
     reset = {"phone": SPELLINGS[2], "code": message["code"], "newPassword": "another password"}
-    expect_success(await served.api().call("POST", "/api/auth/reset-password", reset))
+    await served.api().succeed("POST", "/api/auth/reset-password", reset)
     await sign_in(served, "anna", "another password")
 
 
 async def test_a_number_of_nowhere_stays_as_it_is_written(served: Served) -> None:
     """An internal one, as gateways of an organisation's own have them."""
     admin = await served.administrator()
-    made = expect_success(await admin.call("POST", "/api/iam/users", account("anna", "80012")), 201)
+    made = await admin.succeed("POST", "/api/iam/users", account("anna", "80012"), status=201)
     assert made["phone"] == "80012"
 
 
 async def test_the_region_without_a_country_code_is_a_setting(serve: Serve) -> None:
     async with serve(PHONE_REGION="DE") as served:
         admin = await served.administrator()
-        made = expect_success(await admin.call("POST", "/api/iam/users", account("anna", "030 1234567")), 201)
+        made = await admin.succeed("POST", "/api/iam/users", account("anna", "030 1234567"), status=201)
         assert made["phone"] == "+49301234567"
 
 

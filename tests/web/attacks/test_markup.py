@@ -23,8 +23,6 @@ from tests.support.callers import (
     Api,
     Browser,
     exchange_of,
-    expect_refusal,
-    expect_success,
     fields_of,
     form_token_in,
     sso,
@@ -82,17 +80,17 @@ async def named(tmp_path: Path) -> AsyncIterator[tuple[Served, Browser, dict[str
         client = await served.client("app", name=HOSTILE)
         await served.client("asks", name=HOSTILE)
         role = {"code": "clerk", "name": HOSTILE, "permissions": []}
-        expect_success(await api.call("POST", "/api/iam/roles", role), 201)
+        await api.succeed("POST", "/api/iam/roles", role, status=201)
         user = {"username": "anna", "name": HOSTILE, "password": "anna's password", "roleIds": ["clerk"]}
-        user_id = expect_success(await api.call("POST", "/api/iam/users", user), 201)["id"]
-        me = expect_success(await api.call("GET", "/api/auth/me"))["id"]
-        expect_success(await api.call("PUT", f"/api/iam/users/{me}", {"name": HOSTILE}))
+        user_id = (await api.succeed("POST", "/api/iam/users", user, status=201))["id"]
+        me = (await api.succeed("GET", "/api/auth/me"))["id"]
+        await api.succeed("PUT", f"/api/iam/users/{me}", {"name": HOSTILE})
         code = await served.code(api)
         agent = served.api(**{"User-Agent": HOSTILE})
         assert (await agent.service("token", client, **exchange_of(code))).status_code == 200
         browser = served.browser(**{"User-Agent": HOSTILE})
         await browser.sign_in()
-        [grant] = expect_success(await api.call("GET", "/api/auth/grants"))
+        [grant] = await api.succeed("GET", "/api/auth/grants")
         places = {"user": user_id, "session": grant["sessions"][0]["id"]}
         yield served, browser, places
 
@@ -175,11 +173,9 @@ async def test_nothing_is_called_what_nobody_can_read_aloud(served: Served, api:
         "/api/iam/users": {"username": "anna", "name": name, "password": "anna's password"},
     }
     for path, body in bodies.items():
-        assert fields_of(expect_refusal(await api.call("POST", path, body), 400, "A0401")) == ["name"]
+        assert fields_of(await api.fail(400, "A0401", "POST", path, body)) == ["name"]
     user = {**bodies["/api/iam/users"], "name": "Anna", "username": name}
-    assert fields_of(expect_refusal(await api.call("POST", "/api/iam/users", user), 400, "A0401")) == [
-        "username"
-    ]
+    assert fields_of(await api.fail(400, "A0401", "POST", "/api/iam/users", user)) == ["username"]
     assert served.records() == before
 
 

@@ -6,7 +6,7 @@ from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
-from tests.support.callers import SOURCE, Api, Registered, expect_refusal, expect_success, fields_of
+from tests.support.callers import SOURCE, Api, Registered, expect_success, fields_of
 from tests.support.files import rows_of
 from tests.support.people import holder_of
 from tests.support.served import Served
@@ -16,7 +16,7 @@ EVENTS = "/api/audit/events"
 
 async def events(api: Api, **query: str) -> list[dict[str, Any]]:
     """The events that fit, the oldest first."""
-    data = expect_success(await api.call("GET", EVENTS, params={"pageSize": "200", "sort": "at", **query}))
+    data = await api.succeed("GET", EVENTS, params={"pageSize": "200", "sort": "at", **query})
     assert data["total"] == len(data["items"])
     items: list[dict[str, Any]] = data["items"]
     return items
@@ -100,7 +100,7 @@ async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: 
 async def test_every_bad_parameter_is_named(api: Api) -> None:
     query = {"kind": "refused", "sort": "kind", "atFrom": "yesterday", "q": "x", "page": "0"}
 
-    failure = expect_refusal(await api.call("GET", EVENTS, params=query), 400, "A0401")
+    failure = await api.fail(400, "A0401", "GET", EVENTS, params=query)
 
     assert sorted(fields_of(failure)) == sorted(query)
 
@@ -115,9 +115,9 @@ async def test_a_change_says_each_field_before_and_after_and_no_whole_number(ser
     app, anna = await served.client(), await served.user("anna")
     await served.tokens(app, "anna", "anna's password")
     root = await served.administrator()
-    expect_success(await root.call("PUT", "/api/oauth/clients/app/enabled", json={"enabled": False}))
+    await root.succeed("PUT", "/api/oauth/clients/app/enabled", json={"enabled": False})
     sent = {"phone": "+8613812345678", "roleIds": ["super_admin"]}
-    expect_success(await root.call("PUT", f"/api/iam/users/{anna}", json=sent))
+    await root.succeed("PUT", f"/api/iam/users/{anna}", json=sent)
 
     [changed] = await events(root, kind="user-changed")
     assert changed["changes"] == [
@@ -131,7 +131,7 @@ async def test_a_change_says_each_field_before_and_after_and_no_whole_number(ser
         "Roles: — → super_admin",
     ]
     [session] = await events(root, kind="session-started", clientId="app")
-    life = expect_success(await root.call("GET", explain(session["sessionId"])))
+    life = await root.succeed("GET", explain(session["sessionId"]))
     disabled = [{"field": "enabled", "before": True, "after": False}]
     assert [step["changes"] for step in life["steps"]] == [[], disabled]
 
@@ -154,7 +154,7 @@ async def test_a_replay_is_explained_with_both_times_and_both_user_agents(served
     api = await served.administrator()
     session_id = await session_of(api)
 
-    life = expect_success(await api.call("GET", explain(session_id)))
+    life = await api.succeed("GET", explain(session_id))
 
     told = {"kind": "oauth", "grantType": "authorization_code", "clientId": "app", "clientName": "The App"}
     told |= {"username": "admin", "name": "admin", "scope": "user.read", "startedAt": iso_time(issued_at)}
@@ -184,14 +184,14 @@ async def test_a_session_of_client_credentials_is_explained_to_a_super_administr
     session_id = await session_of(root)
     reads = await holder_of(served, *Permission)
 
-    life = expect_success(await root.call("GET", explain(session_id)))
+    life = await root.succeed("GET", explain(session_id))
     assert (life["grantType"], life["userId"], life["username"]) == ("client_credentials", None, None)
-    expect_refusal(await reads.call("GET", explain(session_id)), 404, "A0404")
+    await reads.fail(404, "A0404", "GET", explain(session_id))
 
 
 async def test_a_session_that_never_was_is_404(api: Api) -> None:
     for session_id in ("unknown", "%00", "%ff", "é"):
-        expect_refusal(await api.call("GET", explain(session_id)), 404, "A0404")
+        await api.fail(404, "A0404", "GET", explain(session_id))
 
 
 async def test_nothing_under_audit_shows_a_token_or_a_secret(served: Served, api: Api) -> None:

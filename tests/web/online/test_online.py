@@ -18,7 +18,6 @@ from tests.support.callers import (
     Api,
     Browser,
     Registered,
-    expect_refusal,
     expect_success,
 )
 from tests.support.people import holder_of
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 
 async def list_sessions(api: Api, **query: str) -> list[dict[str, Any]]:
-    data = expect_success(await api.call("GET", PATH, params=query))
+    data = await api.succeed("GET", PATH, params=query)
     assert data["total"] == len(data["items"])
     items: list[dict[str, Any]] = data["items"]
     return items
@@ -96,7 +95,7 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
     by_login = served.api()
     await by_login.sign_in("anna", "anna's password")
 
-    expect_success(await watcher.call("DELETE", f"{PATH}/{ended['id']}"))
+    await watcher.succeed("DELETE", f"{PATH}/{ended['id']}")
 
     assert not await served.api().is_active(app, first["access_token"])
     assert not await served.api().is_active(app, first["refresh_token"])
@@ -105,7 +104,7 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
     assert await served.api().is_active(app, second["access_token"])
     assert (await by_login.call("GET", "/api/auth/me")).status_code == 200
     assert ended["id"] not in [item["id"] for item in await list_sessions(watcher)]
-    expect_refusal(await watcher.call("DELETE", f"{PATH}/{ended['id']}"), 404, "A0404")
+    await watcher.fail(404, "A0404", "DELETE", f"{PATH}/{ended['id']}")
 
 
 # --- the end of all of a client, and of all there is
@@ -126,7 +125,7 @@ async def test_all_of_a_client_ends_and_nothing_else_does(served: Served, api: A
             assert "1 running session that you may see ends at once" in asked.text
             await browser.submit(asked, to=place)
         else:
-            expect_success(await api.call("POST", "/api/oauth/clients/app/force-logout"))
+            await api.succeed("POST", "/api/oauth/clients/app/force-logout")
         assert not await api.is_active(app, ended["access_token"])
         assert (await api.refresh(app, ended["refresh_token"])).json()["error"] == "invalid_grant"
     assert await api.is_active(other, kept["access_token"])
@@ -149,19 +148,19 @@ async def test_everybody_is_signed_out_and_who_did_it_too(served: Served, api: A
         done = await here.submit(asked, to="/admin/online/end-all")
         assert done.headers["location"] == "/login"
     else:
-        expect_success(await api.call("POST", "/api/monitor/force-logout-all"))
+        await api.succeed("POST", "/api/monitor/force-logout-all")
 
     assert not await api.is_active(app, pair["access_token"])
     for signed_in in (api, holder):
-        expect_refusal(await signed_in.call("GET", "/api/auth/me"), 401, "A1001")
+        await signed_in.fail(401, "A1001", "GET", "/api/auth/me")
     assert (await here.get("/account")).headers["location"].startswith("/login")
     root = await served.administrator()
     assert [item["username"] for item in await list_sessions(root)] == ["admin"]
     told = await root.call("GET", "/api/audit/events", params={"kind": "client-sessions-ended"})
     entries = [(item["clientId"], item["why"]) for item in expect_success(told)["items"]]
     assert sorted(entries) == [(name, "everybody_forced_out") for name in ("app", "console", "mobile")]
-    explained = expect_success(await root.call("GET", f"/api/audit/sessions/{session['id']}/explain"))
-    assert explained["steps"][-1]["actorId"] == expect_success(await root.call("GET", "/api/auth/me"))["id"]
+    explained = await root.succeed("GET", f"/api/audit/sessions/{session['id']}/explain")
+    assert explained["steps"][-1]["actorId"] == (await root.succeed("GET", "/api/auth/me"))["id"]
 
 
 async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served: Served, api: Api) -> None:
@@ -185,7 +184,7 @@ async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served:
     assert await force_out_everybody(RulesAndLists(), Operator()) == 5
     for client, token in late:
         assert not await served.api().is_active(client, token)
-    expect_refusal(await api.call("GET", "/api/auth/me"), 401, "A1001")
+    await api.fail(401, "A1001", "GET", "/api/auth/me")
 
 
 # --- client credentials
@@ -202,10 +201,10 @@ async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
     assert (session["username"], session["name"], session["clientId"]) == (None, None, "app")
 
     assert await list_sessions(watcher, kind="oauth") == []
-    expect_refusal(await watcher.call("DELETE", f"{PATH}/{session['id']}"), 404, "A0404")
+    await watcher.fail(404, "A0404", "DELETE", f"{PATH}/{session['id']}")
     assert await served.api().is_active(app, token)
 
-    expect_success(await api.call("DELETE", f"{PATH}/{session['id']}"))
+    await api.succeed("DELETE", f"{PATH}/{session['id']}")
     assert not await served.api().is_active(app, token)
 
 
@@ -217,19 +216,18 @@ async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_n
     pair = await served.tokens(app)
     guard = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
     own = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL, username="other")
-    browser = served.browser()
-    await browser.sign_in("holder", "the holder's")
+    browser = await served.signed_in("holder", "the holder's")
     logins = await list_sessions(api, kind="login")
     for login in (one for one in logins if one["username"] == "admin"):
-        expect_refusal(await guard.call("DELETE", f"{PATH}/{login['id']}"), 403, "A0403")
+        await guard.fail(403, "A0403", "DELETE", f"{PATH}/{login['id']}")
         asked = await browser.get(f"/admin/online/end?id={login['id']}")
         assert (await browser.submit(asked, to="/admin/online/end")).status_code == 403
-    expect_success(await api.call("GET", "/api/auth/me"))
+    await api.succeed("GET", "/api/auth/me")
     [equal] = [one for one in logins if one["username"] == "other"]
-    expect_success(await guard.call("DELETE", f"{PATH}/{equal['id']}"))
-    expect_refusal(await own.call("GET", "/api/auth/me"), 401, "A1001")
+    await guard.succeed("DELETE", f"{PATH}/{equal['id']}")
+    await own.fail(401, "A1001", "GET", "/api/auth/me")
     [session] = await list_sessions(api, kind="oauth")
-    expect_success(await guard.call("DELETE", f"{PATH}/{session['id']}"))
+    await guard.succeed("DELETE", f"{PATH}/{session['id']}")
     assert not await api.is_active(app, pair["access_token"])
 
 
@@ -256,14 +254,12 @@ async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Serve
         (reader, "holder", "the holder's", 1),
         (root, "admin", ADMIN_PASSWORD, 3),
     ):
-        browser = served.browser()
-        await browser.sign_in(name, password)
+        browser = await served.signed_in(name, password)
         assert await read_pages(browser) == [str(seen)] * 4
-        sessions = expect_success(await api.call("GET", "/api/oauth/clients/app/sessions"))
+        sessions = await api.succeed("GET", "/api/oauth/clients/app/sessions")
         assert (sessions["total"], len(sessions["items"])) == (seen, seen)
         assert len(await list_sessions(api, clientId="app")) == seen
         assert "/admin/online?clientId=app" in (await browser.get("/admin/clients/app")).text
     await holder_of(served, Permission.CLIENT_LIST, username="short")
-    browser = served.browser()
-    await browser.sign_in("short", "the holder's")
+    browser = await served.signed_in("short", "the holder's")
     assert "/admin/online" not in (await browser.get("/admin/clients/app")).text

@@ -5,7 +5,7 @@ from trio.testing import MockClock
 
 from ostiary_core.model.records import Client, Session, Table
 from ostiary_web.server.wiring import Upkeep
-from tests.support.callers import Registered, expect_success
+from tests.support.callers import Registered
 from tests.support.served import Serve
 
 UPKEEP = Upkeep(watches_pauses=False)
@@ -43,7 +43,7 @@ async def test_each_background_task_of_a_server_acts(serve: Serve, autojump_cloc
         assert salted() == [], "no salt outlives its window"
 
         await pass_time(0, UPKEEP.summary_seconds)
-        totals = expect_success(await user.call("GET", "/api/monitor/overview"))["totals"]
+        totals = (await user.succeed("GET", "/api/monitor/overview"))["totals"]
         assert (totals["refused"], totals["refreshes"]) == ({"client_secret_wrong": 1}, 1)
 
         served.services.passwords._foreign_costs.append((trio.current_time(), 1.0))

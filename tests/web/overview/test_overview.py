@@ -12,7 +12,7 @@ from ostiary_net.observability.summaries import HOUR_MS, REFUSALS_KEPT, Mileston
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.upkeep.flushing import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising
-from tests.support.callers import Api, Browser, Registered, expect_refusal, expect_success, fields_of, sso
+from tests.support.callers import Api, Browser, Registered, expect_refusal, fields_of, sso
 from tests.support.people import holder_of
 from tests.support.served import Served
 
@@ -42,13 +42,12 @@ async def a_day(served: Served) -> None:
     for name in ("nobody", "nobody else"):
         await served.api().service("introspect", Registered(name, "wrong"), token="x")
     await served.api().call("POST", "/api/auth/login", {"username": "anna", "password": "?"})
-    browser = served.browser()
-    await browser.sign_in("anna", "anna's password")
+    browser = await served.signed_in("anna", "anna's password")
     await browser.get(sso("app", redirect_uri="https://elsewhere.example/"))
 
 
 async def overview(api: Api, **query: str) -> dict[str, Any]:
-    data: dict[str, Any] = expect_success(await api.call("GET", PATH, params=query))
+    data: dict[str, Any] = await api.succeed("GET", PATH, params=query)
     return data
 
 
@@ -130,14 +129,13 @@ async def test_the_trail_and_sessions_of_nobody_are_told_to_whoever_may_see_them
     assert found["clients"][0]["retries"] is None
     assert set(found["running"]) == {"login", "authorization_code"}
     assert not any(each["about"].startswith("client ") for each in found["state"]["findings"])
-    browser = served.browser()
-    await browser.sign_in("holder", "the holder's")
+    browser = await served.signed_in("holder", "the holder's")
     page = (await browser.get("/admin")).text
     assert "3 requests came with a wrong secret of the client app." in page
     assert 'aria-labelledby="refused"' in page
     assert not re.search('id="sign_ins"|retry of the client|/admin/audit|/admin/clients', page)
     reader = await holder_of(served, Permission.AUDIT_READ, username="reader")
-    expect_refusal(await reader.call("GET", PATH), 403, "A0403")
+    await reader.fail(403, "A0403", "GET", PATH)
 
 
 async def test_a_process_remembers_refusals_of_registered_clients_alone(served: Served) -> None:
@@ -156,8 +154,7 @@ async def test_a_process_remembers_refusals_of_registered_clients_alone(served: 
 
 async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -> None:
     await a_day(served)
-    browser = served.browser()
-    await browser.sign_in()
+    browser = await served.signed_in()
     await summarise(served)
 
     page = (await browser.get("/admin")).text
@@ -211,8 +208,7 @@ async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
     assert not re.search("No client is|the only user", (await browser.get("/admin")).text)
     served.store.record_milestone(Milestone.BACKED_UP, served.clock.now())
     served.clock.wait(9 * 24 * 3_600)
-    back = served.browser()
-    await back.sign_in()
+    back = await served.signed_in()
     page = (await back.get("/admin")).text
     assert "Clean-up is behind" in page
     assert "The last backup is 9 days old." in page

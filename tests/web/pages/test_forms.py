@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role
-from tests.support.callers import ADMIN_PASSWORD, Browser, expect_success, forms_in
+from tests.support.callers import ADMIN_PASSWORD, Browser, forms_in
 from tests.support.connections import DOORS
 from tests.support.files import SHEET, sheet_of
 from tests.support.people import with_phone
@@ -172,7 +172,7 @@ async def test_what_an_empty_lifetime_means(served: Served, browser: Browser) ->
     saved = await browser.submit(page, values, to="/admin/clients/app/edit")
     assert saved.status_code == 303, saved.text
     root = await served.administrator()
-    client = expect_success(await root.call("GET", "/api/oauth/clients/app"))
+    client = await root.succeed("GET", "/api/oauth/clients/app")
     assert client["accessTokenTtl"] == 600
 
 

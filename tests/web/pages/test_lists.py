@@ -14,7 +14,7 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
-from tests.support.callers import SOURCE, Browser, expect_success
+from tests.support.callers import SOURCE, Browser
 from tests.support.files import rows_of
 from tests.support.people import holder_of, with_phone
 from tests.support.served import Served
@@ -61,8 +61,7 @@ async def test_a_date_is_a_day_of_the_visitors_zone(
     if zone is not None:
         root = await served.administrator()
         assert (await root.call("PUT", "/api/auth/timezone", {"timezone": zone})).status_code == 200
-    browser = served.browser()
-    await browser.sign_in()
+    browser = await served.signed_in()
     before, after = (
         (datetime.fromisoformat(day) + timedelta(days=days)).date().isoformat() for days in (-1, 1)
     )
@@ -146,12 +145,11 @@ async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_
     assert (await found("/admin/audit", userId="8000"))[1] == ["20240001", "anna"]
     assert (await found("/admin/people", q=ids["dora"][:9]))[1] == ["dora"]
     root = await served.administrator()
-    [of_dora] = expect_success(await root.call("GET", "/api/monitor/online-users?q=dora"))["items"]
+    [of_dora] = (await root.succeed("GET", "/api/monitor/online-users?q=dora"))["items"]
     for asked in ({"q": of_dora["id"]}, {"q": ids["dora"]}, {"userId": "dora"}):
         assert (await found("/admin/online", **asked))[1] == ["dora"]
     await holder_of(served, Permission.AUDIT_READ)
-    browser = served.browser()
-    await browser.sign_in("holder", "the holder's")
+    browser = await served.signed_in("holder", "the holder's")
     assert await found("/admin/audit", userId="+8613800138000") == ("userId=%E2%80%A68000", [])
 
 

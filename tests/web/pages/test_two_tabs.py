@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.callers import Browser, expect_success
+from tests.support.callers import Browser
 from tests.support.served import Served
 from tests.web.pages.test_forms import form_of
 
@@ -23,8 +23,7 @@ FILLED: dict[str, Any] = {
 
 
 async def open_page(served: Served) -> tuple[Browser, httpx.Response]:
-    browser = served.browser()
-    await browser.sign_in()
+    browser = await served.signed_in()
     return browser, await browser.get(FORM)
 
 
@@ -34,7 +33,7 @@ async def save(browser: Browser, page: httpx.Response, **changed: Any) -> httpx.
 
 async def app(served: Served) -> dict[str, Any]:
     root = await served.administrator()
-    client: dict[str, Any] = expect_success(await root.call("GET", "/api/oauth/clients/app"))
+    client: dict[str, Any] = await root.succeed("GET", "/api/oauth/clients/app")
     return client
 
 

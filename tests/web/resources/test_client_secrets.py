@@ -5,14 +5,14 @@ from typing import Any
 
 from ostiary_core.events import WrongSecretsCounted
 from ostiary_net.upkeep.flushing import flush_uses
-from tests.support.callers import Api, Browser, Registered, expect_success
+from tests.support.callers import Api, Browser, Registered
 from tests.support.served import Served
 
 CLIENTS = "/api/oauth/clients"
 
 
 async def reset(api: Api, body: Any = None) -> Registered:
-    data = expect_success(await api.call("POST", f"{CLIENTS}/app/secret", body))
+    data = await api.succeed("POST", f"{CLIENTS}/app/secret", body)
     assert list(data) == ["secret"]
     return Registered("app", data["secret"])
 
@@ -32,7 +32,7 @@ async def test_an_administrator_sees_when_each_secret_was_last_used(served: Serv
     served.clock.wait(120)
     assert await works(served, new)
     await flush_uses(served.service.activity, served.service.turns)
-    shown = expect_success(await api.call("GET", f"{CLIENTS}/app"))
+    shown = await api.succeed("GET", f"{CLIENTS}/app")
     assert shown["oldSecretLastUsedAt"] == "2027-01-15T08:00:00.123Z"
     assert shown["secretLastUsedAt"] == "2027-01-15T08:02:00.123Z"
 
@@ -55,7 +55,7 @@ async def test_requests_write_nothing_about_their_secrets_themselves(served: Ser
 async def counts_of(served: Served, api: Api) -> tuple[int, str | None]:
     """What an administrator is shown of the client's wrong secrets, once they are written down."""
     await flush_uses(served.service.activity, served.service.turns)
-    shown = expect_success(await api.call("GET", f"{CLIENTS}/app"))
+    shown = await api.succeed("GET", f"{CLIENTS}/app")
     return shown["wrongSecrets"], shown["wrongSecretLastAt"]
 
 

@@ -5,7 +5,7 @@ import trio
 
 from ostiary_core.model.records import Client, Table
 from tests.rows import row
-from tests.support.callers import Api, Registered, expect_refusal, expect_success, fields_of, registration
+from tests.support.callers import Api, Registered, fields_of, registration
 from tests.support.served import Served
 
 CLIENTS = "/api/oauth/clients"
@@ -16,7 +16,7 @@ APP = registration("app")
 @row("Client registration", "HTTP 201 and the envelope")
 @row("General envelope and status codes", "200, 201")
 async def test_a_client_is_registered_and_its_secret_shown_this_once(api: Api) -> None:
-    data = expect_success(await api.call("POST", CLIENTS, APP), status=201)
+    data = await api.succeed("POST", CLIENTS, APP, status=201)
     secret = data.pop("secret")
     assert len(secret) == 43
     assert secret.isalnum()
@@ -49,22 +49,22 @@ async def test_the_built_in_clients_are_protected(served: Served, api: Api, clie
         ("DELETE", one, None),
         ("POST", f"{CLIENTS}/batch-delete", {"ids": [client_id]}),
     ):
-        failure = expect_refusal(await api.call(method, path, body), 422, "B4010")
+        failure = await api.fail(422, "B4010", method, path, body)
         assert failure["msg"] == "A built-in client is protected."
     taken = {"clientId": client_id, "name": "Mine", "grantTypes": ["client_credentials"]}
-    expect_refusal(await api.call("POST", CLIENTS, taken), 409, "A0409")
+    await api.fail(409, "A0409", "POST", CLIENTS, taken)
     assert served.records() == before
-    shown = expect_success(await api.call("GET", one))
+    shown = await api.succeed("GET", one)
     assert (shown["builtIn"], shown["enabled"]) == (True, True)
-    built_in = expect_success(await api.call("GET", CLIENTS, params={"builtIn": "true"}))["items"]
+    built_in = (await api.succeed("GET", CLIENTS, params={"builtIn": "true"}))["items"]
     assert [item["clientId"] for item in built_in] == ["console", "mobile"]
 
 
 async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Served, api: Api) -> None:
     client = await served.client()
-    drawn = [client.secret, expect_success(await api.call("POST", f"{CLIENTS}/app/secret"))["secret"]]
+    drawn = [client.secret, (await api.succeed("POST", f"{CLIENTS}/app/secret"))["secret"]]
     assert all(len(secret) >= 43 and secret.isalnum() for secret in drawn)
-    expect_success(await api.call("PUT", f"{CLIENTS}/app", {"name": "Other"}))
+    await api.succeed("PUT", f"{CLIENTS}/app", {"name": "Other"})
     for path in ("", "/app", "/options", "/app/sessions"):
         text = (await api.call("GET", CLIENTS + path)).text
         assert not any(secret in text for secret in drawn)
@@ -78,13 +78,13 @@ async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Se
 
 async def test_a_client_was_last_used_when_it_was_last_given_tokens(served: Served, api: Api) -> None:
     client = await served.client()
-    assert expect_success(await api.call("GET", f"{CLIENTS}/app"))["lastUsedAt"] is None
+    assert (await api.succeed("GET", f"{CLIENTS}/app"))["lastUsedAt"] is None
     served.clock.wait(60)
     await api.service("token", client, grant_type="client_credentials")
-    shown = expect_success(await api.call("GET", f"{CLIENTS}/app"))
+    shown = await api.succeed("GET", f"{CLIENTS}/app")
     assert shown["lastUsedAt"] == "2027-01-15T08:01:00.123Z"
     assert shown["updatedAt"] == "2027-01-15T08:00:00.123Z"
-    items = expect_success(await api.call("GET", CLIENTS, params={"clientId": "app"}))["items"]
+    items = (await api.succeed("GET", CLIENTS, params={"clientId": "app"}))["items"]
     assert items == [shown]
 
 
@@ -93,19 +93,17 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: 
     await served.user("anna")
     issued = await served.tokens(client, "anna", "anna's password")
     await served.tokens(other, "anna", "anna's password")
-    [session] = expect_success(await api.call("GET", f"{CLIENTS}/app/sessions"))["items"]
+    [session] = (await api.succeed("GET", f"{CLIENTS}/app/sessions"))["items"]
     assert (session["clientId"], session["username"], session["kind"]) == ("app", "anna", "oauth")
-    page = expect_success(
-        await api.call("GET", f"{CLIENTS}/app/sessions", params={"username": "nobody", "pageSize": 1})
-    )
+    page = await api.succeed("GET", f"{CLIENTS}/app/sessions", params={"username": "nobody", "pageSize": 1})
     assert page == {"items": [], "total": 0}
     # The path says which client's they are, whatever the query says.
     other_query = {"clientId": "other"}
-    assert expect_success(await api.call("GET", f"{CLIENTS}/app/sessions", params=other_query))["total"] == 1
+    assert (await api.succeed("GET", f"{CLIENTS}/app/sessions", params=other_query))["total"] == 1
     await api.service("revoke", client, token=issued["access_token"])
-    assert expect_success(await api.call("GET", f"{CLIENTS}/app/sessions"))["total"] == 0
-    expect_refusal(await api.call("GET", f"{CLIENTS}/nothing/sessions"), 404, "A0404")
-    failure = expect_refusal(await api.call("GET", f"{CLIENTS}/app/sessions?pageSize=500"), 400, "A0401")
+    assert (await api.succeed("GET", f"{CLIENTS}/app/sessions"))["total"] == 0
+    await api.fail(404, "A0404", "GET", f"{CLIENTS}/nothing/sessions")
+    failure = await api.fail(400, "A0401", "GET", f"{CLIENTS}/app/sessions?pageSize=500")
     assert fields_of(failure) == ["pageSize"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.rows import row
-from tests.support.callers import Api, expect_refusal, expect_success, fields_of
+from tests.support.callers import Api, expect_refusal, fields_of
 from tests.support.served import Served
 
 Body = dict[str, Any]
@@ -31,7 +31,7 @@ class Kind:
 
     async def make(self, api: Api, name: str) -> Body:
         """A new record."""
-        data: Body = expect_success(await api.call("POST", self.path, self.new(name)), 201)
+        data: Body = await api.succeed("POST", self.path, self.new(name), status=201)
         return data
 
 
@@ -76,7 +76,7 @@ dated_resources = pytest.mark.parametrize("kind", [CLIENTS, USERS], ids=["client
 
 async def keys(api: Api, kind: Kind, **query: Any) -> list[str]:
     """The names in a page of the list."""
-    data = expect_success(await api.call("GET", kind.path, params=query))
+    data = await api.succeed("GET", kind.path, params=query)
     return [item[kind.key] for item in data["items"]]
 
 
@@ -88,21 +88,21 @@ async def keys(api: Api, kind: Kind, **query: Any) -> list[str]:
 async def test_a_record_is_made_shown_changed_and_deleted(served: Served, api: Api, kind: Kind) -> None:
     made = await kind.make(api, "one")
     assert set(made) - {"secret"} == kind.record
-    shown = expect_success(await api.call("GET", f"{kind.path}/{made['id']}"))
+    shown = await api.succeed("GET", f"{kind.path}/{made['id']}")
     assert set(shown) == kind.record
     assert shown == {name: value for name, value in made.items() if name != "secret"}
 
     served.clock.wait(5)
-    changed = expect_success(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change))
+    changed = await api.succeed("PUT", f"{kind.path}/{made['id']}", kind.change)
     moved = {"updatedAt": changed["updatedAt"]} if kind.dated else {}
     assert changed == {**shown, **kind.change, **moved}
     assert not kind.dated or changed["updatedAt"] > shown["updatedAt"]
-    assert expect_success(await api.call("GET", f"{kind.path}/{made['id']}")) == changed
+    assert await api.succeed("GET", f"{kind.path}/{made['id']}") == changed
 
-    assert expect_success(await api.call("DELETE", f"{kind.path}/{made['id']}")) is None
+    assert await api.succeed("DELETE", f"{kind.path}/{made['id']}") is None
     for method in ("GET", "DELETE"):
-        expect_refusal(await api.call(method, f"{kind.path}/{made['id']}"), 404, "A0404")
-    expect_refusal(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change), 404, "A0404")
+        await api.fail(404, "A0404", method, f"{kind.path}/{made['id']}")
+    await api.fail(404, "A0404", "PUT", f"{kind.path}/{made['id']}", kind.change)
     assert "one" not in await keys(api, kind)
 
 
@@ -111,11 +111,11 @@ async def test_a_record_is_made_shown_changed_and_deleted(served: Served, api: A
 async def test_what_stands_already_is_no_change(served: Served, api: Api, kind: Kind, sent: str) -> None:
     """A record may be sent back as it was shown."""
     made = await kind.make(api, "one")
-    shown = expect_success(await api.call("GET", f"{kind.path}/{made['id']}"))
+    shown = await api.succeed("GET", f"{kind.path}/{made['id']}")
     before, told = served.records(), served.audit()
     served.clock.wait(5)
     body = {} if sent == "nothing" else shown
-    assert expect_success(await api.call("PUT", f"{kind.path}/{made['id']}", body)) == shown
+    assert await api.succeed("PUT", f"{kind.path}/{made['id']}", body) == shown
     assert (served.records(), served.audit()) == (before, told)
 
 
@@ -127,7 +127,7 @@ async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
     await kind.make(api, "one")
     served.clock.wait(2)
     before = served.records()
-    failure = expect_refusal(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
+    failure = await api.fail(409, "A0409", "POST", kind.path, kind.new("one"))
     assert fields_of(failure) == [kind.key]
     assert served.records() == before
 
@@ -137,17 +137,17 @@ async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
 async def test_a_create_request_sent_twice_makes_one_record(served: Served, api: Api, kind: Kind) -> None:
     """READINGS 31: within a second, the same caller, the same path, the same body; not one that failed."""
     for _ in range(2):
-        expect_refusal(await api.call("POST", kind.path, {**kind.new("one"), "name": ""}), 400, "A0401")
+        await api.fail(400, "A0401", "POST", kind.path, {**kind.new("one"), "name": ""})
     await kind.make(api, "one")
     served.clock.wait(0.999)
     for body in (kind.new("one"), dict(reversed(kind.new("one").items()))):
-        failure = expect_refusal(await api.call("POST", kind.path, body), 429, "A0429")
+        failure = await api.fail(429, "A0429", "POST", kind.path, body)
         assert failure["msg"] == "The same request was just made."
     await kind.make(api, "two")
     other = await served.administrator()
-    expect_refusal(await other.call("POST", kind.path, kind.new("one")), 409, "A0409")
+    await other.fail(409, "A0409", "POST", kind.path, kind.new("one"))
     served.clock.wait(0.001)
-    expect_refusal(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
+    await api.fail(409, "A0409", "POST", kind.path, kind.new("one"))
 
 
 @every_resource
@@ -155,7 +155,7 @@ async def test_a_create_request_sent_twice_makes_one_record(served: Served, api:
 async def test_what_is_not_there_is_404(api: Api, kind: Kind) -> None:
     for record_id in ("nobody", "%00", "%F0%9F%9A%AA", "a" * 3000, "..%2f", "%ff"):
         for method, body in (("GET", None), ("DELETE", None), ("PUT", kind.change)):
-            expect_refusal(await api.call(method, f"{kind.path}/{record_id}", body), 404, "A0404")
+            await api.fail(404, "A0404", method, f"{kind.path}/{record_id}", body)
 
 
 # --- several at once
@@ -165,10 +165,8 @@ async def test_what_is_not_there_is_404(api: Api, kind: Kind) -> None:
 async def test_one_that_cannot_be_deleted_keeps_them_all(served: Served, api: Api, kind: Kind) -> None:
     ids = [(await kind.make(api, name))["id"] for name in ("one", "two")]
     before = served.records()
-    failure = expect_refusal(
-        await api.call("POST", f"{kind.path}/batch-delete", {"ids": [ids[0], "nobody", ids[1], "none"]}),
-        404,
-        "A0404",
+    failure = await api.fail(
+        404, "A0404", "POST", f"{kind.path}/batch-delete", {"ids": [ids[0], "nobody", ids[1], "none"]}
     )
     assert fields_of(failure) == ["ids.1", "ids.3"]
     assert all(error["msg"] == "Not found." for error in failure["errors"])
@@ -179,10 +177,10 @@ async def test_one_that_cannot_be_deleted_keeps_them_all(served: Served, api: Ap
 async def test_what_a_batch_must_be(api: Api, kind: Kind) -> None:
     many = [str(number) for number in range(1001)]
     for ids in ({}, *({"ids": ids} for ids in ([], "one", [1], None, ["one", "one"], many))):
-        failure = expect_refusal(await api.call("POST", f"{kind.path}/batch-delete", ids), 400, "A0401")
+        failure = await api.fail(400, "A0401", "POST", f"{kind.path}/batch-delete", ids)
         assert fields_of(failure) == ["ids"], ids
     more = {"ids": ["one"], "all": True}
-    failure = expect_refusal(await api.call("POST", f"{kind.path}/batch-delete", more), 400, "A0401")
+    failure = await api.fail(400, "A0401", "POST", f"{kind.path}/batch-delete", more)
     assert fields_of(failure) == ["all"]
 
 
@@ -194,7 +192,7 @@ async def test_a_list_is_paged(api: Api, kind: Kind) -> None:
     for number in range(24):
         await kind.make(api, f"no{number:02}")
     total = 24 + kind.built_in
-    first = expect_success(await api.call("GET", kind.path))
+    first = await api.succeed("GET", kind.path)
     assert (len(first["items"]), first["total"]) == (20, total)
     assert all(set(item) == kind.record for item in first["items"])
     pages = [await keys(api, kind, page=page, pageSize=10) for page in (1, 2, 3, 4)]
@@ -203,7 +201,7 @@ async def test_a_list_is_paged(api: Api, kind: Kind) -> None:
     assert len(set(everything)) == total
     assert list(chain.from_iterable(pages)) == everything == sorted(everything)
     assert await keys(api, kind, pageSize=200, sort=f"-{kind.key}") == everything[::-1]
-    past = expect_success(await api.call("GET", kind.path, params={"page": 999_999_999, "pageSize": 200}))
+    past = await api.succeed("GET", kind.path, params={"page": 999_999_999, "pageSize": 200})
     assert past == {"items": [], "total": total}
 
 
@@ -243,7 +241,7 @@ BAD_RANGES: dict[str, list[str]] = {
 async def test_every_bad_parameter_is_named(api: Api, kind: Kind) -> None:
     """READINGS 35."""
     for query, bad in (BAD_PARAMETERS | (BAD_RANGES if kind.dated else {})).items():
-        found = fields_of(expect_refusal(await api.call("GET", f"{kind.path}?{query}"), 400, "A0401"))
+        found = fields_of(await api.fail(400, "A0401", "GET", f"{kind.path}?{query}"))
         assert found == bad, query
 
 
@@ -272,10 +270,10 @@ async def test_options_are_values_with_labels(api: Api, kind: Kind) -> None:
     made = await kind.make(api, "one")
     await kind.make(api, "two")
     path = f"{kind.path}/options"
-    assert len(expect_success(await api.call("GET", path))) == 2 + kind.built_in
-    found = expect_success(await api.call("GET", path, params={"q": "one"}))
+    assert len(await api.succeed("GET", path)) == 2 + kind.built_in
+    found = await api.succeed("GET", path, params={"q": "one"})
     assert found == [{"value": made["id"], "label": "The one"}]
-    failure = expect_refusal(await api.call("GET", path, params={"page": 1, "sort": "x"}), 400, "A0401")
+    failure = await api.fail(400, "A0401", "GET", path, params={"page": 1, "sort": "x"})
     assert fields_of(failure) == ["sort", "page"]
 
 
@@ -289,4 +287,4 @@ async def test_addresses_beside_the_records_name_only_what_they_can_do(api: Api,
         refusal = await api.call("PUT", f"{kind.path}/{word}", {})
         expect_refusal(refusal, 405, "A0405")
         assert refusal.headers["allow"] == "POST"
-    expect_refusal(await api.call("DELETE", f"{kind.path}/options-of-mine"), 404, "A0404")
+    await api.fail(404, "A0404", "DELETE", f"{kind.path}/options-of-mine")

@@ -67,18 +67,18 @@ async def with_three(served: Served, kind: Kind) -> Api:
     """The administrator, who made three records with what is hard for a sheet."""
     api = await served.administrator()
     for name, called in (("one", "=1+1"), ("two", "+86 @home"), ("three", "三，3; -")):
-        expect_success(await api.call("POST", kind.path, {**kind.new(name), "name": called}), 201)
+        await api.succeed("POST", kind.path, {**kind.new(name), "name": called}, status=201)
     body: dict[str, Any]
     if kind is CLIENTS:
         body = {"grantTypes": ["authorization_code", "client_credentials"], "scopes": ["user.read"]}
         body |= {"redirectUris": ["https://app.example/a,b;c", "http://localhost:8080/"]}
         body |= {"accessTokenTtl": 300}
-        expect_success(await api.call("PUT", f"{kind.path}/two", body))
+        await api.succeed("PUT", f"{kind.path}/two", body)
     if kind is USERS:
-        [one] = expect_success(await api.call("GET", kind.path, params={"username": "one"}))["items"]
+        [one] = (await api.succeed("GET", kind.path, params={"username": "one"}))["items"]
         body = {"phone": "+8613800000000", "locale": "zh-CN", "timezone": "Asia/Tokyo"}
         body |= {"roleIds": ["super_admin"]}
-        expect_success(await api.call("PUT", f"{kind.path}/{one['id']}", body))
+        await api.succeed("PUT", f"{kind.path}/{one['id']}", body)
     return api
 
 
@@ -101,7 +101,7 @@ async def test_an_exported_sheet_imports_again_and_changes_nothing(
 
 
 async def _item(api: Api, kind: Kind, name: str) -> dict[str, Any]:
-    items = expect_success(await api.call("GET", kind.path, params={kind.key: name}))["items"]
+    items = (await api.succeed("GET", kind.path, params={kind.key: name}))["items"]
     [item] = [item for item in items if item[kind.key] == name]
     return dict(item)
 
@@ -128,7 +128,7 @@ async def test_an_export_has_what_was_made_since_its_list_was_counted(
     for some in (names[:12], names[12:]):
         sheet = [["username", "name"], *([name, "Somebody"] for name in some)]
         assert expect_success(await import_sheet(api, USERS, sheet, mode="insert"))["created"] == len(some)
-        assert expect_success(await api.call("GET", USERS.path))["total"] == 13
+        assert (await api.succeed("GET", USERS.path))["total"] == 13
     found = [row[1] for row in rows_of(await export_list(api, USERS))[1:]]
     assert found == ["admin", *names]
 
@@ -136,14 +136,14 @@ async def test_an_export_has_what_was_made_since_its_list_was_counted(
 async def test_an_export_keeps_to_a_range_of_times(served: Served) -> None:
     api = await with_three(served, USERS)
     served.clock.wait(60)
-    expect_success(await api.call("POST", USERS.path, USERS.new("later")), 201)
-    [later] = expect_success(await api.call("GET", USERS.path, params={"username": "later"}))["items"]
+    await api.succeed("POST", USERS.path, USERS.new("later"), status=201)
+    [later] = (await api.succeed("GET", USERS.path, params={"username": "later"}))["items"]
     for path in (USERS.path, "/api/audit/events"):
         name = "createdAt" if path == USERS.path else "at"
         for end in ("From", "To"):
             query = {f"{name}{end}": later["createdAt"]}
-            total = expect_success(await api.call("GET", path, params=query))["total"]
-            everything = expect_success(await api.call("GET", path))["total"]
+            total = (await api.succeed("GET", path, params=query))["total"]
+            everything = (await api.succeed("GET", path))["total"]
             response = await api.call("GET", f"{path}/export", params=query)
             assert len(rows_of(response.content)) - 1 == total
             assert end == "To" or total < everything
@@ -254,7 +254,7 @@ async def test_the_head_of_an_export_reads_one_piece(served: Served, sent: Sent)
 
 
 async def test_times_are_in_the_zone_of_the_request_the_user_or_china(api: Api) -> None:
-    [admin] = expect_success(await api.call("GET", USERS.path))["items"]
+    [admin] = (await api.succeed("GET", USERS.path))["items"]
     for header, own, zone, hour in (
         ("", None, "Asia/Shanghai", 16),
         ("", "America/Lima", "America/Lima", 3),
@@ -262,7 +262,7 @@ async def test_times_are_in_the_zone_of_the_request_the_user_or_china(api: Api) 
         ("Mars/Base", "America/Lima", "America/Lima", 3),
         ("../../etc/passwd", None, "Asia/Shanghai", 16),
     ):
-        expect_success(await api.call("PUT", f"{USERS.path}/{admin['id']}", {"timezone": own}))
+        await api.succeed("PUT", f"{USERS.path}/{admin['id']}", {"timezone": own})
         headings, *rows = rows_of(await export_list(api, CLIENTS, {"X-Timezone": header} if header else {}))
         place = headings.index(f"Created at ({zone})")
         assert {str(row[place]) for row in rows} == {f"2027-01-15 {hour:02}:00:00.123000"}, (header, own)
@@ -380,7 +380,7 @@ async def test_cells_are_read_as_people_and_programs_write_them(api: Api) -> Non
     ]
     assert expect_success(await import_sheet(api, USERS, sheet, mode="insert"))["created"] == 3
     shown = ("name", "phone", "enabled", "mustChangePassword", "roleIds")
-    items = expect_success(await api.call("GET", USERS.path))["items"]
+    items = (await api.succeed("GET", USERS.path))["items"]
     found = {item["username"]: tuple(item[each] for each in shown) for item in items}
     assert found["anna"] == ("Anna", "+8613800000000", True, False, ["super_admin"])
     assert found["4711"] == ("12.5", "+49301234567", False, True, [])
@@ -456,9 +456,7 @@ async def test_who_may_what_is_judged_by_how_a_batch_begins_whatever_its_order(
     api = await holder_of(served, Permission.ROLE_CREATE, Permission.ROLE_UPDATE)
     admin = await served.administrator()
     [own] = [
-        each["code"]
-        for each in expect_success(await admin.call("GET", ROLES.path))["items"]
-        if not each["builtIn"]
+        each["code"] for each in (await admin.succeed("GET", ROLES.path))["items"] if not each["builtIn"]
     ]
     rows = [[own, "Own", "iam.role.create"], ["porter", "Porter", "iam.role.update"]]
     sheet = [["code", "name", "permissions"], *(rows if own_first else rows[::-1])]
@@ -625,14 +623,14 @@ async def test_the_form_must_have_a_file_and_a_mode_which_is_one_of_two(api: Api
     nothing = await api.call("POST", path, files={"other": ("x", b"x")})
     assert fields_of(expect_refusal(nothing, 400, "A0401")) == ["file", "mode"]
     two = [("file", ("a", sheet_of([["a"]]))), ("file", ("b", sheet_of([["a"]])))]
-    assert fields_of(expect_refusal(await api.call("POST", path, files=two), 400, "A0401")) == [
+    assert fields_of(await api.fail(400, "A0401", "POST", path, files=two)) == [
         "file",
         "mode",
     ]
     for content_type in ("multipart/form-data", "multipart/form-data; boundary=x"):
         broken = await api.call("POST", path, content=b"--y\r\n", headers={"Content-Type": content_type})
         assert fields_of(expect_refusal(broken, 400, "A0401")) == ["file", "mode"]
-    expect_refusal(await api.call("POST", path, {"mode": "insert"}), 415, "A0415")
+    await api.fail(415, "A0415", "POST", path, {"mode": "insert"})
 
 
 @row("General envelope and status codes", "413")
@@ -648,7 +646,7 @@ async def test_whose_own_row_signs_them_out_has_the_other_rows_imported_too(serv
     sheet = [["username", "phone"], ["ADMIN", "+8613700000000"], ["two", "+8613600000000"]]
     done = expect_success(await import_sheet(api, USERS, sheet))
     assert (done["created"], done["updated"]) == (0, 2)
-    expect_refusal(await api.call("GET", USERS.path), 401, "A1001")
+    await api.fail(401, "A1001", "GET", USERS.path)
     again = await served.administrator()
     assert (await _item(again, USERS, "two"))["phone"] == "+8613600000000"
 

@@ -72,8 +72,8 @@ async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) 
     assert address == f"{USERS}/import/{begun['id']}"
     hashing.let(17)
     await trio.sleep(1.5)
-    assert expect_success(await api.call("GET", address))["prepared"] == 17
-    assert expect_success(await api.call("GET", USERS))["total"] == 1, "all of it or nothing"
+    assert (await api.succeed("GET", address))["prepared"] == 17
+    assert (await api.succeed("GET", USERS))["total"] == 1, "all of it or nothing"
     hashing.let(MANY)
     done = expect_success(await await_end(api, address))
     assert (done["state"], done["prepared"], done["rows"]) == ("done", MANY, MANY)
@@ -87,17 +87,17 @@ async def test_a_run_that_is_refused_is_answered_as_its_request_would_have_been(
     hashing.let(MANY)
     failure = expect_refusal(await await_end(api, address), 400, "A0401")
     assert fields_of(failure) == [f"rows.{MANY + 1}.phone"]
-    assert expect_success(await api.call("GET", USERS))["total"] == 1
+    assert (await api.succeed("GET", USERS))["total"] == 1
 
 
 async def test_whoever_may_no_longer_import_when_it_comes_to_that_is_refused(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
     address = (await import_sheet(api, people())).headers["Location"]
-    expect_success(await api.call("POST", "/api/auth/logout"))
+    await api.succeed("POST", "/api/auth/logout")
     hashing.let(MANY)
     again = await hashing.served.administrator()
     expect_refusal(await await_end(again, address), 401, "A1001")
-    assert expect_success(await again.call("GET", USERS))["total"] == 1
+    assert (await again.succeed("GET", USERS))["total"] == 1
 
 
 async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) -> None:
@@ -107,8 +107,8 @@ async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) 
     api = await hashing.served.administrator()
     address = (await import_sheet(api, people())).headers["Location"]
     for asked in (address, f"{USERS}/import/{'0' * 32}", f"{USERS}/import/x"):
-        expect_refusal(await other.call("GET", asked), 404, "A0404")
-    expect_refusal(await nobody.call("GET", address), 403, "A0403")
+        await other.fail(404, "A0404", "GET", asked)
+    await nobody.fail(403, "A0403", "GET", address)
 
 
 async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(hashing: Hashing) -> None:
@@ -134,13 +134,13 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
         address = (await import_sheet(api, people())).headers["Location"]
     async with serve() as served:
         api = await served.administrator()
-        assert expect_success(await api.call("GET", address))["state"] == "running"
+        assert (await api.succeed("GET", address))["state"] == "running"
         served.clock.wait(61)
-        assert expect_success(await api.call("GET", address))["state"] == "lost"
+        assert (await api.succeed("GET", address))["state"] == "lost"
         served.clock.wait(60 * 60)
         api = await served.administrator()
         expect_success(await import_sheet(api, people()), 202)
-        expect_refusal(await api.call("GET", address), 404, "A0404")
+        await api.fail(404, "A0404", "GET", address)
 
 
 async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(

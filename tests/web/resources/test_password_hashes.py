@@ -131,6 +131,4 @@ async def test_a_hash_is_for_new_users_and_stands_alone(served: Served, api: Api
         done = expect_success(await import_sheet(api, USERS, sheet_with({"anna": made})))
         assert (done["updated"], done["hashesLeft"]) == (0, 1), "it is left (READINGS 50)"
     new = {**USERS.new("ben"), "passwordHash": BCRYPT}
-    assert fields_of(expect_refusal(await api.call("POST", USERS.path, new), 400, "A0401")) == [
-        "passwordHash"
-    ]
+    assert fields_of(await api.fail(400, "A0401", "POST", USERS.path, new)) == ["passwordHash"]

@@ -20,7 +20,7 @@ NEW = {"username": "anna", "name": "Anna", "password": "a good password"}
 
 
 async def id_of(api: Api) -> str:
-    return str(expect_success(await api.call("GET", "/api/auth/me"))["id"])
+    return str((await api.succeed("GET", "/api/auth/me"))["id"])
 
 
 # --- users
@@ -44,13 +44,13 @@ async def test_two_administrators_of_one_batch_do_not_both_go_and_who_is_in_thei
 ) -> None:
     """What would leave nobody with every permission is refused at each part that takes it (READINGS 51)."""
     own = await id_of(api)
-    second = expect_success(await api.call("POST", USERS, {**NEW, "roleIds": ["super_admin"]}), 201)["id"]
+    second = (await api.succeed("POST", USERS, {**NEW, "roleIds": ["super_admin"]}, status=201))["id"]
     both = {"ids": [own, second]}
-    failure = expect_refusal(await api.call("POST", f"{USERS}/batch-delete", both), 422, "B1001")
+    failure = await api.fail(422, "B1001", "POST", f"{USERS}/batch-delete", both)
     assert sorted(fields_of(failure)) == ["ids.0", "ids.1"]
     ids = {"ids": [own, await served.user("ben"), await served.user("carl")]}
-    assert expect_success(await api.call("POST", f"{USERS}/batch-delete", ids)) == {"deleted": 3}
-    expect_refusal(await api.call("GET", USERS), 401, "A1001")
+    assert await api.succeed("POST", f"{USERS}/batch-delete", ids) == {"deleted": 3}
+    await api.fail(401, "A1001", "GET", USERS)
 
 
 _OF_ANOTHER: tuple[tuple[str, str, Any], ...] = (
@@ -83,7 +83,7 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
     await served.tokens(await served.client(), "above", "the holder's")
     user_id = await id_of(above)
     more = {"roleIds": ["role-of-above", "role-of-holder"]}
-    expect_success(await admin.call("PUT", f"{USERS}/{user_id}", more))
+    await admin.succeed("PUT", f"{USERS}/{user_id}", more)
 
     async def ask(api: Api) -> httpx.Response:
         if path == "batch-delete":
@@ -106,28 +106,28 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
 @row("General envelope and status codes", "422")
 async def test_the_built_in_role_cannot_be_changed(served: Served, api: Api) -> None:
     before = served.records()
-    expect_refusal(await api.call("PUT", f"{ROLES}/super_admin", {"name": "x"}), 422, "B1002")
-    expect_refusal(await api.call("DELETE", f"{ROLES}/super_admin"), 422, "B1002")
-    expect_refusal(await api.call("POST", f"{ROLES}/batch-delete", {"ids": ["super_admin"]}), 422, "B1002")
+    await api.fail(422, "B1002", "PUT", f"{ROLES}/super_admin", {"name": "x"})
+    await api.fail(422, "B1002", "DELETE", f"{ROLES}/super_admin")
+    await api.fail(422, "B1002", "POST", f"{ROLES}/batch-delete", {"ids": ["super_admin"]})
     assert served.records() == before
-    shown = expect_success(await api.call("GET", f"{ROLES}/super_admin"))
+    shown = await api.succeed("GET", f"{ROLES}/super_admin")
     assert shown["permissions"] == [permission.value for permission in Permission]
 
 
 @row("General envelope and status codes", "409")
 async def test_a_role_that_somebody_holds_cannot_be_deleted(served: Served, api: Api) -> None:
     await holder_of(served, Permission.ROLE_LIST)
-    expect_refusal(await api.call("DELETE", f"{ROLES}/role-of-holder"), 409, "A0409")
+    await api.fail(409, "A0409", "DELETE", f"{ROLES}/role-of-holder")
     batch = {"ids": ["role-of-holder"]}
-    failure = expect_refusal(await api.call("POST", f"{ROLES}/batch-delete", batch), 409, "A0409")
+    failure = await api.fail(409, "A0409", "POST", f"{ROLES}/batch-delete", batch)
     assert failure["errors"] == [{"path": "ids.0", "msg": "The record is still referenced."}]
-    [holder] = expect_success(await api.call("GET", USERS, params={"username": "holder"}))["items"]
-    expect_success(await api.call("PUT", f"{USERS}/{holder['id']}", {"roleIds": []}))
-    expect_success(await api.call("DELETE", f"{ROLES}/role-of-holder"))
+    [holder] = (await api.succeed("GET", USERS, params={"username": "holder"}))["items"]
+    await api.succeed("PUT", f"{USERS}/{holder['id']}", {"roleIds": []})
+    await api.succeed("DELETE", f"{ROLES}/role-of-holder")
 
 
 async def test_permissions_are_listed_with_what_they_mean(api: Api) -> None:
-    listed = expect_success(await api.call("GET", "/api/iam/permissions"))
+    listed = await api.succeed("GET", "/api/iam/permissions")
     assert [each["code"] for each in listed] == [permission.value for permission in Permission]
     described = listed[0]["description"]
     assert described == {"en-US": "See clients and their sessions", "zh-CN": "查看客户端及其会话"}
