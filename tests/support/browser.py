@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,6 +117,17 @@ class Visitor:
     def hosts(self) -> set[str]:
         """Every host that was asked for anything."""
         return {urlsplit(address).netloc for address in self.asked}
+
+
+Visit = Callable[..., Visitor]
+"""Makes visitors."""
+
+
+def add_person(administrator: Visitor, username: str, name: str, password: str) -> None:
+    """Add an account as an administrator does, whose page is shown then."""
+    administrator.open("/admin/people/new")
+    administrator.fill(username=username, name=name, password=password)
+    administrator.press("Save")
 
 
 def fill_client(administrator: Visitor, client_id: str, *redirect_uris: str) -> None:

@@ -12,6 +12,9 @@ from ostiary_core.model.records import Key, Record, Role, Session, Table
 from ostiary_core.storage.json_codec import identifier_text
 from ostiary_core.storage.store import net_changes
 
+Events = Sequence[Event]
+Origins = Sequence[Origin | None]
+
 
 class LostUpdate(MemoryStore):
     """Of several updates in one write the last is dropped."""
@@ -126,7 +129,7 @@ class ForgottenDelete(MemoryStore):
 class DroppedAudit(MemoryStore):
     """What changes nothing is not told: a safe retry leaves no trace."""
 
-    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+    def turn(self, events: Events, *more: Any) -> list[Decision]:
         before = len(self._audit)
         decisions = super().turn(events, *more)
         if not any(decision.changes for decision in decisions):
@@ -159,9 +162,7 @@ class SpentTokensKept(MemoryStore):
 class AuditBesides(MemoryStore):
     """The trail is written after the records, in no transaction with them."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         snapshot = load(map(keys, events), self.fetch)
         decisions = take_turn(events, snapshot, now, self.policy)
         self.write(net_changes(decisions))
@@ -173,9 +174,7 @@ class AuditBesides(MemoryStore):
 class EachOnItsOwn(MemoryStore):
     """Every event of a turn is a turn: the first are kept where a later one fails."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions: list[Decision] = []
         for place, event in enumerate(events):
             decisions += super().turn([event], now, [origins[place]] if origins else ())
@@ -185,7 +184,7 @@ class EachOnItsOwn(MemoryStore):
 class DeletesLast(MemoryStore):
     """Writes a turn way by way, and what was deleted and made again is deleted in the end."""
 
-    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+    def turn(self, events: Events, *more: Any) -> list[Decision]:
         made_again: list[Record] = []
         decisions = super().turn(events, *more)
         deleted: set[Key] = set()
@@ -202,9 +201,7 @@ class DeletesLast(MemoryStore):
 class CommitsEachChange(MemoryStore):
     """A turn commits change by change, as where a connection has `autocommit`."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions = take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
         entries = audit_entries(decisions, origins, now)
         for change in net_changes(decisions):
@@ -238,9 +235,7 @@ def _record(change: Change) -> Record:
 class EntriesOfLostRaces(CommitsEachChange):
     """The trail is written before the records, and stays where they lose their race."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions = take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
         self._append(audit_entries(decisions, origins, now))
         self.write(net_changes(decisions))
@@ -250,9 +245,7 @@ class EntriesOfLostRaces(CommitsEachChange):
 class LostRaceAnswered(MemoryStore):
     """A turn that lost its race is answered as if it had been kept."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         try:
             return super().turn(events, now, origins)
         except LostRace:
@@ -262,9 +255,7 @@ class LostRaceAnswered(MemoryStore):
 class AbsenceForgotten(CommitsEachChange):
     """A turn's snapshot has what there is, and not what there is not."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         loaded = load(map(keys, events), self.fetch)
         there = {key: record for key, record in loaded._records.items() if record is not None}
         decisions = take_turn(events, Snapshot(there), now, self.policy)
@@ -281,39 +272,43 @@ class EmptyFetchIsAll(MemoryStore):
         return super().fetch(table, identifiers) if identifiers else self.records(table)
 
 
-class EmptyIsNull(MemoryStore):
+class OtherRoles(MemoryStore):
+    """Gives another role than the one that is stored."""
+
+    def misread(self, role: Role) -> Role:
+        """Make of a role what this store has of it."""
+        raise NotImplementedError
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        found = super().fetch(table, identifiers)
+        return [self.misread(one) if isinstance(one, Role) else one for one in found]
+
+
+class EmptyIsNull(OtherRoles):
     """An empty text is none, as in Oracle's database."""
 
-    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
-        found = super().fetch(table, identifiers)
-        return [replace(one, name=one.name or "NULL") if isinstance(one, Role) else one for one in found]
+    def misread(self, role: Role) -> Role:
+        return replace(role, name=role.name or "NULL")
 
 
-class PaddedTexts(MemoryStore):
+class PaddedTexts(OtherRoles):
     """Blanks at the end of a text are lost: a column of type `CHAR`."""
 
-    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
-        found = super().fetch(table, identifiers)
-        return [replace(one, name=one.name.rstrip()) if isinstance(one, Role) else one for one in found]
+    def misread(self, role: Role) -> Role:
+        return replace(role, name=role.name.rstrip())
 
 
-class SortedValues(MemoryStore):
+class SortedValues(OtherRoles):
     """Several values of one field are a set: they come back in another order."""
 
-    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
-        found = super().fetch(table, identifiers)
-        return [
-            replace(one, permissions=tuple(sorted(one.permissions))) if isinstance(one, Role) else one
-            for one in found
-        ]
+    def misread(self, role: Role) -> Role:
+        return replace(role, permissions=tuple(sorted(role.permissions)))
 
 
 class FirstFactAlone(MemoryStore):
     """The trail has the first fact of each event and drops those behind it."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         before = len(self._audit)
         decisions = super().turn(events, now, origins)
         if len(events) == 1:
@@ -324,18 +319,14 @@ class FirstFactAlone(MemoryStore):
 class OneOriginForAll(MemoryStore):
     """All entries of a turn tell of the request behind its first event."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         return super().turn(events, now, [origins[0]] * len(events) if origins else ())
 
 
 class WholeSeconds(MemoryStore):
     """Instants are kept in seconds."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         return super().turn(events, Instant(now // 1000 * 1000), origins)
 
 

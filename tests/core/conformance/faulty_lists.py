@@ -1,14 +1,15 @@
 """Stores whose lists, histories or retention are wrong on purpose, each in one way, for the kit to find."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ostiary_core import Expirable, ExpiredBatch, Instant, MemoryStore
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.storage.listing import (
     GRANTS,
     USES,
+    FilterValue,
     GrantedAccess,
     Listing,
     Match,
@@ -21,110 +22,72 @@ from ostiary_core.storage.session_history import EndingQuery, SessionHistory
 T = TypeVar("T")
 
 
-class Misread(MemoryStore):
-    """Answers another listing than the one that it was asked for."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        """Make of a listing what this store takes it for."""
-        raise NotImplementedError
-
-    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
-        return super().page(self.misread(listing), now)
-
-    def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
-        return super().items_after(self.misread(listing), last, now)
-
-
-class NoFilters(Misread):
-    """Filters are ignored, except that grants are those of one user."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, filters=_of_one_user(listing))
-
-
-def _of_one_user(listing: Listing[T]) -> dict[str, str | bool | tuple[str, ...]]:
+def _of_one_user(listing: Listing[T]) -> dict[str, FilterValue]:
     of_one = listing.resource is GRANTS
     return {name: value for name, value in listing.filters.items() if of_one and name == "user_id"}
 
 
-class OneFilter(Misread):
-    """Of several filters the first alone counts."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, filters=dict(list(listing.filters.items())[:1]))
+def _first_values(listing: Listing[T]) -> dict[str, FilterValue]:
+    found = listing.filters.items()
+    return {name: value[0] if isinstance(value, tuple) else value for name, value in found}
 
 
-class OneValue(Misread):
-    """Of several values that a filter allows the first alone is found."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        filters = {
-            name: value[0] if isinstance(value, tuple) else value for name, value in listing.filters.items()
-        }
-        return replace(listing, filters=filters)
+def _without_case(listing: Listing[T]) -> dict[str, FilterValue]:
+    equal = {name for name, match in listing.resource.filters.items() if match is Match.EQUALS}
+    return {
+        name: value.lower() if isinstance(value, str) and name in equal else value
+        for name, value in listing.filters.items()
+    }
 
 
-class NoRanges(Misread):
-    """Ranges are ignored."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, ranges=())
-
-
-class RangesWithoutEnd(Misread):
-    """The end of a range is not part of it: `<` for `<=`."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, ranges=tuple(map(_without_end, listing.ranges)))
+def _in_first_field(listing: Listing[T]) -> Listing[T]:
+    if listing.search is None:
+        return listing
+    filters = {**listing.filters, listing.resource.searched[0]: listing.search}
+    return replace(listing, search=None, filters=filters)
 
 
 def _without_end(bounds: TimeRange) -> TimeRange:
     return bounds if bounds.end is None else replace(bounds, end=Instant(bounds.end - 1))
 
 
-class NoSearch(Misread):
-    """What is searched for is ignored."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, search=None)
-
-
-class OneFieldSearched(Misread):
-    """A search looks into the first of its fields alone."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        if listing.search is None:
-            return listing
-        filters = {**listing.filters, listing.resource.searched[0]: listing.search}
-        return replace(listing, search=None, filters=filters)
-
-
-class NoSort(Misread):
-    """Everything comes in the resource's own order."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, sort=())
-
-
-class OneSort(Misread):
-    """Of several fields to sort by the first alone counts."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, sort=listing.sort[:1])
+Misreading = Callable[[Listing[Any]], Listing[Any]]
+MISREADINGS: dict[str, tuple[str, Misreading]] = {
+    "NoFilters": ("filtered by", lambda asked: replace(asked, filters=_of_one_user(asked))),
+    "OneFilter": ("filtered by", lambda asked: replace(asked, filters=dict([*asked.filters.items()][:1]))),
+    "OneValue": ("filtered by", lambda asked: replace(asked, filters=_first_values(asked))),
+    "EqualsWithoutCase": ("filtered by", lambda asked: replace(asked, filters=_without_case(asked))),
+    "NoRanges": ("within a range of", lambda asked: replace(asked, ranges=())),
+    # `<` for `<=`
+    "RangesWithoutEnd": (
+        "within a range of",
+        lambda asked: replace(asked, ranges=tuple(map(_without_end, asked.ranges))),
+    ),
+    "NoSearch": ("searched in", lambda asked: replace(asked, search=None)),
+    "OneFieldSearched": ("searched in", _in_first_field),
+    "NoSort": ("sorted by", lambda asked: replace(asked, sort=())),
+    "OneSort": ("sorted by", lambda asked: replace(asked, sort=asked.sort[:1])),
+    "Upwards": (
+        "sorted by",
+        lambda asked: replace(asked, sort=tuple(replace(sort, descending=False) for sort in asked.order)),
+    ),
+    "NoPageSize": ("holds other items", lambda asked: replace(asked, page_size=20)),
+}
+"""What a store takes a listing for, by its name, with words that the kit must say of it."""
 
 
-class Upwards(Misread):
-    """Nothing is sorted downwards."""
+def _misreading(name: str, misread: Misreading) -> type[MemoryStore]:
+    """A store that answers another listing than the one that it was asked for."""
 
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, sort=tuple(replace(sort, descending=False) for sort in listing.order))
+    class Misread(MemoryStore):
+        def page(self, listing: Listing[T], now: Instant) -> Page[T]:
+            return super().page(misread(listing), now)
 
+        def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+            return super().items_after(misread(listing), last, now)
 
-class NoPageSize(Misread):
-    """Pages are of twenty items, whatever was asked for."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        return replace(listing, page_size=20)
+    Misread.__name__ = name
+    return Misread
 
 
 class WrongTotal(MemoryStore):
@@ -166,19 +129,6 @@ class AnyAlphabetsCase(MemoryStore):
             )
         ]
         return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
-
-
-class EqualsWithoutCase(Misread):
-    """What is to be equal is compared without the case of letters."""
-
-    def misread(self, listing: Listing[T]) -> Listing[T]:
-        filters = {
-            name: value.lower()
-            if isinstance(value, str) and listing.resource.filters[name] is Match.EQUALS
-            else value
-            for name, value in listing.filters.items()
-        }
-        return replace(listing, filters=filters)
 
 
 class LastAgain(MemoryStore):
@@ -266,21 +216,10 @@ class YoungForgotten(MemoryStore):
 
 
 LIST_FAULTS: dict[type[MemoryStore], str] = {
-    NoFilters: "filtered by",
-    OneFilter: "filtered by",
-    OneValue: "filtered by",
-    NoRanges: "within a range of",
-    RangesWithoutEnd: "within a range of",
-    NoSearch: "searched in",
-    OneFieldSearched: "searched in",
-    NoSort: "sorted by",
-    OneSort: "sorted by",
-    Upwards: "sorted by",
-    NoPageSize: "holds other items",
+    **{_misreading(name, misread): words for name, (words, misread) in MISREADINGS.items()},
     WrongTotal: "are counted",
     CaseCounts: "filtered by",
     AnyAlphabetsCase: "searched",
-    EqualsWithoutCase: "filtered by",
     LastAgain: "come after",
     ConsentsAlone: "more or fewer grants are counted than there are",
     EndedSessionsOnline: "online",

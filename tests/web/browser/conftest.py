@@ -1,15 +1,13 @@
 """One server and one browser for all tests of pages; a profile of its own for each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.browser import Household, Visitor, a_household, a_visitor
-
-Visit = Callable[..., Visitor]
+from tests.support.browser import Household, Visit, Visitor, a_household, a_visitor
 
 COLOR = "#b3124f"
 
@@ -36,10 +34,13 @@ def household(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def visit(browser: Browser, household: Household) -> Iterator[Visit]:
-    """Makes visitors: `visit(java_script_enabled=False)`."""
+    """Makes visitors: `visit("admin", java_script_enabled=False)`, who is signed in, or nobody."""
     with ExitStack() as stack:
 
-        def come(**profile: Any) -> Visitor:
-            return stack.enter_context(a_visitor(browser, household, **profile))
+        def come(*credentials: str, **profile: Any) -> Visitor:
+            visitor = stack.enter_context(a_visitor(browser, household, **profile))
+            if credentials:
+                visitor.sign_in(*credentials)
+            return visitor
 
         yield come

@@ -1,11 +1,8 @@
 """The administration in a real browser: clients, people, roles, online users, audit, sheets."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.browser import Household, Visitor, register_client
-
-Visit = Callable[..., Visitor]
+from tests.support.browser import Household, Visit, add_person, register_client
 
 
 def test_a_client_is_registered_with_its_secret_shown_once(visit: Visit) -> None:
@@ -66,16 +63,14 @@ def test_a_clients_endpoints_are_one_table_and_each_is_copied(visit: Visit) -> N
     copied.click()
     assert visitor.page.evaluate("navigator.clipboard.readText()") == rows["令牌"].strip()
     assert visitor.page.evaluate("document.documentElement.scrollWidth") == 360
-    without = visit(java_script_enabled=False)
-    without.sign_in("admin")
+    without = visit("admin", java_script_enabled=False)
     without.open("/admin/clients/demo-shop")
     assert "/api/oauth2/revoke" in without.page.locator("table.endpoints").inner_text()
     assert without.page.locator("table.endpoints button:visible").count() == 0
 
 
 def test_a_new_client_works_as_proposed_and_one_without_a_scope_is_warned_of(visit: Visit) -> None:
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("admin")
+    visitor = visit("admin", java_script_enabled=False)
     visitor.open("/admin/clients/new")
     assert "authorization_code: sign users in" in visitor.text
     assert "300 (5 min) to 86400 (1 d); 1800 (30 min) if left empty" in visitor.text
@@ -90,8 +85,7 @@ def test_a_new_client_works_as_proposed_and_one_without_a_scope_is_warned_of(vis
 
 
 def test_an_old_secret_works_on_for_as_long_as_was_said_and_can_be_ended_early(visit: Visit) -> None:
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("admin")
+    visitor = visit("admin", java_script_enabled=False)
     drawn = [register_client(visitor, "rotating")]
 
     def reset(overlap: str) -> None:
@@ -117,11 +111,8 @@ def test_an_old_secret_works_on_for_as_long_as_was_said_and_can_be_ended_early(v
 
 
 def test_people_are_added_changed_and_signed_out_everywhere(visit: Visit) -> None:
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("admin")
-    visitor.open("/admin/people/new")
-    visitor.fill(username="dora", name="Dora Dean", password="short")
-    visitor.press("Save")
+    visitor = visit("admin", java_script_enabled=False)
+    add_person(visitor, "dora", "Dora Dean", "short")
     assert "must be 8 to 256 characters" in visitor.text
     assert visitor.page.evaluate("document.activeElement.id") == "password"
     assert visitor.page.input_value("#password") == ""
@@ -135,8 +126,7 @@ def test_people_are_added_changed_and_signed_out_everywhere(visit: Visit) -> Non
     visitor.press("Save")
     assert "Dora Dean-Smith" in visitor.text
 
-    dora = visit(java_script_enabled=False)
-    dora.sign_in("dora", "long enough")
+    dora = visit("dora", "long enough", java_script_enabled=False)
     visitor.open(f"{person}/force-out")
     assert "Dora Dean-Smith is signed out" in visitor.text
     assert "1 running session ends at once." in visitor.text
@@ -150,8 +140,7 @@ def test_people_are_added_changed_and_signed_out_everywhere(visit: Visit) -> Non
 
 
 def test_a_role_that_is_held_stays(visit: Visit) -> None:
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("admin")
+    visitor = visit("admin", java_script_enabled=False)
     visitor.open("/admin/roles/auditor/delete")
     visitor.press("Delete")
     assert "still referenced" in visitor.text
@@ -163,8 +152,7 @@ def test_a_role_that_is_held_stays(visit: Visit) -> None:
 def test_a_session_is_ended_and_its_life_says_by_whom(visit: Visit, household: Household) -> None:
     shopper = visit(java_script_enabled=False)
     shopper.enter_shop("liwei")
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("admin")
+    visitor = visit("admin", java_script_enabled=False)
     visitor.open("/admin/online?clientId=demo-shop&sort=-signedInAt")
     row = visitor.page.locator("tbody tr", has_text="liwei").first
     life = row.get_by_role("link", name="History").get_attribute("href")
@@ -180,13 +168,8 @@ def test_a_session_is_ended_and_its_life_says_by_whom(visit: Visit, household: H
 
 def test_the_actions_of_sessions_are_seen_at_any_width_and_several_end_together(visit: Visit) -> None:
     agent = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) Gecko/20100101 Firefox/128.0"
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("admin")
-    visitor.open("/admin/people/new")
-    visitor.fill(
-        username="wilhelmina.montgomery", name="Wilhelmina Montgomery-Smythe", password="long enough"
-    )
-    visitor.press("Save")
+    visitor = visit("admin", java_script_enabled=False)
+    add_person(visitor, "wilhelmina.montgomery", "Wilhelmina Montgomery-Smythe", "long enough")
     secret = register_client(visitor, "night-batch-reports")
     visitor.page.request.post(
         f"{visitor.household.server}/api/oauth2/token",
@@ -222,8 +205,7 @@ def test_the_actions_of_sessions_are_seen_at_any_width_and_several_end_together(
 
 
 def test_a_sheet_goes_out_and_comes_in_again(visit: Visit, tmp_path: Path) -> None:
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("admin")
+    visitor = visit("admin", java_script_enabled=False)
     visitor.open("/admin/roles")
     with visitor.page.expect_download() as download:
         visitor.press("Export")
@@ -240,8 +222,7 @@ def test_a_sheet_goes_out_and_comes_in_again(visit: Visit, tmp_path: Path) -> No
 
 
 def test_the_menu_tells_administration_from_ones_own_account_and_hides_nothing(visit: Visit) -> None:
-    visitor = visit(java_script_enabled=False, viewport={"width": 360, "height": 800})
-    visitor.sign_in("admin")
+    visitor = visit("admin", java_script_enabled=False, viewport={"width": 360, "height": 800})
     visitor.open("/admin/nowhere")
     assert "There is nothing here" in visitor.text
     menus = visitor.page.get_by_role("navigation")

@@ -2,18 +2,15 @@
 complaint of the browser, and the headers that keep a page to itself."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.support.browser import NO_ROOMS, ROOMS, Household, Visitor
+from tests.support.browser import NO_ROOMS, ROOMS, Household, Visit, Visitor, add_person
 from tests.support.served import VARIABLE, rules
 from tests.web.browser.test_signing_in import request_for
-
-Visit = Callable[..., Visitor]
 
 COLORS = {"light": "rgb(179, 18, 79)", "dark": "color(srgb 0.880784 0.628235 0.723922)"}
 """The colour of `conftest`, and with 60 % white, as the browser names them."""
@@ -61,8 +58,7 @@ def test_no_page_has_a_serious_fault(
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_the_longest_names_make_no_page_wider_than_the_window(visit: Visit, width: int) -> None:
-    visitor = visit(viewport={"width": width, "height": 800}, java_script_enabled=False)
-    visitor.sign_in("admin")
+    visitor = visit("admin", viewport={"width": width, "height": 800}, java_script_enabled=False)
     name, client_id = f"{width}".ljust(100, "W"), f"w{width}".ljust(64, "w")
     address = "https://app.example/" + "w" * 300
     visitor.open("/admin/clients/new")
@@ -71,9 +67,7 @@ def test_the_longest_names_make_no_page_wider_than_the_window(visit: Visit, widt
     visitor.page.check("input[name=scopes]")
     visitor.press("Register")
     wide = [] if _fits(visitor) else ["the secret"]
-    visitor.open("/admin/people/new")
-    visitor.fill(username=client_id, name=name, password="long enough")
-    visitor.press("Save")
+    add_person(visitor, client_id, name, "long enough")
     person = visitor.path
     query = {"response_type": "code", "client_id": client_id, "redirect_uri": address}
     query |= {"code_challenge": "w" * 43, "code_challenge_method": "S256"}

@@ -1,17 +1,13 @@
 """One's own account in a real browser: language, zone, picture, telephone, applications, sign-ins."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.browser import PASSWORD, Household, Visitor
+from tests.support.browser import PASSWORD, Household, Visit, Visitor
 from tests.support.files import png
-
-Visit = Callable[..., Visitor]
 
 
 def test_language_and_zone_are_kept_and_the_switch_is_this_browsers_alone(visit: Visit) -> None:
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("liwei")
+    visitor = visit("liwei", java_script_enabled=False)
     visitor.open("/account")
     assert "我的账号" in visitor.text, "the account's own language"
     visitor.page.get_by_role("link", name="English").click()
@@ -28,8 +24,7 @@ def test_language_and_zone_are_kept_and_the_switch_is_this_browsers_alone(visit:
 def test_a_picture_is_put_up_and_taken_down(visit: Visit, tmp_path: Path) -> None:
     picture = tmp_path / "me.png"
     picture.write_bytes(png(40, 40))
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("bob")
+    visitor = visit("bob", java_script_enabled=False)
     visitor.open("/account")
     visitor.page.set_input_files("#file", picture)
     visitor.press("Upload")
@@ -46,8 +41,7 @@ def test_a_picture_is_put_up_and_taken_down(visit: Visit, tmp_path: Path) -> Non
 
 
 def test_a_telephone_is_proved_and_recovers_the_password(visit: Visit, household: Household) -> None:
-    visitor = visit(java_script_enabled=False)
-    visitor.sign_in("bob")
+    visitor = visit("bob", java_script_enabled=False)
     visitor.open("/account/phone")
     visitor.fill(phone="+8613800138000")
     visitor.press("Send the code")
@@ -94,10 +88,8 @@ def test_an_application_is_withdrawn_and_its_sessions_end(visit: Visit, househol
 
 
 def test_another_browser_is_signed_out_from_here(visit: Visit) -> None:
-    there = visit(java_script_enabled=False, user_agent="the other browser")
-    there.sign_in("wangfang")
-    here = visit(java_script_enabled=False)
-    here.sign_in("wangfang")
+    there = visit("wangfang", java_script_enabled=False, user_agent="the other browser")
+    here = visit("wangfang", java_script_enabled=False)
     here.open("/account/sessions")
     row = here.page.locator("tr", has_text="the other browser").first
     row.get_by_role("button").click()
@@ -107,8 +99,7 @@ def test_another_browser_is_signed_out_from_here(visit: Visit) -> None:
 
 
 def test_the_browsers_zone_is_proposed_and_every_time_names_its_zone(visit: Visit) -> None:
-    visitor = visit(timezone_id="Europe/Lisbon")
-    visitor.sign_in("wangfang")
+    visitor = visit("wangfang", timezone_id="Europe/Lisbon")
     assert "您的浏览器所在时区为 Europe/Lisbon" in visitor.text
     visitor.press("使用该时区")
     assert visitor.path == "/account"

@@ -1,15 +1,12 @@
 """A form that is sent twice by an impatient click is done once: by a script, and without any."""
 
-from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Request, Route
 
-from tests.support.browser import Household, Visitor, fill_client, register_client
+from tests.support.browser import Household, Visit, Visitor, fill_client, register_client
 from tests.web.browser.test_signing_in import a_site, request_for
-
-Visit = Callable[..., Visitor]
 
 
 def click_twice(visitor: Visitor, button: str = "main button[type=submit]") -> list[str]:
@@ -46,8 +43,7 @@ def works(visitor: Visitor, client_id: str, secret: str) -> bool:
 
 def test_two_clicks_on_approve_are_one_consent(visit: Visit, household: Household) -> None:
     with a_site() as callback:
-        administrator = visit()
-        administrator.sign_in("admin")
+        administrator = visit("admin")
         register_client(administrator, "impatient", f"{callback}/cb")
         visitor = visit()
         visitor.open(request_for(household, client_id="impatient", redirect_uri=f"{callback}/cb", state="s"))
@@ -60,8 +56,7 @@ def test_two_clicks_on_approve_are_one_consent(visit: Visit, household: Househol
 def test_two_clicks_on_register_and_on_reset_show_the_secret_that_works(
     visit: Visit, java_script_enabled: bool
 ) -> None:
-    visitor = visit(java_script_enabled=java_script_enabled)
-    visitor.sign_in("admin")
+    visitor = visit("admin", java_script_enabled=java_script_enabled)
     client_id = f"hasty-{java_script_enabled}".lower()
     fill_client(visitor, client_id)
     posted = click_twice(visitor)
@@ -79,8 +74,7 @@ def test_two_clicks_on_register_and_on_reset_show_the_secret_that_works(
 
 @pytest.mark.parametrize("path, target", [("/account", "/account/zone"), ("/admin/roles/import",) * 2])
 def test_a_page_that_is_shown_again_can_be_sent_again(visit: Visit, path: str, target: str) -> None:
-    visitor = visit()
-    visitor.sign_in("admin")
+    visitor = visit("admin")
     visitor.open(path)
     is_long = path.endswith("/import")
     if is_long:

@@ -1,7 +1,7 @@
 """Signing in to a third party in a real browser: with JavaScript off, in two tabs, backwards, and not."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,9 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from tests.support.browser import Household, Visitor, register_client
-
-Visit = Callable[..., Visitor]
+from tests.support.browser import Household, Visit, add_person, register_client
 
 CHALLENGE = urlsafe_b64encode(sha256(b"a verifier").digest()).rstrip(b"=").decode()
 
@@ -110,11 +108,8 @@ def test_two_tabs_can_be_asked_and_answer_in_any_order(visit: Visit, household: 
 
 
 def test_the_first_password_is_replaced_on_the_way(visit: Visit, household: Household) -> None:
-    administrator = visit()
-    administrator.sign_in("admin")
-    administrator.open("/admin/people/new")
-    administrator.fill(username="newcomer", name="New Comer", password="chosen for you")
-    administrator.press("Save")
+    administrator = visit("admin")
+    add_person(administrator, "newcomer", "New Comer", "chosen for you")
     newcomer = visit(java_script_enabled=False)
     newcomer.open(request_for(household, state="s"))
     newcomer.sign_in("newcomer", "chosen for you")
@@ -129,11 +124,8 @@ def test_the_first_password_is_replaced_on_the_way(visit: Visit, household: Hous
 
 def test_a_callback_may_lead_on_to_another_origin(visit: Visit, household: Household) -> None:
     """From every page whose form ends there: browsers hold each redirect of a form to its `form-action`."""
-    administrator = visit()
-    administrator.sign_in("admin")
-    administrator.open("/admin/people/new")
-    administrator.fill(username="traveller", name="Traveller", password="chosen for you")
-    administrator.press("Save")
+    administrator = visit("admin")
+    add_person(administrator, "traveller", "Traveller", "chosen for you")
     person = administrator.path
     with a_site() as home, a_site(f"{home}/welcome") as callback:
         address = f"{callback}/cb"
@@ -168,8 +160,7 @@ def test_a_callback_may_lead_on_to_another_origin(visit: Visit, household: House
 def test_a_callback_may_have_a_host_that_no_policy_can_name(
     visit: Visit, household: Household, host: str
 ) -> None:
-    administrator = visit()
-    administrator.sign_in("admin")
+    administrator = visit("admin")
     client_id = "".join(filter(str.isalnum, host))
     register_client(administrator, client_id, f"https://{host}/cb")
     visitor = visit()
