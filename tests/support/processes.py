@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import chown
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 from unittest.mock import patch
 
 import httpx
@@ -99,6 +99,37 @@ class Ran:
         return content
 
 
+class Process(subprocess.Popen[str]):
+    """A process whose streams a test reads; it is told to stop where a block around it ends."""
+
+    @property
+    def out(self) -> IO[str]:
+        """What it says on standard output."""
+        assert self.stdout is not None
+        return self.stdout
+
+    @property
+    def err(self) -> IO[str]:
+        """What it says on standard error."""
+        assert self.stderr is not None
+        return self.stderr
+
+    def read_address(self) -> str:
+        """The address in the first line of a server."""
+        said = self.out.readline()
+        found = re.search(r"https?://\S+", said)
+        assert found, f"the server said {said!r}"
+        return found[0]
+
+    def __exit__(self, *raised: Any) -> None:
+        self.terminate()
+        try:
+            self.communicate(timeout=_PATIENCE_SECONDS)
+        finally:
+            self.kill()
+            super().__exit__(*raised)
+
+
 class Machine:
     """One database in a folder, and an environment that names it."""
 
@@ -146,9 +177,9 @@ class Machine:
 
     def start(
         self, *words: str, stderr: int | None = None, settings: Mapping[str, str] | None = None
-    ) -> subprocess.Popen[str]:
+    ) -> Process:
         """A command in a process of its own, as it starts; `serve` by default."""
-        return subprocess.Popen(
+        return Process(
             [sys.executable, "-m", "ostiary_web", *(words or ("serve",))],
             env={**os.environ, **self.environment, **(settings or {})},
             stdout=subprocess.PIPE,
@@ -159,18 +190,8 @@ class Machine:
     @contextmanager
     def serving(self) -> Iterator[str]:
         """A server on the same database; its address."""
-        process = self.start()
-        try:
-            assert process.stdout is not None
-            said = process.stdout.readline()
-            found = re.search(r"https?://\S+", said)
-            assert found, f"the server said {said!r}"
-            yield found[0]
-        finally:
-            process.terminate()
-            process.wait(_PATIENCE_SECONDS)
-            if process.stdout is not None:
-                process.stdout.close()
+        with self.start() as process:
+            yield process.read_address()
 
 
 def token(address: str, secret: str) -> str:

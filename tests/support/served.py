@@ -87,7 +87,7 @@ class Served:
             headers={"Accept": "text/html,*/*;q=0.8", "Accept-Language": "en-US", **headers},
         )
 
-    async def signed_in(self, *credentials: str) -> Browser:
+    async def sign_in_browser(self, *credentials: str) -> Browser:
         """A browser that somebody signed in at, the first administrator by default."""
         browser = self.browser()
         await browser.sign_in(*credentials)

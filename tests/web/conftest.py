@@ -53,4 +53,4 @@ async def api(served: Served) -> Api:
 @pytest.fixture
 async def browser(served: Served) -> Browser:
     """A browser that the first administrator signed in at."""
-    return await served.signed_in()
+    return await served.sign_in_browser()

@@ -35,7 +35,7 @@ def stays(response: httpx.Response, status: int, code: str) -> None:
 
 async def at_consent(served: Served, **asked: str | None) -> tuple[Browser, httpx.Response]:
     """A browser that is asked for consent."""
-    browser = await served.signed_in()
+    browser = await served.sign_in_browser()
     page = await browser.get(sso(**asked))
     assert page.status_code == 200, page.text
     return browser, page

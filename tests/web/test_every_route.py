@@ -110,20 +110,6 @@ async def test_json_may_name_its_charset(served: Served) -> None:
     assert response.status_code == 200
 
 
-@row("Authentication rules", "5 no cross-origin permission")
-async def test_every_answer_of_the_interface_is_kept_by_nobody(served: Served, api: Api) -> None:
-    """And no page of another site may read it."""
-    foreign = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
-    for method, path in [*routes("/api/"), *(("OPTIONS", path) for path in PATHS)]:
-        for asking in (api, served.api()):
-            response = await asking.call(method, path, headers=foreign)
-            if "docs" not in path:
-                assert response.headers["cache-control"] == "no-store", (method, path)
-            assert not any(name.startswith("access-control") for name in response.headers)
-            assert response.status_code not in (301, 302, 307, 308)
-            assert "server" not in response.headers
-
-
 async def test_every_page_is_for_its_visitor_alone_and_loads_nothing_foreign(
     served: Served, browser: Browser
 ) -> None:
@@ -167,7 +153,7 @@ async def test_a_page_whose_list_fails_says_so_under_a_trace_id(
     def broken(*anything: object) -> NoReturn:
         raise OSError("secret detail")
 
-    browser = await served.signed_in()
+    browser = await served.sign_in_browser()
     for question in ("page", "items_after"):
         monkeypatch.setattr(type(served.store), question, broken)
     with capture_logs() as log:

@@ -185,7 +185,7 @@ async def test_server_findings_are_for_super_administrators_and_clients_for_who_
 
 async def test_who_may_only_register_is_led_to_the_form_and_told_that_it_was_done(served: Served) -> None:
     await holder_of(served, Permission.USER_CREATE)
-    browser = await served.signed_in("holder", "the holder's")
+    browser = await served.sign_in_browser("holder", "the holder's")
     form = await browser.get("/admin/people/new")
     assert 'href="/admin/people/new"' in (await browser.get("/")).text
     sent = {"username": "anna", "name": "Anna", "password": "anna's password"}

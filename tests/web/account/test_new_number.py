@@ -29,7 +29,7 @@ async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no
 
 async def at_the_code(served: Served) -> tuple[Browser, Any, str]:
     """A browser on the form that asks for the code, and the code."""
-    browser = await served.signed_in("anna", PASSWORD)
+    browser = await served.sign_in_browser("anna", PASSWORD)
     page = await browser.submit(
         await browser.get("/account/phone"), {"phone": NEW_PHONE}, to="/account/phone"
     )

@@ -177,7 +177,7 @@ async def test_the_page_says_so_and_sends_nothing(served: Served) -> None:
     await with_phone(served, locale="zh-CN")
     await asked_often(served, await sign_in(served))
     served.clock.wait(60)
-    browser = await served.signed_in("anna", PASSWORD)
+    browser = await served.sign_in_browser("anna", PASSWORD)
     page = await browser.submit(
         await browser.get("/account/phone"), {"phone": NEW_PHONE}, to="/account/phone"
     )

@@ -35,7 +35,7 @@ async def test_a_planted_session_is_not_the_one_that_is_signed_in(
     served: Served, way: str, planted: str
 ) -> None:
     await served.user("mallory")
-    attacker = await served.signed_in("mallory", "anna's password")
+    attacker = await served.sign_in_browser("mallory", "anna's password")
     own = {name: attacker.cookies[name] for name in PAIR}
     victim = served.browser()
     for name in PAIR:

@@ -148,7 +148,7 @@ async def test_what_is_sent_eight_times_at_once_counts_once(tmp_path: Path, stri
 )
 async def test_no_parameter_bends_the_answer(served: Served, more: dict[str, str]) -> None:
     await served.client(autoApproveScopes=["user.read"])
-    browser = await served.signed_in()
+    browser = await served.sign_in_browser()
     sent = await browser.get(sso(state="s", **more))
     assert sent.status_code == 303
     assert re.fullmatch(rf"{re.escape(REDIRECT_URI)}\?code=[\w-]{{43}}&state=s", sent.headers["location"])

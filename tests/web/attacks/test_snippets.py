@@ -24,7 +24,7 @@ ADDRESSES = [
 
 async def snippets_for(served: Served, address: str) -> list[str]:
     await served.client("app", redirectUris=[address])
-    browser = await served.signed_in()
+    browser = await served.sign_in_browser()
     page = await browser.get("/admin/clients/app")
     return [
         html.unescape(text) for text in re.findall(r'<pre id="snippet-\d+">(.*?)</pre>', page.text, re.DOTALL)

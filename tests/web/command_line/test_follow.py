@@ -40,10 +40,7 @@ class Follower:
 @contextmanager
 def following(machine: Machine, cursor: Path) -> Iterator[Follower]:
     with machine.start(*FOLLOW, str(cursor), stderr=subprocess.PIPE) as process:
-        try:
-            yield Follower(process)
-        finally:
-            process.kill()
+        yield Follower(process)
 
 
 def test_it_goes_on_where_it_was_killed_and_a_signal_or_a_closed_pipe_ends_it(

@@ -216,7 +216,7 @@ async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_n
     pair = await served.tokens(app)
     guard = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
     own = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL, username="other")
-    browser = await served.signed_in("holder", "the holder's")
+    browser = await served.sign_in_browser("holder", "the holder's")
     logins = await list_sessions(api, kind="login")
     for login in (one for one in logins if one["username"] == "admin"):
         await guard.fail(403, "A0403", "DELETE", f"{PATH}/{login['id']}")
@@ -254,12 +254,12 @@ async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Serve
         (reader, "holder", "the holder's", 1),
         (root, "admin", ADMIN_PASSWORD, 3),
     ):
-        browser = await served.signed_in(name, password)
+        browser = await served.sign_in_browser(name, password)
         assert await read_pages(browser) == [str(seen)] * 4
         sessions = await api.succeed("GET", "/api/oauth/clients/app/sessions")
         assert (sessions["total"], len(sessions["items"])) == (seen, seen)
         assert len(await list_sessions(api, clientId="app")) == seen
         assert "/admin/online?clientId=app" in (await browser.get("/admin/clients/app")).text
     await holder_of(served, Permission.CLIENT_LIST, username="short")
-    browser = await served.signed_in("short", "the holder's")
+    browser = await served.sign_in_browser("short", "the holder's")
     assert "/admin/online" not in (await browser.get("/admin/clients/app")).text

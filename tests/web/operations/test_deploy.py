@@ -197,28 +197,24 @@ def test_what_is_written_for_a_moment_is_written_in_the_data_directory(tmp_path:
     machine = Machine(tmp_path, DATA_DIR=str(tmp_path / "data"), BIND=f"127.0.0.1:{free_port()}")
     folder = str(tmp_path / "data" / "tmp")
     with machine.start() as process:
-        try:
-            assert process.stdout is not None
-            address = process.stdout.readline().split()[-1]
-            content = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
-            login = httpx.post(f"{address}/api/auth/login", json=content).json()["data"]
-            seen: list[str] = []
+        address = process.read_address()
+        content = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
+        login = httpx.post(f"{address}/api/auth/login", json=content).json()["data"]
+        seen: list[str] = []
 
-            def sheet() -> Iterator[bytes]:
-                yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.xlsx"\r\n\r\n'
-                for _ in range(100):
-                    yield b"0" * 20_000
-                    seen.extend(open_files(process.pid))
-                    if any(name.startswith(folder) for name in seen):
-                        break
-                    time.sleep(0.02)
-                yield b"\r\n--x--\r\n"
+        def sheet() -> Iterator[bytes]:
+            yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.xlsx"\r\n\r\n'
+            for _ in range(100):
+                yield b"0" * 20_000
+                seen.extend(open_files(process.pid))
+                if any(name.startswith(folder) for name in seen):
+                    break
+                time.sleep(0.02)
+            yield b"\r\n--x--\r\n"
 
-            headers = {"Authorization": f"Bearer {login['accessToken']}"}
-            headers |= {"Content-Type": "multipart/form-data; boundary=x"}
-            httpx.post(f"{address}/api/iam/users/import", content=sheet(), headers=headers)
-        finally:
-            process.terminate()
+        headers = {"Authorization": f"Bearer {login['accessToken']}"}
+        headers |= {"Content-Type": "multipart/form-data; boundary=x"}
+        httpx.post(f"{address}/api/iam/users/import", content=sheet(), headers=headers)
     assert any(name.startswith(folder) for name in seen), sorted(set(seen))
 
 
@@ -329,17 +325,13 @@ def test_kubernetes_asks_the_server_for_what_it_answers(tmp_path: Path) -> None:
     kept = {name: environment[name] for name in ("PUBLIC_URL", "TRUST_PROXY", "LOG_FORMAT")}
     door = tmp_path / "door"
     with Machine(tmp_path, BIND=f"unix:{door}", **kept).start() as process:
-        try:
-            assert process.stdout is not None
-            assert environment["PUBLIC_URL"] in process.stdout.readline()
-            # The kubelet knows a pod by its address alone.
-            transport = httpx.HTTPTransport(uds=str(door))
-            with httpx.Client(transport=transport, base_url="http://10.244.1.7:8000") as kubelet:
-                for probe in probes.values():
-                    assert probe["httpGet"]["port"] == "http"
-                    assert kubelet.get(probe["httpGet"]["path"]).status_code == 200
-        finally:
-            process.terminate()
+        assert environment["PUBLIC_URL"] in process.out.readline()
+        # The kubelet knows a pod by its address alone.
+        transport = httpx.HTTPTransport(uds=str(door))
+        with httpx.Client(transport=transport, base_url="http://10.244.1.7:8000") as kubelet:
+            for probe in probes.values():
+                assert probe["httpGet"]["port"] == "http"
+                assert kubelet.get(probe["httpGet"]["path"]).status_code == 200
     assert [probes[kind]["httpGet"]["path"] for kind in ("readiness", "liveness")] == ["/readyz", "/healthz"]
     assert probes["readiness"]["timeoutSeconds"] > _TIMEOUT_SECONDS
     longest_start = _MOST_LOCK_ATTEMPTS * (_LOCK_TIMEOUT_MS / 1000 + _PAUSE_SECONDS)

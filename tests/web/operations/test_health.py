@@ -79,22 +79,18 @@ def test_a_disk_with_room_for_less_than_a_turn_is_not_ready_and_the_metrics_tell
     secret, log = machine.client(), tmp_path / "ostiary.db-wal"
     sign_in = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
     with machine.start() as server:
-        try:
-            assert server.stdout is not None
-            address = server.stdout.readline().split()[-1]
-            token(address, secret)
-            room = log.stat().st_size + 2 * 4_120  # two pages of the log, which is what a probe needs
-            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
-            assert httpx.post(f"{address}/api/auth/login", json=sign_in).status_code == 500
-            assert httpx.get(f"{address}/readyz").status_code == 503
-            told = httpx.get(f"http://127.0.0.1:{port}/metrics").text
-            assert 'ostiary_requests_total{operation="sign_in_attempted",outcome="failed"} 1' in told
-            assert f"ostiary_write_ahead_log_bytes {log.stat().st_size}\n" in told
-            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-            token(address, secret)
-            wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
-        finally:
-            server.terminate()
+        address = server.read_address()
+        token(address, secret)
+        room = log.stat().st_size + 2 * 4_120  # two pages of the log, which is what a probe needs
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+        assert httpx.post(f"{address}/api/auth/login", json=sign_in).status_code == 500
+        assert httpx.get(f"{address}/readyz").status_code == 503
+        told = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+        assert 'ostiary_requests_total{operation="sign_in_attempted",outcome="failed"} 1' in told
+        assert f"ostiary_write_ahead_log_bytes {log.stat().st_size}\n" in told
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        token(address, secret)
+        wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
 
 
 @needs_postgresql

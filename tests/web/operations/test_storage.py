@@ -1,7 +1,6 @@
 """The store that DATABASE_URL names: one that cannot be used ends the start with one line and no password."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -28,7 +27,7 @@ from ostiary_web.cli import context
 from ostiary_web.server import storage
 from ostiary_web.server.database import PostgreSQLDatabase, read_database
 from ostiary_web.server.settings import Settings
-from tests.support.processes import Machine, children_of, free_port, is_active, token
+from tests.support.processes import Machine, Process, children_of, free_port, is_active, token
 from tests.support.stores import POSTGRESQL
 
 _NOBODY = 65_534
@@ -172,17 +171,13 @@ def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
 ) -> None:
     machine = Machine(tmp_path, DATABASE_URL=nobody_there, WORKERS=workers)
     with machine.start(stderr=subprocess.PIPE) as server:
-        try:
-            assert server.stderr is not None
-            said = server.stderr.readline()
-            assert "waiting for the database" in said
-            assert urlsplit(nobody_there).netloc.rpartition("@")[2] in said
-            assert "Connection refused" in said
-            assert "hunter22" not in said
-            server.send_signal(how)
-            out, err = server.communicate(timeout=30)
-        finally:
-            server.kill()
+        said = server.err.readline()
+        assert "waiting for the database" in said
+        assert urlsplit(nobody_there).netloc.rpartition("@")[2] in said
+        assert "Connection refused" in said
+        assert "hunter22" not in said
+        server.send_signal(how)
+        out, err = server.communicate(timeout=30)
     assert (server.returncode, out, err) == (0, "", "")
 
 
@@ -296,11 +291,8 @@ def serve_by_service(machine: Machine) -> subprocess.CompletedProcess[str]:
     """A start as that user, which ends at once where it greets."""
     words = [*_AS_SERVICE, sys.executable, "-m", "ostiary_web", "serve"]
     environment = os.environ | machine.environment
-    with subprocess.Popen(
-        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdout is not None
-        greeting = server.stdout.readline()
+    with Process(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        greeting = server.out.readline()
         server.terminate()
         said, told = server.communicate(timeout=30)
     return subprocess.CompletedProcess(words, server.returncode, greeting + said, told)
@@ -384,21 +376,15 @@ def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_pat
     with machine.serving():
         pass  # its stop folds the log into the file, where readers find it mapped
     with machine.start(stderr=subprocess.PIPE) as server:
-        assert server.stdout is not None
-        assert server.stderr is not None
-        try:
-            found = re.search(r"http://\S+", server.stdout.readline())
-            assert found
-            # Of what is in the log SQLite knows how long the file is, and does not look.
-            machine.script("client", "create", "app", "--redirect-uri", "https://client.example/callback")
-            bearer = {"Authorization": "Bearer hunter22"}
-            httpx.get(f"{found[0]}/api/oauth2/userinfo", headers=bearer)  # the first maps the file
-            os.truncate(tmp_path / "ostiary.db", 0)
-            with pytest.raises(httpx.TransportError):
-                httpx.get(f"{found[0]}/api/oauth2/userinfo", headers=bearer)
-        finally:
-            server.terminate()
-        said = server.stderr.read()
+        address = server.read_address()
+        # Of what is in the log SQLite knows how long the file is, and does not look.
+        machine.script("client", "create", "app", "--redirect-uri", "https://client.example/callback")
+        bearer = {"Authorization": "Bearer hunter22"}
+        httpx.get(f"{address}/api/oauth2/userinfo", headers=bearer)  # the first maps the file
+        os.truncate(tmp_path / "ostiary.db", 0)
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"{address}/api/oauth2/userinfo", headers=bearer)
+        said = server.err.read()
     assert server.returncode == -signal.SIGBUS
     assert "Bus error" in said
     assert "sqlite/record_sql.py" in said
@@ -413,33 +399,25 @@ def test_a_file_that_is_not_at_its_place_is_noticed_and_no_worker_makes_another(
     assert machine.run("migrate").exit_code == 0
     secret, file, kept = machine.client(), tmp_path / "ostiary.db", tmp_path / "kept.db"
     with machine.start(stderr=subprocess.PIPE) as server:
-        try:
-            assert server.stdout is not None
-            assert server.stderr is not None
-            found = re.search(r"http://\S+", server.stdout.readline())
-            assert found
-            address = found[0]
-            mine = token(address, secret)
-            wait_until(lambda: [holds(child, file) for child in children_of(server.pid)] == [True] * 2)
-            file.rename(kept)
-            if how == "replaced":
-                shutil.copy(kept, file)
-            wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 503)
-            if how == "moved away":
-                os.kill(max(children_of(server.pid)), signal.SIGKILL)
-                for _ in range(2):  # the one that was killed, and the one in its place
-                    assert any("a worker died" in line for line in server.stderr)
-                assert not file.exists()
-            for _ in range(20):
-                form = {"token": mine}
-                answer = httpx.post(f"{address}/api/oauth2/introspect", data=form, auth=("app", secret))
-                assert answer.status_code == 500, answer.text
-            kept.replace(file)
-            wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
-            assert is_active(address, secret, mine)
-        finally:
-            server.terminate()
-            server.communicate(timeout=30)
+        address = server.read_address()
+        mine = token(address, secret)
+        wait_until(lambda: [holds(child, file) for child in children_of(server.pid)] == [True] * 2)
+        file.rename(kept)
+        if how == "replaced":
+            shutil.copy(kept, file)
+        wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 503)
+        if how == "moved away":
+            os.kill(max(children_of(server.pid)), signal.SIGKILL)
+            for _ in range(2):  # the one that was killed, and the one in its place
+                assert any("a worker died" in line for line in server.err)
+            assert not file.exists()
+        for _ in range(20):
+            form = {"token": mine}
+            answer = httpx.post(f"{address}/api/oauth2/introspect", data=form, auth=("app", secret))
+            assert answer.status_code == 500, answer.text
+        kept.replace(file)
+        wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
+        assert is_active(address, secret, mine)
 
 
 def holds(pid: int, path: Path) -> bool:

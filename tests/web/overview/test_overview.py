@@ -42,7 +42,7 @@ async def a_day(served: Served) -> None:
     for name in ("nobody", "nobody else"):
         await served.api().service("introspect", Registered(name, "wrong"), token="x")
     await served.api().call("POST", "/api/auth/login", {"username": "anna", "password": "?"})
-    browser = await served.signed_in("anna", "anna's password")
+    browser = await served.sign_in_browser("anna", "anna's password")
     await browser.get(sso("app", redirect_uri="https://elsewhere.example/"))
 
 
@@ -78,9 +78,8 @@ async def test_what_happened_is_counted_by_hour_reason_and_client(served: Served
     last, before = found["periods"][-1], found["periods"][-2]
     assert (last["refreshes"], before["refreshes"]) == (1, 0)
     assert (last["started"], before["started"]) == ({"login": 2}, {"login": 2, "authorization_code": 1})
-    assert (
-        last["running"] == found["running"] == {"login": 4, "authorization_code": 0, "client_credentials": 0}
-    )
+    running = {"login": 4, "authorization_code": 0, "client_credentials": 0, "personal_token": 0}
+    assert last["running"] == found["running"] == running
     assert found["state"]["uncountedEntries"] == 0
     assert found["state"]["schema"] == found["state"]["knownSchema"] > 0
 
@@ -127,9 +126,9 @@ async def test_the_trail_and_sessions_of_nobody_are_told_to_whoever_may_see_them
     assert {name for name, value in totals.items() if value is not None} == {"refused"}
     assert totals["refused"]["client_secret_wrong"] == 3
     assert found["clients"][0]["retries"] is None
-    assert set(found["running"]) == {"login", "authorization_code"}
+    assert set(found["running"]) == {"login", "authorization_code", "personal_token"}
     assert not any(each["about"].startswith("client ") for each in found["state"]["findings"])
-    browser = await served.signed_in("holder", "the holder's")
+    browser = await served.sign_in_browser("holder", "the holder's")
     page = (await browser.get("/admin")).text
     assert "3 requests came with a wrong secret of the client app." in page
     assert 'aria-labelledby="refused"' in page
@@ -154,7 +153,7 @@ async def test_a_process_remembers_refusals_of_registered_clients_alone(served: 
 
 async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -> None:
     await a_day(served)
-    browser = await served.signed_in()
+    browser = await served.sign_in_browser()
     await summarise(served)
 
     page = (await browser.get("/admin")).text
@@ -208,7 +207,7 @@ async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
     assert not re.search("No client is|the only user", (await browser.get("/admin")).text)
     served.store.record_milestone(Milestone.BACKED_UP, served.clock.now())
     served.clock.wait(9 * 24 * 3_600)
-    back = await served.signed_in()
+    back = await served.sign_in_browser()
     page = (await back.get("/admin")).text
     assert "Clean-up is behind" in page
     assert "The last backup is 9 days old." in page

@@ -154,7 +154,7 @@ async def test_a_session_that_ran_out_while_a_form_was_open(served: Served) -> N
 async def test_a_password_that_was_reset_while_a_form_was_open(served: Served) -> None:
     for number, (shown_on, sent_to) in enumerate(FORMS.items()):
         await served.user(f"anna{number}", mustChangePassword=True)
-        browser = await served.signed_in(f"anna{number}", "anna's password")
+        browser = await served.sign_in_browser(f"anna{number}", "anna's password")
         page = await browser.follow(await browser.post(sent_to))
         change = {"old_password": "anna's password", "new_password": "a better one"}
         changed = await browser.submit(page, {**change, "new_password_again": "a better one"}, to="/password")
@@ -165,14 +165,14 @@ async def test_a_password_that_was_reset_while_a_form_was_open(served: Served) -
 
 async def test_a_list_that_somebody_narrowed_is_there_after_the_password(served: Served) -> None:
     await served.user("anna", mustChangePassword=True)
-    browser = await served.signed_in("anna", "anna's password")
+    browser = await served.sign_in_browser("anna", "anna's password")
     sent_on = await browser.get("/admin/people?q=li&page=2")
     assert sent_on.headers["location"] == "/password?next=/admin/people?q=li&page=2"
 
 
 async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(served: Served) -> None:
     await served.user("anna")
-    browser = await served.signed_in("anna", "anna's password")
+    browser = await served.sign_in_browser("anna", "anna's password")
     page = await browser.get("/password?next=/account")
     values = {"old_password": "wrong", "new_password": "a better one", "new_password_again": "a better one"}
     for _ in range(4):

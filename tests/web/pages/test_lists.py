@@ -61,7 +61,7 @@ async def test_a_date_is_a_day_of_the_visitors_zone(
     if zone is not None:
         root = await served.administrator()
         assert (await root.call("PUT", "/api/auth/timezone", {"timezone": zone})).status_code == 200
-    browser = await served.signed_in()
+    browser = await served.sign_in_browser()
     before, after = (
         (datetime.fromisoformat(day) + timedelta(days=days)).date().isoformat() for days in (-1, 1)
     )
@@ -149,7 +149,7 @@ async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_
     for asked in ({"q": of_dora["id"]}, {"q": ids["dora"]}, {"userId": "dora"}):
         assert (await found("/admin/online", **asked))[1] == ["dora"]
     await holder_of(served, Permission.AUDIT_READ)
-    browser = await served.signed_in("holder", "the holder's")
+    browser = await served.sign_in_browser("holder", "the holder's")
     assert await found("/admin/audit", userId="+8613800138000") == ("userId=%E2%80%A68000", [])
 
 

@@ -23,7 +23,7 @@ FILLED: dict[str, Any] = {
 
 
 async def open_page(served: Served) -> tuple[Browser, httpx.Response]:
-    browser = await served.signed_in()
+    browser = await served.sign_in_browser()
     return browser, await browser.get(FORM)
 
 
