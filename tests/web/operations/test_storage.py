@@ -68,7 +68,8 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     # The log of a server is written by a thread of its own, past what the command prints.
     *before, line = (capfd.readouterr().err + ran.err).splitlines()
     assert all("waiting for the database" in each for each in before)
-    assert len(before) == (kind == "postgresql" and words != ("client", "list"))
+    # On a slow machine the time to wait is over before anything is said of it.
+    assert len(before) <= (kind == "postgresql" and words != ("client", "list"))
     assert line.startswith("ostiary: DATABASE_URL: ")
     assert "; allowed: " in line
     assert "hunter22" not in ran.err
