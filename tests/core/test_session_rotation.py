@@ -1,4 +1,8 @@
-"""Rotation, safe retry, replay and scope at refresh ("Session and tokens", READINGS 1-5)."""
+"""Rotation, safe retry, replay and scope at refresh ("Session and tokens", READINGS 1-5).
+
+At every boundary of time, and by when it arrived (READINGS 46): test_refresh_grid.py; in any order:
+test_rotation_machine.py.
+"""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -7,7 +11,6 @@ import pytest
 
 from ostiary_core import Policy, Secret, Why, events as e, keys, load, take_turn
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.instant import Arrival, arrival_at, later
 from ostiary_core.model.records import Record, Table
 from ostiary_core.model.reply import Done, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import derive_successor
@@ -153,16 +156,6 @@ def test_the_old_refresh_token_gives_the_same_pair_again(seconds: float) -> None
     assert world.all_active(second)
 
 
-def test_the_window_counts_from_the_first_use_and_never_slides() -> None:
-    """READINGS 2."""
-    world, first, _ = make_rotated()
-    for _ in range(3):
-        world.wait(10)
-        world.when(refresh(world.basic(), first)).then(TokensIssued, changes=[])
-    world.wait(0.001)
-    world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
-
-
 @row(ERRORS, "invalid_grant: refresh token replayed outside the grace")
 @row("Session and tokens", "old refresh token after 30 s")
 @pytest.mark.parametrize("seconds", [30.001, 31, 3600])
@@ -226,62 +219,6 @@ def test_a_token_two_generations_back_is_a_replay_whatever_the_time(seconds: flo
     )
 
     assert not world.any_active(third)
-
-
-# --- when it arrived (READINGS 46)
-
-
-@pytest.mark.parametrize(
-    "waited, earliest_ago, latest_ago, user_agent, why",
-    [
-        pytest.param(37, 8, 8, asks.APP, None, id="what it waited for inside the server costs no grace"),
-        pytest.param(0, -40, -40, asks.APP, None, id="later than the turn counts as the turn"),
-        pytest.param(35.001, 5, 5, asks.APP, Why.REPLAYED_AFTER_GRACE, id="too late whenever its turn comes"),
-        pytest.param(60, 29, 0, asks.APP, Why.REPLAYED_AFTER_GRACE, id="late where it must have been"),
-        pytest.param(40, 20, 0, asks.APP, Why.ARRIVAL_UNKNOWN, id="nobody can know"),
-        pytest.param(40, 20, 0, "thief", Why.REPLAYED_BY_ANOTHER_USER_AGENT, id="of another whenever it was"),
-    ],
-)
-def test_a_retry_is_judged_by_its_arrival(
-    waited: float, earliest_ago: int, latest_ago: int, user_agent: str, why: Why | None
-) -> None:
-    """A server that stood still finds a request in a socket, and knows between which instants it came."""
-    world, first, second = make_rotated()
-    world.wait(waited)
-    arrival = Arrival(later(world.now, -earliest_ago), later(world.now, -latest_ago))
-    outcome = world.when(refresh(world.basic(), first, arrival=arrival, user_agent=user_agent))
-    if why is None:
-        again = outcome.then(TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED])
-        assert (again.access_token, again.refresh_token) == (second.access_token, second.refresh_token)
-    elif why is Why.ARRIVAL_UNKNOWN:
-        outcome.then_refused(why, facts=[])
-        assert world.all_active(second), "it ends nothing and gets nothing"
-        world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
-    else:
-        outcome.then_refused(why, changes=ENDING, facts=[FactKind.SESSION_ENDED])
-        assert not world.any_active(second)
-
-
-def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> None:
-    world, first, second = make_rotated()
-    world.wait(10)
-    arrived = arrival_at(world.now)
-    world.wait(30)
-    world.when(e.GraceExpired(session_id=world.the_session().session_id)).then(
-        Done, changes=["update session"]
-    )
-
-    world.when(refresh(world.basic(), first, arrival=arrived)).then_refused(Why.ARRIVAL_UNKNOWN, facts=[])
-
-    assert world.all_active(second)
-
-
-def test_a_clock_that_was_set_back_begins_no_grace_anew() -> None:
-    world, first, second = make_rotated()
-    world.wait(-30)
-    assert world.when(refresh(world.basic(), first)).then(TokensIssued).access_token == second.access_token
-    world.wait(-0.001)
-    world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
 
 
 # --- scope at refresh

@@ -10,7 +10,6 @@ from ostiary_core import Instant
 from ostiary_core.conformance.crowd import make_crowd
 from ostiary_core.conformance.harness import StoreFactory
 from ostiary_core.conformance.lists import lists_have_the_pages_and_totals_of_the_reference
-from ostiary_core.events import Operator, UserDeleted
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import MINUTE_MS
@@ -135,15 +134,6 @@ def test_a_list_is_read_to_its_end_though_it_grew_since_it_was_counted(
     store.turn([asks.user(f"user{number:02}") for number in range(9, 13)], START)
     names = [user.username for user in _all_of(store, listing)]
     assert names == [f"user{number:02}" for number in range(13)]
-
-
-def test_a_list_goes_on_behind_an_item_that_is_gone(store: ContractStore) -> None:
-    listing = Listing(resource=USERS, page_size=2)
-    store.turn([asks.user(f"user{number}") for number in range(4)], START)
-    first, second = store.items_after(listing, None, START)
-    store.turn([UserDeleted(caller=Operator(), user_id=second.user_id)], START)
-    assert [user.username for user in store.items_after(listing, second, START)] == ["user2", "user3"]
-    assert [user.username for user in store.items_after(listing, first, START)] == ["user2", "user3"]
 
 
 def _all_of(store: ContractStore, listing: Listing[Any]) -> list[Any]:
