@@ -21,6 +21,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.processes import Process
+
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESSES = re.compile(
     r"https?:|file:/|://|--(extra-)?index|find-links|trusted-host|/opt/|/root/|/home/", re.IGNORECASE
@@ -234,16 +236,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @contextmanager
 def start_program(folder: Path, *command: str | Path) -> Iterator[list[str]]:
     """The addresses that `command` names in the first line it prints, while it runs in `folder`."""
-    process = subprocess.Popen(
-        command, cwd=folder, env=OF_NO_PYTHON | {"BIND": "127.0.0.1:0"}, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        try:
-            assert process.stdout is not None
-            yield re.findall(r"http://[0-9.:]+", process.stdout.readline())
-        finally:
-            process.terminate()
-            assert process.wait(PATIENCE_SECONDS) == 0
+    environment = OF_NO_PYTHON | {"BIND": "127.0.0.1:0"}
+    with Process(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        yield re.findall(r"http://[0-9.:]+", process.out.readline())
+        process.stop()
 
 
 def test_the_wheel_serves_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:

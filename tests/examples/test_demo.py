@@ -5,8 +5,6 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -14,6 +12,7 @@ import pytest
 from demo.texts import TEXTS
 
 from ostiary_net.front_door.listeners import AddressError, open_listeners
+from tests.support.processes import Process
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 PATIENCE_SECONDS = 60
@@ -31,12 +30,9 @@ def has_ipv6() -> bool:
 WITH_IPV6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 
 
-@contextmanager
-def start_demo(
-    *options: str, bind: str, inherited: socket.socket | None = None
-) -> Iterator[subprocess.Popen[str]]:
+def start_demo(*options: str, bind: str, inherited: socket.socket | None = None) -> Process:
     """The demonstration as it starts."""
-    process = subprocess.Popen(
+    return Process(
         [sys.executable, "-m", "demo", *(options or ("--shop", "127.0.0.1:0"))],
         env={**os.environ, "BIND": bind, "PYTHONPATH": str(EXAMPLES), "PYTHONUNBUFFERED": "1"},
         pass_fds=() if inherited is None else (inherited.fileno(),),
@@ -44,29 +40,20 @@ def start_demo(
         stderr=subprocess.PIPE,
         text=True,
     )
-    with process:
-        try:
-            yield process
-        finally:
-            process.terminate()
-            process.wait(PATIENCE_SECONDS)
 
 
-def refusal(process: subprocess.Popen[str]) -> str:
+def refusal(process: Process) -> str:
     """The one line that it ends with."""
-    assert process.stdout is not None
     # One that serves would say so at once, and wait for its end.
-    assert process.stdout.readline() == ""
+    assert process.out.readline() == ""
     assert process.wait(PATIENCE_SECONDS) == 1
-    assert process.stderr is not None
-    [line] = process.stderr.read().splitlines()
+    [line] = process.err.read().splitlines()
     return line
 
 
-def address_served(process: subprocess.Popen[str]) -> str:
+def address_served(process: Process) -> str:
     """Where it says that it serves."""
-    assert process.stdout is not None
-    found = re.fullmatch(r"Open (http://\S+) in a browser: .* with (http://\S+)\n", process.stdout.readline())
+    found = re.fullmatch(r"Open (http://\S+) in a browser: .* with (http://\S+)\n", process.out.readline())
     assert found is not None
     assert httpx.get(found[1]).status_code == 200
     return found[2]

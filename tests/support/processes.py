@@ -121,6 +121,11 @@ class Process(subprocess.Popen[str]):
         assert found, f"the server said {said!r}"
         return found[0]
 
+    def stop(self) -> None:
+        """Tell it to stop, which it does in time and with 0."""
+        self.terminate()
+        assert self.wait(_PATIENCE_SECONDS) == 0
+
     def __exit__(self, *raised: Any) -> None:
         self.terminate()
         try:

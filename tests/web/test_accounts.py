@@ -1,7 +1,7 @@
 """`/api/auth/*`: signing in and out, the pair of login tokens, the caller's account and password."""
 
 from tests.rows import row
-from tests.support.callers import Api, expect_refusal
+from tests.support.callers import Api, exchange_of, expect_refusal
 from tests.support.served import Served
 
 
@@ -9,6 +9,50 @@ async def sign_in(served: Served, username: str = "anna", password: str = "anna'
     api = served.api()
     await api.sign_in(username, password)
     return api
+
+
+@row("Authentication rules", "2 any other backend endpoint answers 401")
+async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> None:
+    """READINGS 12: five namespaces, each value tried in every other's place."""
+    client = await served.client()
+    api = served.api()
+    login = await api.sign_in()
+    code = await served.code(api)
+    unspent = await served.code(api)
+    issued = (await api.service("token", client, **exchange_of(code))).json()
+    machine = (await api.service("token", client, grant_type="client_credentials")).json()["access_token"]
+    before = served.records()
+
+    values = {
+        "code": unspent,
+        "access": issued["access_token"],
+        "refresh": issued["refresh_token"],
+        "login access": login["accessToken"],
+        "login refresh": login["refreshToken"],
+        "machine": machine,
+        "secret": client.secret,
+    }
+    for name, value in values.items():
+        if name != "login access":
+            await api.fail(401, "A1001", "GET", "/api/auth/me", token=value)
+        if name != "login refresh":
+            expect_refusal(await api.post("/api/auth/refresh", json={"refreshToken": value}), 401, "A1001")
+        if name != "refresh":
+            refreshed = await api.refresh(client, value)
+            assert (refreshed.status_code, refreshed.json()["error"]) == (400, "invalid_grant"), name
+        if name != "code":
+            redeemed = await api.service("token", client, **exchange_of(value))
+            assert (redeemed.status_code, redeemed.json()["error"]) == (400, "invalid_grant"), name
+        if name not in ("access", "login access", "machine"):
+            await api.fail(401, "A1001", "GET", "/api/oauth2/userinfo", token=value)
+        if name not in ("access", "refresh", "machine"):
+            inactive = await api.service("introspect", client, token=value)
+            assert inactive.json() == {"active": False}, name
+            assert (await api.service("revoke", client, token=value)).status_code == 200
+        cookie = {"Cookie": f"ostiary_access={value}"}
+        shown = await served.api().get("/api/oauth2/userinfo", headers=cookie)
+        assert shown.status_code == (200 if name == "login access" else 401), name
+    assert served.records() == before
 
 
 # --- signing out, and who is there

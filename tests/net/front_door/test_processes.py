@@ -9,39 +9,33 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from ostiary_net.front_door.lifeline import VARIABLE, Lifeline
 from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
+from tests.support.processes import Process
 
 ROOT = Path(__file__).parents[3]
 GET = b"GET / HTTP/1.1\r\nHost: door\r\nConnection: close\r\n\r\n"
 PATIENCE_SECONDS = 30
 """How long a busy machine may take; nothing here waits for a time to pass."""
 
-Start = Callable[..., subprocess.Popen[str]]
+Start = Callable[..., Process]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    running: list[subprocess.Popen[str]] = []
+    with ExitStack() as running:
 
-    def start_it(how: str, bind: str = "127.0.0.1:0", *more: str) -> subprocess.Popen[str]:
-        return run([sys.executable, "-m", "tests.net.front_door.worker", how, bind, *more])
+        def start_it(how: str, bind: str = "127.0.0.1:0", *more: str) -> Process:
+            argv = [sys.executable, "-m", "tests.net.front_door.worker", how, bind, *more]
+            pipe = subprocess.PIPE
+            return running.enter_context(Process(argv, cwd=ROOT, stdout=pipe, stderr=pipe, text=True))
 
-    def run(argv: list[str]) -> subprocess.Popen[str]:
-        process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        running.append(process)
-        return process
-
-    yield start_it
-    for process in running:
-        if process.poll() is None:
-            process.terminate()
-        process.communicate(timeout=PATIENCE_SECONDS)
+        yield start_it
 
 
 @pytest.mark.parametrize("kind", ["serve", "supervise"])
@@ -98,8 +92,7 @@ def test_a_server_whose_event_loop_stands_still_ends_itself(
     server = start("freeze", "127.0.0.1:0", graceful_seconds)
     with socket.create_connection(("127.0.0.1", port_of(server)), PATIENCE_SECONDS) as client:
         client.sendall(GET)
-        assert server.stdout is not None
-        assert server.stdout.readline() == "frozen\n"
+        assert server.out.readline() == "frozen\n"
         for each in signals:
             server.send_signal(each)
         assert server.wait(PATIENCE_SECONDS) == 1
@@ -112,15 +105,13 @@ def test_a_signal_that_whoever_started_the_server_ignores_does_not_stop_it(start
         port = port_of(server)
         server.send_signal(signal.SIGHUP)
         assert ask(port)
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(PATIENCE_SECONDS) == 0
+        server.stop()
 
 
 def test_a_server_that_cannot_start_says_why(start: Start) -> None:
     server = start("refuse")
     assert server.wait(PATIENCE_SECONDS) == 1
-    assert server.stderr is not None
-    assert server.stderr.read().splitlines()[-1] == "the application could not start: there is no store"
+    assert server.err.read().splitlines()[-1] == "the application could not start: there is no store"
 
 
 def test_an_address_in_use_is_said_in_one_line(start: Start) -> None:
@@ -129,9 +120,7 @@ def test_an_address_in_use_is_said_in_one_line(start: Start) -> None:
         for how in ("serve", "supervise"):
             server = start(how, bind)
             assert server.wait(PATIENCE_SECONDS) == 1
-            assert server.stdout is not None
-            assert server.stderr is not None
-            assert f"cannot listen on {bind}" in server.stdout.read() + server.stderr.read()
+            assert f"cannot listen on {bind}" in server.out.read() + server.err.read()
 
 
 def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(start: Start) -> None:
@@ -141,8 +130,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(start: Start) 
     os.kill(min(before), signal.SIGKILL)
     after = wait_for(lambda: pids(port) - {min(before)}, count=2)
     assert max(before) in after
-    parent.send_signal(signal.SIGTERM)
-    assert parent.wait(PATIENCE_SECONDS) == 0
+    parent.stop()
     with pytest.raises(ConnectionRefusedError):
         ask(port)
 
@@ -154,8 +142,7 @@ def test_no_room_for_a_worker_ends_none_of_the_others(start: Start) -> None:
     soft, hard = resource.prlimit(parent.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(parent.pid, resource.RLIMIT_NOFILE, (3, hard))  # it can open nothing more
     os.kill(min(before), signal.SIGKILL)
-    assert parent.stdout is not None
-    assert any("a worker could not be started" in line for line in parent.stdout)
+    assert any("a worker could not be started" in line for line in parent.out)
     assert wait_for(lambda: pids(port), count=1) == {max(before)}
     resource.prlimit(parent.pid, resource.RLIMIT_NOFILE, (soft, hard))
     assert max(before) in wait_for(lambda: pids(port), count=2)
@@ -179,8 +166,7 @@ def test_workers_do_not_outlive_their_parent(start: Start) -> None:
 def test_a_supervisor_whose_workers_cannot_start_gives_up(start: Start) -> None:
     parent = start("supervise-refuse")
     assert parent.wait(PATIENCE_SECONDS) == 1
-    assert parent.stdout is not None
-    said = parent.stdout.read()
+    said = parent.out.read()
     assert "no worker could start" in said
     assert "http://" not in said
 
@@ -190,14 +176,13 @@ def test_plain_hypercorn_is_free_of_the_faults() -> None:
         os.set_inheritable(listener.fileno(), True)
         port = listener.getsockname()[1]
         argv = ["--worker-class", "trio", "--bind", f"fd://{listener.fileno()}", "--workers", "0"]
-        server = subprocess.Popen(
+        with Process(
             [sys.executable, "-m", "hypercorn", *argv, "tests.net.front_door.worker:app"],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             pass_fds=[listener.fileno()],
             stderr=subprocess.DEVNULL,
-        )
-        try:
+        ) as server:
             assert ask(port) == server.pid
             answers = [
                 (200, b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: close, upgrade\r\n\r\n"),
@@ -215,9 +200,6 @@ def test_plain_hypercorn_is_free_of_the_faults() -> None:
                 assert heard.startswith(b"HTTP/1.1 %d" % status)
                 assert b"connection: close" in heard.lower()
                 assert b"hypercorn" not in heard
-        finally:
-            server.terminate()
-            server.wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "127.0.0.1:x", "fd://0", "fd://x", "unix:/no/such/folder/s"])
@@ -254,10 +236,9 @@ def hanging_up(handler: signal.Handlers) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-def port_of(server: subprocess.Popen[str]) -> int:
+def port_of(server: Process) -> int:
     """The port that the server says it listens on, once it does."""
-    assert server.stdout is not None
-    for line in server.stdout:
+    for line in server.out:
         match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)\n", line)
         if match is not None:
             return int(match[1])

@@ -14,6 +14,7 @@ from ostiary_core.model.reply import PasswordOnFile
 from ostiary_core.storage.listing import USERS, Listing
 from ostiary_net.sqlite import SQLiteStore
 from tests.support import asks
+from tests.support.processes import Process
 from tests.support.story import START
 
 BOUND_SECONDS = 20
@@ -93,7 +94,7 @@ with SQLiteStore(path) as store:
 def test_two_processes_on_one_file_are_correct_and_fair(tmp_path: Path) -> None:
     path = tmp_path / "ostiary.db"
     neighbours = [
-        subprocess.Popen(
+        Process(
             [sys.executable, "-c", NEIGHBOUR, str(path), name, "1.0"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -103,8 +104,7 @@ def test_two_processes_on_one_file_are_correct_and_fair(tmp_path: Path) -> None:
     ]
     # Both open the fresh file at once, and start when both are ready.
     for neighbour in neighbours:
-        assert neighbour.stdout is not None
-        assert neighbour.stdout.readline() == "ready\n"
+        assert neighbour.out.readline() == "ready\n"
     for neighbour in neighbours:
         assert neighbour.stdin is not None
         neighbour.stdin.write("go\n")

@@ -1,7 +1,6 @@
 """`ostiary audit export --follow`: no entry is left out, whatever happens to who writes or reads them."""
 
 import json
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import pytest
 from ostiary_core import Instant
 from ostiary_net.sqlite import SQLiteStore
 from tests.support import asks
-from tests.support.processes import Cluster, Machine, running_cluster
+from tests.support.processes import Cluster, Machine, Process, running_cluster
 from tests.support.story import START
 
 FOLLOW = ("audit", "export", "--follow", "--cursor")
@@ -24,23 +23,24 @@ FOLLOW = ("audit", "export", "--follow", "--cursor")
 class Follower:
     """The command while it runs."""
 
-    process: subprocess.Popen[str]
+    process: Process
 
     def ids(self, count: int) -> list[int]:
         """The numbers of so many lines, once they are there."""
-        assert self.process.stdout is not None
-        return [int(json.loads(self.process.stdout.readline())["id"]) for _ in range(count)]
+        return [int(json.loads(self.process.out.readline())["id"]) for _ in range(count)]
 
     def read_error_line(self) -> str:
         """The next line on standard error."""
-        assert self.process.stderr is not None
-        return self.process.stderr.readline()
+        return self.process.err.readline()
 
 
 @contextmanager
 def following(machine: Machine, cursor: Path) -> Iterator[Follower]:
     with machine.start(*FOLLOW, str(cursor), stderr=subprocess.PIPE) as process:
-        yield Follower(process)
+        try:
+            yield Follower(process)
+        finally:
+            process.kill()
 
 
 def test_it_goes_on_where_it_was_killed_and_a_signal_or_a_closed_pipe_ends_it(
@@ -61,13 +61,12 @@ def test_it_goes_on_where_it_was_killed_and_a_signal_or_a_closed_pipe_ends_it(
         assert follower.ids(last + 2 - first) == list(range(first + 1, last + 3))
         while json.loads(cursor.read_text()) != {"number": last + 2}:
             pass
-        follower.process.send_signal(signal.SIGTERM)
-        assert (follower.process.wait(30), follower.read_error_line()) == (0, "")
+        follower.process.stop()
+        assert follower.read_error_line() == ""
     machine.script("client", "enable", "app")
     with following(machine, cursor) as follower:
         assert follower.ids(1) == [last + 3]
-        assert follower.process.stdout is not None
-        follower.process.stdout.close()
+        follower.process.out.close()
         machine.script("client", "disable", "app")
         assert (follower.process.wait(30), follower.read_error_line()) == (0, "")
 

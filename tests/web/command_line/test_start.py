@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ostiary_web.sheets import reader
-from tests.support.processes import Machine
+from tests.support.processes import Machine, Process
 
 PATIENCE_SECONDS = 30
 NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--pid", "--fork"]
@@ -22,17 +22,14 @@ def test_workers_import_nothing_from_the_folder_that_the_server_was_started_in(
     folder.mkdir()
     mark = folder / "mark"
     (folder / "priority.py").write_text(f"open({str(mark)!r}, 'w')\n")
-    server = subprocess.Popen(
+    with Process(
         [sys.executable, "-P", "-m", "ostiary_web", "serve"],
         cwd=folder,
         env={**os.environ, **machine.environment, "WORKERS": "2"},
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert server.stdout is not None
-    assert "Ostiary serves" in server.stdout.readline()
-    server.terminate()
-    server.communicate(timeout=PATIENCE_SECONDS)
+    ) as server:
+        assert "Ostiary serves" in server.out.readline()
     assert not mark.exists()
 
 
@@ -54,18 +51,13 @@ def test_the_first_process_of_a_container_heeds_sigterm_while_it_still_imports(
     machine: Machine, tmp_path: Path
 ) -> None:
     (tmp_path / "click.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(600)\n")
-    container = subprocess.Popen(
+    with Process(
         [*NAMESPACE, "--kill-child", sys.executable, "-m", "ostiary_web", "serve"],
         env={**os.environ, **machine.environment, "PYTHONPATH": str(tmp_path)},
         stdout=subprocess.PIPE,
         text=True,
-    )
-    try:
-        assert container.stdout is not None
-        assert container.stdout.readline() == "importing\n"
+    ) as container:
+        assert container.out.readline() == "importing\n"
         [first] = Path(f"/proc/{container.pid}/task/{container.pid}/children").read_text().split()
         os.kill(int(first), signal.SIGTERM)
         assert container.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
-    finally:
-        container.kill()
-        container.communicate()

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tomllib
@@ -16,7 +15,7 @@ from typing import IO, Any
 import httpx
 import pytest
 
-from tests.support.processes import Machine
+from tests.support.processes import Machine, Process
 
 PATIENCE_SECONDS = 30
 LINES_BEYOND_THE_PIPE = 100
@@ -59,18 +58,13 @@ def serve(
     """A server that says its address to nobody, and a caller of it."""
     path = folder / "door"
     settings = {"BIND": f"unix:{path}", **settings}
-    server = subprocess.Popen(**command(machine, "serve", streams=streams, **settings), stdout=stdout)
-    try:
+    with Process(**command(machine, "serve", streams=streams, **settings), stdout=stdout) as server:
         transport = httpx.HTTPTransport(uds=str(path), retries=8)
         with httpx.Client(transport=transport, base_url="http://door", timeout=PATIENCE_SECONDS) as caller:
             while not path.exists():
                 assert server.poll() is None, "the server has ended"
             yield caller
-        server.terminate()
-        assert server.wait(PATIENCE_SECONDS) == 0
-    finally:
-        server.kill()
-        server.wait()
+        server.stop()
 
 
 # --- closed and full
@@ -80,24 +74,17 @@ def serve(
 def test_a_log_that_nobody_reads_holds_up_no_request_and_no_stop(machine: Machine, workers: str) -> None:
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
-    server = machine.start(stderr=write_end, settings={"LOG_LEVEL": "info", "WORKERS": workers})
-    try:
-        assert server.stdout is not None
-        address = server.stdout.readline().split()[-1]
+    with machine.start(stderr=write_end, settings={"LOG_LEVEL": "info", "WORKERS": workers}) as server:
+        address = server.read_address()
         with httpx.Client(timeout=PATIENCE_SECONDS) as caller:
             for _ in range(LINES_BEYOND_THE_PIPE):
                 assert caller.get(f"{address}/api/oauth2/userinfo").status_code == 401
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(PATIENCE_SECONDS) == 0
-    finally:
-        server.kill()
-        server.communicate()
-        os.close(read_end)
-        os.close(write_end)
+        server.stop()
+    os.close(read_end)
+    os.close(write_end)
 
 
-@pytest.mark.parametrize("form", ["json", "console"])
-@pytest.mark.parametrize("streams", ["2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("streams, form", [("2>&-", "json"), ("<&- >&- 2>&-", "console")])
 def test_a_server_without_standard_streams_serves(
     machine: Machine, tmp_path: Path, streams: str, form: str
 ) -> None:

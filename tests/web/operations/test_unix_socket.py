@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -20,19 +19,14 @@ PATIENCE_SECONDS = 30
 
 
 @contextmanager
-def serve(machine: Machine, path: Path, **settings: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def serve(machine: Machine, path: Path, **settings: str) -> Iterator[list[str]]:
     """A server on the socket, with what it said when it began to serve."""
-    process = machine.start(settings={"BIND": f"unix:{path}", **settings})
-    assert process.stdout is not None
-    try:
-        said = [process.stdout.readline()]
+    with machine.start(settings={"BIND": f"unix:{path}", **settings}) as process:
+        said = [process.out.readline()]
         while said[-1] and "curl" not in said[-1]:
-            said.append(process.stdout.readline())
-        yield process, said
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_SECONDS) == 0
-        process.stdout.close()
+            said.append(process.out.readline())
+        yield said
+        process.stop()
 
 
 def over(path: Path) -> httpx.Client:
@@ -54,20 +48,18 @@ def test_a_server_answers_on_its_socket_and_takes_the_file_with_it(
     machine: Machine, tmp_path: Path, workers: str
 ) -> None:
     path = tmp_path / "door"
-    with serve(machine, path, WORKERS=workers) as (_, said):
+    with serve(machine, path, WORKERS=workers) as said:
         assert said[0] == f"Ostiary serves unix:{path}\n"
         assert ask(path).json() == {"code": 0, "msg": "ok", "data": None}
     assert not path.exists()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_the_socket_is_for_its_owner_and_group_whatever_the_umask(
-    machine: Machine, tmp_path: Path, umask: int
-) -> None:
+def test_the_socket_is_for_its_owner_and_group_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     path = tmp_path / "door"
     before = os.umask(umask)
     try:
-        with serve(machine, path):
+        with open_listeners(f"unix:{path}"):
             assert stat.S_IMODE(path.stat().st_mode) == 0o660
     finally:
         os.umask(before)
@@ -75,7 +67,7 @@ def test_the_socket_is_for_its_owner_and_group_whatever_the_umask(
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not on this machine")
 def test_the_line_to_try_works_as_it_is_printed(machine: Machine, tmp_path: Path) -> None:
-    with serve(machine, tmp_path / "a door") as (_, said):
+    with serve(machine, tmp_path / "a door") as said:
         line = said[-1].strip().replace("YOUR-PASSWORD", machine.environment["ADMIN_PASSWORD"])
         ran = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=True)
     assert '"accessToken"' in ran.stdout
@@ -118,24 +110,18 @@ def test_who_follows_while_the_one_before_finishes_keeps_the_path(tmp_path: Path
 def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path, workers: str) -> None:
     path = tmp_path / "door"
     bind = f"127.0.0.1:0, [::1]:0,unix:{path}"
-    process = machine.start(settings={"BIND": bind, "WORKERS": workers})
-    assert process.stdout is not None
-    try:
-        four, six, local = process.stdout.readline().removeprefix("Ostiary serves ").strip().split(" and ")
+    with machine.start(settings={"BIND": bind, "WORKERS": workers}) as process:
+        four, six, local = process.out.readline().removeprefix("Ostiary serves ").strip().split(" and ")
         assert local == f"unix:{path}"
         for address in (four, six):
             assert httpx.get(f"{address}/readyz").status_code == 200
         assert "[::1]" in six
         assert ask(path).status_code == 200
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_SECONDS) == 0
-        process.stdout.close()
+        process.stop()
     assert not path.exists()
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("is_abstract", [False, True])
+@pytest.mark.parametrize("workers, is_abstract", [("1", False), ("2", True)])
 def test_systemd_is_told_when_the_server_serves_and_when_it_stops(
     machine: Machine, tmp_path: Path, workers: str, is_abstract: bool
 ) -> None:
@@ -143,7 +129,7 @@ def test_systemd_is_told_when_the_server_serves_and_when_it_stops(
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(name.replace("@", "\0"))
         manager.settimeout(PATIENCE_SECONDS)
-        with serve(machine, tmp_path / "door", WORKERS=workers, NOTIFY_SOCKET=name) as _:
+        with serve(machine, tmp_path / "door", WORKERS=workers, NOTIFY_SOCKET=name):
             assert manager.recv(100) == b"READY=1"
             assert ask(tmp_path / "door").status_code == 200
         assert manager.recv(100) == b"STOPPING=1"
