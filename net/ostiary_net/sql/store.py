@@ -2,16 +2,15 @@
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import takewhile
 from types import TracebackType
-from typing import ClassVar, Final, Protocol, Self, TypeVar
+from typing import ClassVar, Final, Self, TypeVar
 
 from ostiary_core.decide import READ_ONLY, keys, take_turn
 from ostiary_core.events import Event
 from ostiary_core.loading.keys import roots, session_key
-from ostiary_core.loading.snapshot import Fetch, Snapshot, load
+from ostiary_core.loading.snapshot import Snapshot, load
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.instant import SECOND_MS, Instant
@@ -20,20 +19,12 @@ from ostiary_core.model.records import Record, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, kept_seconds
 from ostiary_core.storage.listing import USES, Listing, Page
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
-from ostiary_core.storage.store import LostRace, net_changes, retry_lost_races
-from ostiary_net.observability.summaries import (
-    Milestone,
-    Refusal,
-    StoreState,
-    SummaryKey,
-    Tallies,
-    Tally,
-    tally_entries,
-)
-from ostiary_net.sql import summaries
+from ostiary_core.storage.store import net_changes
 from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, make_row_codec
 from ostiary_net.sql.paging import Dialect, Execute, Pager
+from ostiary_net.sql.summaries import SummaryTables
 from ostiary_net.sql.trail import BETWEEN, LAST_NUMBER, TrailEnd
+from ostiary_net.sql.transactions import Reading
 
 T = TypeVar("T")
 
@@ -75,58 +66,22 @@ _TOKENS: Final = (
     " LEFT JOIN sessions s ON s.session_id = t.session_id ORDER BY t.digest"
 )
 
-LONG_AGO: Final = Instant(0)
-"""Instant for queries that do not depend on the time."""
 
-
-class Reading(Protocol):
-    """A read transaction, in which everything is of one moment."""
-
-    @property
-    def fetch(self) -> Fetch:
-        """Fetch records for `load`; may return more than was asked for."""
-        ...
-
-    @property
-    def execute(self) -> Execute:
-        """Execute a statement and return its rows."""
-        ...
-
-    @property
-    def now(self) -> Instant:
-        """Return the time of the transaction."""
-        ...
-
-
-class SQLStore(ABC):
-    """A store over `_find` and `_change`, which begin and end transactions; any thread may call it."""
+class SQLStore(SummaryTables):
+    """A store over the transactions of one database; any thread may call it."""
 
     _entries_of_a_session: ClassVar[str] = "audit"
     """Table or view in which the audit trail is searched by session."""
     _tables_of_entries: ClassVar[tuple[str, ...]] = ("audit",)
     """Tables of entries, the older entries first."""
-    _entry_lag_ms: ClassVar[int] = 0
-    """Age of an entry after which none with a lower number can appear."""
 
     def __init__(self, policy: Policy, dialect: Dialect) -> None:
         self.policy = policy
         self._pager = Pager(dialect)
 
     @abstractmethod
-    def _find(self, find: Callable[[Reading], T], now: Instant = LONG_AGO, *, takes_long: bool = False) -> T:
-        """Return what `find` returns, in one read transaction; `takes_long` lifts the time limit."""
-
-    @abstractmethod
-    def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
-        """Return what `change` returns, once what it wrote is committed."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close all connections."""
-
-    @abstractmethod
-    def _known_schema(self) -> int:
-        """Return the schema version of this release."""
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`, beside all turns."""
@@ -277,75 +232,6 @@ class SQLStore(ABC):
             return bool(execute(statement, (name, holder, at + round(seconds * SECOND_MS), at)))
 
         return self._change(take, now)
-
-    # --- summaries
-
-    def count_entries(self, now: Instant, limit: int) -> int:
-        """Count up to `limit` entries that are not counted yet, beside all turns; return how many."""
-
-        def read(reading: Reading) -> tuple[int, list[AuditEntry]]:
-            counted, entries = summaries.read_uncounted(reading.execute, limit)
-            before = reading.now - self._entry_lag_ms
-            return counted, list(
-                takewhile(lambda entry: entry.at <= before or not self._entry_lag_ms, entries)
-            )
-
-        counted, entries = self._find(read, now)
-        if not entries:
-            return 0
-        last, tallies = entries[-1].number, tally_entries(entries)
-        try:
-            is_first = self._change(
-                lambda execute, _: summaries.add_counted(execute, counted, last, tallies), now
-            )
-        except LostRace:
-            return 0
-        return len(entries) if is_first else 0
-
-    def add_tallies(self, tallies: Tallies, refusals: Sequence[Refusal], now: Instant) -> None:
-        """Add to the summaries, and to the last refusals of each client."""
-
-        def write(execute: Execute, _: Instant) -> None:
-            summaries.add(execute, tallies)
-            summaries.add_refusals(execute, refusals)
-
-        retry_lost_races(lambda: self._change(write, now))
-
-    def summaries(self, start: Instant, end: Instant, *, of_clients: bool) -> dict[SummaryKey, Tally]:
-        """Read the summaries of these hours: hour by hour over all clients, or one for each client."""
-        return self._find(
-            lambda reading: summaries.read_between(reading.execute, start, end, of_clients=of_clients)
-        )
-
-    def last_refusals(self, client_id: str) -> list[Refusal]:
-        """Read the last refusals of a client, the latest first."""
-        return self._find(lambda reading: summaries.read_refusals(reading.execute, client_id))
-
-    def forget_summaries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase summaries and refusals that are older; return how many."""
-        return self._change(
-            lambda execute, at: summaries.forget(
-                execute, Instant(at - older_than_seconds * SECOND_MS), limit
-            ),
-            now,
-        )
-
-    def record_milestone(self, milestone: Milestone, now: Instant) -> None:
-        """Record that something was done now."""
-        retry_lost_races(
-            lambda: self._change(lambda execute, at: summaries.record_milestone(execute, milestone, at), now)
-        )
-
-    def state(self) -> StoreState:
-        """Read the state of the store."""
-
-        def read(reading: Reading) -> StoreState:
-            done = summaries.read_milestones(reading.execute)
-            [[schema]] = reading.execute("SELECT max(version) FROM schema_migrations", ())
-            uncounted = summaries.count_uncounted(reading.execute)
-            return StoreState(int(schema), self._known_schema(), done, uncounted)
-
-        return self._find(read)
 
     def __enter__(self) -> Self:
         return self

@@ -25,7 +25,8 @@ from ostiary_net.runtime.system import Clock, SystemClock
 from ostiary_net.sql.columns import has_utf8
 from ostiary_net.sql.migrations import NO_DATABASE, Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
-from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
+from ostiary_net.sql.store import SQLStore
+from ostiary_net.sql.transactions import LONG_AGO, Reading
 from ostiary_net.sqlite.connections import ReaderPool, make_writer
 from ostiary_net.sqlite.file import (
     DatabaseFile,
