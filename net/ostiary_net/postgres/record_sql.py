@@ -8,7 +8,7 @@ hundreds.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 from typing import Any, Final
@@ -20,7 +20,7 @@ from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import Record, Session, Table
 from ostiary_core.storage.store import LostRace
 from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, make_row_codec
-from ostiary_net.sql.joins import ALL_OF_SESSIONS, JOINED
+from ostiary_net.sql.joins import JOINED
 
 Ask = Callable[[str, Sequence[Any]], list[Row]]
 """Executes a statement with its bindings, and returns its rows."""
@@ -150,18 +150,15 @@ _DELETE_ACCESS_TOKENS: Final = "DELETE FROM access_tokens WHERE digest = ANY(%s:
 _SESSIONS_OF_ACCESS_TOKENS: Final = "SELECT session_id FROM access_tokens WHERE digest = ANY(%s::bytea[])"
 """Statement for the sessions that access tokens lead to."""
 
-_WITH_ALL: Final = {
-    table: f"SELECT {JOINED[table].columns} FROM {found}{ALL_OF_SESSIONS} WHERE {digest} = ANY(%s::bytea[])"
-    for table, found, digest in (
-        (Table.ACCESS_TOKEN, "access_tokens t JOIN sessions s ON s.session_id = t.session_id", "t.digest"),
-        (
-            Table.REFRESH_TOKEN,
-            "refresh_tokens t LEFT JOIN sessions s ON s.session_id = t.session_id",
-            "t.digest",
-        ),
-        (Table.CODE, "codes s", "s.digest"),
-    )
+_JOINED: Final = {
+    **JOINED,
+    Table.ACCESS_TOKEN: replace(
+        JOINED[Table.ACCESS_TOKEN],
+        found="access_tokens t JOIN sessions s ON s.session_id = t.session_id",
+        digest="t.digest",
+    ),
 }
+_WITH_ALL: Final = {table: joined.select("= ANY(%s::bytea[])") for table, joined in _JOINED.items()}
 """Statements that find tokens and codes joined with all records that they lead to."""
 
 _ENTRY_COLUMNS: Final = tuple(zip(ENTRIES.columns[1:], ENTRIES.kinds[1:], strict=True))

@@ -18,7 +18,7 @@ from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace
 from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, make_row_codec
-from ostiary_net.sql.joins import ALL_OF_SESSIONS, JOINED
+from ostiary_net.sql.joins import JOINED
 
 # --- statements
 
@@ -153,22 +153,9 @@ _LOOKUPS_OF_TURNS: Final[Mapping[Table, _Lookup]] = {**_LOOKUPS, Table.CLIENT: _
 """Lookups of turns, for records that no token or code leads to."""
 
 
-def _selects_with_all(found: str, digest: str, columns: str) -> Mapping[int, str]:
-    selection = f"SELECT {columns} FROM {found}{ALL_OF_SESSIONS}"
-    return {size: f"{selection} WHERE {digest} IN ({', '.join('?' * size)})" for size in _SELECT_SIZES}
-
-
 _WITH_ALL: Final = {
-    table: _selects_with_all(found, digest, JOINED[table].columns)
-    for table, found, digest in (
-        (Table.ACCESS_TOKEN, "sessions s", "s.access_digest"),
-        (
-            Table.REFRESH_TOKEN,
-            "refresh_tokens t LEFT JOIN sessions s ON s.session_id = t.session_id",
-            "t.digest",
-        ),
-        (Table.CODE, "codes s", "s.digest"),
-    )
+    table: {size: joined.select(f"IN ({', '.join('?' * size)})") for size in _SELECT_SIZES}
+    for table, joined in JOINED.items()
 }
 """Statements that find tokens and codes joined with all records that they lead to."""
 
