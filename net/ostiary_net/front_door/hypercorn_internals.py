@@ -11,41 +11,26 @@ from importlib.metadata import version
 from typing import Final
 
 import structlog
-from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.config import Config, Sockets
-from hypercorn.events import Closed, Event, RawData
-from hypercorn.protocol import ProtocolWrapper
-from hypercorn.protocol.h11 import H11Protocol
-from hypercorn.trio.run import worker_serve
-from hypercorn.trio.tcp_server import MAX_RECV, TCPServer
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import AppWrapper, ConnectionState, H11SendableEvent, LifespanState, TaskGroup
-from hypercorn.utils import LifespanFailureError, LifespanTimeoutError, parse_socket_addr
-
-__all__ = [
-    "MAX_RECV",
-    "ASGIWrapper",
-    "AppWrapper",
-    "Closed",
-    "Config",
-    "ConnectionState",
-    "Event",
-    "H11Protocol",
-    "H11SendableEvent",
-    "LifespanFailureError",
-    "LifespanState",
-    "LifespanTimeoutError",
-    "ProtocolWrapper",
-    "RawData",
-    "Sockets",
-    "TCPServer",
-    "TaskGroup",
-    "WorkerContext",
-    "find_unsupported_version",
-    "parse_socket_addr",
-    "replace_classes",
-    "worker_serve",
-]
+from hypercorn.app_wrappers import ASGIWrapper as ASGIWrapper
+from hypercorn.config import Config as Config, Sockets as Sockets
+from hypercorn.events import Closed as Closed, Event as Event, RawData as RawData
+from hypercorn.protocol import ProtocolWrapper as ProtocolWrapper
+from hypercorn.protocol.h11 import H11Protocol as H11Protocol
+from hypercorn.trio.run import worker_serve as worker_serve
+from hypercorn.trio.tcp_server import MAX_RECV as MAX_RECV, TCPServer as TCPServer
+from hypercorn.trio.worker_context import WorkerContext as WorkerContext
+from hypercorn.typing import (
+    AppWrapper as AppWrapper,
+    ConnectionState as ConnectionState,
+    H11SendableEvent as H11SendableEvent,
+    LifespanState as LifespanState,
+    TaskGroup as TaskGroup,
+)
+from hypercorn.utils import (
+    LifespanFailureError as LifespanFailureError,
+    LifespanTimeoutError as LifespanTimeoutError,
+    parse_socket_addr as parse_socket_addr,
+)
 
 _log = structlog.get_logger("ostiary")
 
