@@ -9,7 +9,7 @@ brings bytes or an answer goes on with what they make possible (`_advance`); the
 alone can do: to hand over, to write to a client that is slow to read, to end.
 
 What needs no turn of the store (no token, a full rate window) is answered where it is read, and a client may
-send a thousand such requests at once. After a few answers in a row the others run (`FairQueue`).
+send a thousand such requests at once. After a few answers in a row the others run (`CallbackQueue`).
 """
 
 from dataclasses import dataclass
@@ -26,10 +26,9 @@ from ostiary_net.front_door.connection import GuardedConnection, receive_some, s
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.hypercorn_internals import Closed, RawData, parse_socket_addr
 from ostiary_net.front_door.protocol import GuardedProtocol
-from ostiary_net.lane.fairness import FairQueue
 from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
-from ostiary_net.lane.sockets import Poller, SharedDeadline, SocketReader
+from ostiary_net.lane.sockets import CallbackQueue, Poller, SocketReader
 from ostiary_net.lane.writer import AnswerWriter
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import QueuedEvent
@@ -48,10 +47,11 @@ class Lane:
     service: Service
     heads: HeadReader
     writer: AnswerWriter
-    deadline: SharedDeadline
-    """Deadline for the rest of a request that comes in pieces."""
+    deadlines: CallbackQueue
+    """Connections that wait for the rest of a request that comes in pieces."""
     poller: Poller | None
-    queue: FairQueue
+    queue: CallbackQueue
+    """Connections that were answered as often as is fair, and have more requests."""
 
 
 class LaneConnection(GuardedConnection):
@@ -76,7 +76,7 @@ class LaneConnection(GuardedConnection):
         self._answered_in_a_row = 0
         """Count of answers without a turn since others ran."""
         self._is_in_line = False
-        """Whether it waits in the `FairQueue`."""
+        """Whether it waits in the queue of the lane."""
         self._row_lasts_until = 0
         """Wake-up of the poller until which its bytes belong to the same row, as others may not have run."""
         self._held: list[bytes] = []
@@ -204,7 +204,7 @@ class LaneConnection(GuardedConnection):
                 self.connections.mark_waiting(self)
             if event is not Need.REQUEST and not self._is_timed:
                 self._is_timed = True
-                self._lane.deadline.begin(self._expire)
+                self._lane.deadlines.add(self._expire)
             return event
         return None
 
@@ -295,7 +295,7 @@ class LaneConnection(GuardedConnection):
     def _end_timing(self) -> None:
         if self._is_timed:
             self._is_timed = False
-            self._lane.deadline.end(self._expire)
+            self._lane.deadlines.remove(self._expire)
 
     def _go_on(self) -> None:
         """Go on as far as possible without the connection's task, and wake it for the rest."""

@@ -10,9 +10,8 @@ import structlog
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.hypercorn_internals import find_unsupported_version
 from ostiary_net.lane.connection import Lane, LaneConnection
-from ostiary_net.lane.fairness import FairQueue
 from ostiary_net.lane.heads import HeadReader
-from ostiary_net.lane.sockets import SharedDeadline, open_poller
+from ostiary_net.lane.sockets import CallbackQueue, open_poller
 from ostiary_net.lane.writer import AnswerWriter
 from ostiary_net.turns.service import Service
 
@@ -49,14 +48,14 @@ def open_lane(guard: Guard, service: Service) -> bool:
 def _make_opener(guard: Guard, service: Service) -> Callable[..., Any]:
     lane: Lane | None = None
     heads = HeadReader(guard.limits, service.endpoint.languages)
-    deadline = SharedDeadline(guard.limits.body_wait_seconds)
+    deadline = CallbackQueue(guard.limits.body_wait_seconds)
     poller = open_poller()
 
     def open_connection(app: Any, config: Any, *accepted: Any) -> LaneConnection:
         nonlocal lane
         if lane is None:
             writer = AnswerWriter(lambda: config.response_headers("h11"))
-            lane = Lane(service, heads, writer, deadline, poller, FairQueue())
+            lane = Lane(service, heads, writer, deadline, poller, CallbackQueue())
         return LaneConnection(app, config, *accepted, guard=guard, lane=lane)
 
     return open_connection

@@ -137,43 +137,47 @@ class SocketReader:
             self._receiver.fail(error)
 
 
-class SharedDeadline:
-    """Calls back each connection that has waited so many seconds, in the Trio run that began the wait."""
+class CallbackQueue:
+    """Calls back the connections that were added, each after so many seconds, in one Trio run.
+
+    In each pass of Trio's scheduler one goes on, so that what all of them together take of a pass is bounded.
+    """
 
     # A client that sends head and body apart would arm and disarm a deadline of Trio's with nearly every
-    # request. All wait equally long, so the first that began is the first that expires.
+    # request. All wait equally long, so the first that was added is the first whose time is over.
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float = 0.0) -> None:
         self._seconds = seconds
-        self._deadlines: dict[Callable[[], None], float] = {}
+        self._due: dict[Callable[[], None], float] = {}
         self._has_waiting: trio.Event | None = None
 
-    def begin(self, expire: Callable[[], None]) -> None:
-        """Call `expire`, which never waits or raises, after the seconds, unless `end` comes before."""
-        self._deadlines[expire] = trio.current_time() + self._seconds
+    def add(self, go_on: Callable[[], None]) -> None:
+        """Call `go_on`, which never waits or raises, after the seconds, unless `remove` comes before."""
+        self._due[go_on] = trio.current_time() + self._seconds
         if self._has_waiting is None:
             self._has_waiting = trio.Event()
             trio.lowlevel.spawn_system_task(self._run)
         self._has_waiting.set()
 
-    def end(self, expire: Callable[[], None]) -> None:
-        """Remove `expire`, which is not called any more."""
-        self._deadlines.pop(expire, None)
+    def remove(self, go_on: Callable[[], None]) -> None:
+        """Remove `go_on`, which is not called any more."""
+        self._due.pop(go_on, None)
 
     async def _run(self) -> None:
         """Call back the connections whose time is over, until the Trio run ends."""
         try:
             while True:
-                if not self._deadlines:
+                if not self._due:
                     self._has_waiting = trio.Event()
                     await self._has_waiting.wait()
                     continue
-                expire, deadline = next(iter(self._deadlines.items()))
-                if deadline > trio.current_time():
-                    await trio.sleep_until(deadline)
+                go_on, due = next(iter(self._due.items()))
+                if due > trio.current_time():
+                    await trio.sleep_until(due)
                 else:
-                    del self._deadlines[expire]
-                    expire()
+                    del self._due[go_on]
+                    go_on()
+                    await trio.lowlevel.checkpoint()
         finally:
             self._has_waiting = None
-            self._deadlines.clear()
+            self._due.clear()
