@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any, Final, Self
@@ -127,6 +128,20 @@ def read_password_parameter(read_password: Callable[[], str | None]) -> dict[str
     return {} if password is None else {"password": password}
 
 
+@dataclass(frozen=True, slots=True)
+class PrimarySearch:
+    """What the connections of an instance share to find the primary."""
+
+    hosts: Hosts
+    prepares: bool | None
+    """Whether statements are prepared; None for wherever no pooler is seen."""
+    read_password: Callable[[], str | None]
+    """Reader of the password, called before each connection is made; None for the one in the address."""
+    timelines: Timelines = field(default_factory=Timelines)
+    demand: ConnectionDemand = field(default_factory=ConnectionDemand)
+    reasons: ReasonLog = field(default_factory=ReasonLog)
+
+
 class BoundedConnection(Connection[Any]):
     """A connection that waits until its deadline at most, and logs why it cannot be made."""
 
@@ -161,45 +176,34 @@ class BoundedConnection(Connection[Any]):
 
     @classmethod
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
-        reasons: ReasonLog = named.pop("reasons")
-        timelines: Timelines = named.pop("timelines")
-        hosts: Hosts = named.pop("hosts")
-        prepares: bool | None = named.pop("prepares")
-        demand: ConnectionDemand = named.pop("demand")
-        named |= read_password_parameter(named.pop("read_password"))
-        # Of several hosts some usually refuse, as they are standbys.
-        reasons_of_one = reasons if len(hosts) == 1 else None
-        connect_to_one = partial(cls._connect_to_one, conninfo, named, timelines, prepares, reasons_of_one)
-        with demand.connecting():
+        search: PrimarySearch = named.pop("search")
+        named |= read_password_parameter(search.read_password)
+        with search.demand.connecting():
             try:
-                return hosts.connect(connect_to_one, CONNECT_SECONDS)
+                return search.hosts.connect(
+                    partial(cls._connect_to_one, conninfo, named, search), CONNECT_SECONDS
+                )
             except psycopg.Error as error:
-                reasons.log(format_on_one_line(error))
+                search.reasons.log(format_on_one_line(error))
                 raise
 
     @classmethod
     def _connect_to_one(
-        cls,
-        conninfo: str,
-        named: dict[str, Any],
-        timelines: Timelines,
-        prepares: bool | None,
-        reasons: ReasonLog | None,
-        host: dict[str, str],
+        cls, conninfo: str, named: dict[str, Any], search: PrimarySearch, host: dict[str, str]
     ) -> Self:
         began = time.monotonic()
         try:
             made = super().connect(conninfo, **{**named, **host})
         except psycopg.Error as error:
-            if reasons is not None:
-                reasons.log(format_on_one_line(error))
+            if len(search.hosts) == 1:  # of several hosts some usually refuse, as they are standbys
+                search.reasons.log(format_on_one_line(error))
             raise
         try:
             made.made_at = began
             made.add_notice_handler(made._record_warning)
-            _apply_session_settings(made, prepares)
+            _apply_session_settings(made, search.prepares)
             if not made.is_pooled:
-                timelines.require_newest(made)
+                search.timelines.require_newest(made)
         except psycopg.Error:
             made.close()
             raise

@@ -15,10 +15,8 @@ from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.postgres.connection import (
     CONNECT_SECONDS,
     BoundedConnection,
-    ConnectionDemand,
     DatabaseStalled,
-    ReasonLog,
-    Timelines,
+    PrimarySearch,
     read_password_parameter,
 )
 from ostiary_net.postgres.hosts import Hosts
@@ -53,22 +51,15 @@ class PrimaryConnections:
         prepares: bool | None,
         read_password: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """Make the pool; `wait_seconds` bounds how long a caller waits while the database is away.
-
-        `read_password` is asked before each connection is made; None for the password in `conninfo`.
-
-        `prepares` says whether statements are prepared; None for wherever no pooler is seen.
-        """
-        self._conninfo = conninfo
-        self._read_password = read_password
+        """Make the pool; `wait_seconds` bounds how long a caller waits while the database is away."""
         named = conninfo_to_dict(conninfo)
+        self._conninfo = conninfo
+        self._search = PrimarySearch(Hosts(named), prepares, read_password)
         self._liveness: dict[str, Any] = {
             name: value for name, value in _LIVENESS_PARAMETERS.items() if name not in named
         }
         self._wait_seconds = wait_seconds
         self._current_since = -math.inf
-        self._timelines = Timelines()
-        self._demand = ConnectionDemand()
         self._pool = ConnectionPool(
             conninfo,
             connection_class=BoundedConnection,
@@ -77,12 +68,7 @@ class PrimaryConnections:
                 "autocommit": True,
                 "connect_timeout": CONNECT_SECONDS,
                 "client_encoding": "UTF8",
-                "reasons": ReasonLog(),
-                "timelines": self._timelines,
-                "hosts": Hosts(named),
-                "prepares": prepares,
-                "read_password": read_password,
-                "demand": self._demand,
+                "search": self._search,
                 **self._liveness,
             },
             min_size=1,
@@ -102,7 +88,7 @@ class PrimaryConnections:
         pause = first_pause = 0.05
         while True:
             try:
-                named = {**self._liveness, **read_password_parameter(self._read_password)}
+                named = {**self._liveness, **read_password_parameter(self._search.read_password)}
                 psycopg.connect(self._conninfo, connect_timeout=CONNECT_SECONDS, **named).close()
                 break
             except psycopg.OperationalError as error:
@@ -113,7 +99,7 @@ class PrimaryConnections:
                 tell_waiting(reason)
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-        with self._demand.waiting():
+        with self._search.demand.waiting():
             self._pool.open(wait=True, timeout=within_seconds)
 
     def give_up_at(self, deadline: float) -> float:
@@ -127,7 +113,7 @@ class PrimaryConnections:
         It may have died while idle. `until` is its deadline, unless the caller sets another.
         """
         until = self.give_up_at(math.inf) if until is None else until
-        with self._demand.waiting():
+        with self._search.demand.waiting():
             connection = self._checkout_current(until)
         connection.deadline = until
         try:
@@ -162,7 +148,7 @@ class PrimaryConnections:
                 connection = self._pool.getconn(min(left_seconds, _ASKS_AGAIN_SECONDS))
             except PoolTimeout:
                 continue
-            is_newest = self._timelines.is_newest(connection.database, connection.timeline)
+            is_newest = self._search.timelines.is_newest(connection.database, connection.timeline)
             if connection.made_at >= self._current_since and is_newest and not connection.closed:
                 return connection
             connection.close()
