@@ -2,15 +2,12 @@
 
 from typing import Final
 
-import structlog
 import trio
 
 from ostiary_net.observability.client_activity import ClientActivity
 from ostiary_net.observability.summaries import SummaryStore
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.turns import Turns
-
-_log = structlog.get_logger("ostiary")
 
 _EVENTS_A_TURN: Final = 100
 """Most events that share a turn: few enough that a request in the same one does not notice."""
@@ -26,11 +23,8 @@ async def flush_uses(activity: ClientActivity, turns: Turns) -> None:
 async def flush_refusals(
     activity: ClientActivity, store: SummaryStore, clock: Clock, run_sync: RunSync
 ) -> None:
-    """Flush refusals; what fails is logged and lost."""
+    """Flush refusals; those of a flush that fails are lost."""
     tallies, last = activity.take_refusals()
     if not tallies:
         return
-    try:
-        await run_sync(lambda: store.add_tallies(tallies, last, clock.now()), limiter=trio.CapacityLimiter(1))
-    except Exception as error:
-        _log.error("refusals not kept", cause=type(error).__name__)
+    await run_sync(lambda: store.add_tallies(tallies, last, clock.now()), limiter=trio.CapacityLimiter(1))

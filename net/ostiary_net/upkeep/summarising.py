@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-import structlog
 import trio
 
 from ostiary_core.model.instant import Instant
@@ -26,8 +25,7 @@ from ostiary_net.observability.summaries import (
     hour_of,
 )
 from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
-
-_log = structlog.get_logger("ostiary")
+from ostiary_net.upkeep.repeating import Lease, LeasingStore
 
 T = TypeVar("T")
 
@@ -38,12 +36,8 @@ _SUMMARIES_A_BATCH: Final = 500
 _LEASE: Final = "summaries"
 
 
-class SummarisedStore(SummaryStore, ListingStore, Protocol):
+class SummarisedStore(SummaryStore, ListingStore, LeasingStore, Protocol):
     """A store whose trail can be summarised."""
-
-    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -67,15 +61,8 @@ class Summarising:
 
     async def run(self, holder: str, every_seconds: float) -> None:
         """Summarise until cancelled, on one instance at a time; log a failure and try again."""
-        while True:
-            began = trio.current_time()
-            try:
-                take = partial(self.store.take_lease, _LEASE, holder, 2 * every_seconds, self.clock.now())
-                if await self._do(take):
-                    await self.summarise_once(began + every_seconds)
-            except Exception as error:
-                _log.error("summaries failed", cause=type(error.__cause__ or error).__name__)
-            await trio.sleep(max(0.0, began + every_seconds - trio.current_time()))
+        lease = Lease(_LEASE, holder, self.store, self.clock, self.run_sync)
+        await lease.repeat(self.summarise_once, every_seconds, "summaries failed")
 
     async def _repeat(self, do_some: Callable[[Instant, int], int], limit: int, until: float) -> int:
         total = 0

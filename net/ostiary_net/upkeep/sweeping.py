@@ -10,7 +10,6 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
-import structlog
 import trio
 
 from ostiary_core.events import GraceExpired, RecordExpired
@@ -22,8 +21,7 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_net.observability.summaries import Milestone
 from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
 from ostiary_net.turns.turns import Turns
-
-_log = structlog.get_logger("ostiary")
+from ostiary_net.upkeep.repeating import Lease, LeasingStore
 
 _SESSIONS_A_BATCH: Final = 100
 """Most sessions of a batch: a request that shares its turn must not notice."""
@@ -68,7 +66,7 @@ async def erase_salts(
 # --- purge
 
 
-class PurgeableStore(SweepableStore, Protocol):
+class PurgeableStore(SweepableStore, LeasingStore, Protocol):
     """A store from which expired records can be deleted."""
 
     def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
@@ -77,10 +75,6 @@ class PurgeableStore(SweepableStore, Protocol):
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
         """Erase up to `limit` of the oldest entries of the audit trail; return how many were erased."""
-        ...
-
-    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
         ...
 
     def record_milestone(self, milestone: Milestone, now: Instant) -> None:
@@ -119,18 +113,12 @@ class Purge:
         """Purge until cancelled, on one instance at a time; log a failure and try again."""
         # Anywhere among them: from the first, instances that are replaced daily never reach the last.
         self._tokens_after = sha256(holder.encode()).digest()
-        rest_seconds = every_seconds
-        while True:
-            await trio.sleep(rest_seconds)
-            began = trio.current_time()
-            try:
-                take = partial(self.store.take_lease, _LEASE, holder, 2 * every_seconds, self.clock.now())
-                if await self.run_sync(take, limiter=self._limiter):
-                    share = every_seconds / _ALL_TOKENS_SECONDS
-                    await self._purge_kinds(began + every_seconds, share_of_tokens=share)
-            except Exception as error:
-                _log.error("clearing failed", cause=type(error.__cause__ or error).__name__)
-            rest_seconds = max(0.0, began + every_seconds - trio.current_time())
+        share = every_seconds / _ALL_TOKENS_SECONDS
+        lease = Lease(_LEASE, holder, self.store, self.clock, self.run_sync)
+        await trio.sleep(every_seconds)
+        await lease.repeat(
+            partial(self._purge_kinds, share_of_tokens=share), every_seconds, "clearing failed"
+        )
 
     async def _purge_kinds(self, until: float, *, share_of_tokens: float) -> dict[str, int]:
         """Purge all kinds for half of the time, and for the rest of it a share of all tokens."""

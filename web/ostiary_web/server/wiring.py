@@ -32,7 +32,7 @@ from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, op
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Turns, open_turns
 from ostiary_net.upkeep.flushing import flush_refusals, flush_uses
-from ostiary_net.upkeep.repeating import repeat
+from ostiary_net.upkeep.repeating import attempt, repeat
 from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge, erase_salts
 from ostiary_web.server.app_services import AppServices
@@ -201,7 +201,8 @@ async def open_services(
         nursery.cancel_scope.cancel()
         if dependencies.upkeep.summary_seconds < math.inf:
             with trio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
-                await flush_refusals(service.activity, store, clock, dependencies.run_sync)
+                last = partial(flush_refusals, service.activity, store, clock, dependencies.run_sync)
+                await attempt(last, "refusals not kept")
 
 
 _LAST_WORDS_SECONDS: Final = 5.0
