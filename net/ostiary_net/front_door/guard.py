@@ -16,10 +16,10 @@ from ostiary_core.model.audit import LateTraceId, TraceId
 from ostiary_net.front_door.connections import CONNECTION, OpenConnections
 from ostiary_net.front_door.heads import HeadVerdict, read_head
 from ostiary_net.front_door.idle_watcher import IdleWatcher
+from ostiary_net.front_door.lifespan import Lifespan
 from ostiary_net.front_door.limits import (
     AnswerCutOff,
     Application,
-    CannotStart,
     DoorLimits,
     Fields,
     Message,
@@ -64,10 +64,7 @@ class Guard:
         """Source of trace ids: the application's source of entropy, once that is open."""
         self.is_stopping: Callable[[], bool] = lambda: False
         """Whether an answer that begins now is the last on its connection."""
-        self.failure: str | None = None
-        """Reason why the application could not start, or has ended."""
-        self.broken = trio.Event()
-        """Event of an application that ended by itself."""
+        self.lifespan = Lifespan()
         self.refused: dict[int, int] = {}
         """Count of requests that were refused before a route answered, by status."""
         self.late = 0
@@ -87,7 +84,7 @@ class Guard:
             else:
                 await self._serve_traced(self.tracing, scope, receive, send)
         elif scope["type"] == "lifespan":
-            await self._serve_lifespan(scope, receive, send)
+            await self.lifespan.serve(self.app, scope, receive, send)
         else:
             await send({"type": "websocket.close"})
 
@@ -137,47 +134,6 @@ class Guard:
                     await context.fail(trio.TooSlowError())
             except Exception as error:
                 await context.fail(error)
-
-    async def _serve_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the lifespan; fail the start where the application raises in it."""
-        # Servers take an exception here for an application without a lifespan, and serve it (ASGI
-        # "Lifespan").
-        has_asked = has_started = False
-
-        async def receive_marked() -> Message:
-            nonlocal has_asked
-            message = await receive()
-            has_asked = True
-            return message
-
-        async def send_marked(message: Message) -> None:
-            nonlocal has_started
-            has_started = has_started or message["type"] == "lifespan.startup.complete"
-            await send(message)
-
-        try:
-            trio.lowlevel.current_task()
-        except RuntimeError:
-            message = "this application needs Trio: hypercorn --worker-class trio"
-            await send({"type": "lifespan.startup.failed", "message": message})
-            return
-        try:
-            await self.app(scope, receive_marked, send_marked)
-        except Exception as error:
-            where = list_frames(error)
-            if has_started:
-                _log.critical("the application ended", cause=type(error).__name__, where=where)
-                self.failure = "the application ended by itself; the log says why"
-                self.broken.set()
-                raise
-            fault = unwrap_error(error)
-            self.failure = str(fault)
-            if not isinstance(fault, CannotStart):
-                _log.critical("the application could not start", cause=repr(fault), where=where)
-                self.failure = f"the application could not start: {fault}"
-            if not has_asked:
-                await receive()  # or Hypercorn would send `startup` into a channel that it has closed
-            await send({"type": "lifespan.startup.failed", "message": str(fault)})
 
 
 def _draw_trace_id() -> str:

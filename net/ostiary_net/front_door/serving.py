@@ -8,8 +8,8 @@ the process exits (`stopping.py`).
 import logging
 import select
 import socket
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -28,7 +28,7 @@ from ostiary_net.front_door.hypercorn_internals import (
     worker_serve,
 )
 from ostiary_net.front_door.lifeline import Lifeline, notify_manager, take_inherited_lifeline
-from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
+from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_net.observability.log import unwrap_error
 
@@ -57,7 +57,6 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, on_listening:
     on, `ServerFailed` where the application could not start or has ended.
     """
     stop = trio.Event()
-    failure: Exception | None = None
     with (
         take_inherited_lifeline() or nullcontext() as lifeline,
         ForcedExit(graceful_seconds + FORCE_EXIT_SECONDS) as forced_exit,
@@ -70,38 +69,36 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, on_listening:
             else:
                 notify_manager("READY=1")
 
-        async with trio.open_nursery() as nursery:
+        async with _open_nursery_raising_alone() as nursery:
             await nursery.start(heed_signals, stop, forced_exit)
             nursery.start_soon(forced_exit.start_timer_after, stop)
             if lifeline is not None:
                 nursery.start_soon(_stop_without_parent, lifeline, stop)
             else:
                 nursery.start_soon(_notify_of_stop, stop)
-            try:
-                await serve_until(
-                    stop, app, bind=bind, graceful_seconds=graceful_seconds, on_listening=announce
-                )
-            except (AddressError, ServerFailed) as error:
-                failure = error  # raised out of here, it would come in a group
+            await serve_until(stop, app, bind=bind, graceful_seconds=graceful_seconds, on_listening=announce)
             nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
 
 
 async def run_until_signal(work: Callable[[], Awaitable[None]]) -> None:
     """Do `work`, and cancel it on a stop signal. Raises what `work` raises."""
     stop = trio.Event()
-    failure: Exception | None = None
-    async with trio.open_nursery() as nursery:
+    async with _open_nursery_raising_alone() as nursery:
         await nursery.start(heed_signals, stop, ForcedExit(None))
         nursery.start_soon(_cancel_start, nursery.cancel_scope, stop, trio.Event())
-        try:
-            await work()
-        except Exception as error:
-            failure = error  # raised out of here, it would come in a group
+        await work()
         nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+
+
+@asynccontextmanager
+async def _open_nursery_raising_alone() -> AsyncIterator[trio.Nursery]:
+    """Open a nursery that raises a lone error as it is, and not in a group."""
+    try:
+        async with trio.open_nursery() as nursery:
+            yield nursery
+    except BaseExceptionGroup as group:
+        error = unwrap_error(group)
+        raise error from error.__cause__
 
 
 async def serve_until(
@@ -129,7 +126,7 @@ async def serve_on(
     def announce() -> None:
         serving.set()
         # Hypercorn reports its start also where the lifespan has failed, and raises a moment later.
-        if app.failure is None:
+        if app.lifespan.failure is None:
             on_listening([format_listener_url(each) for each in listeners])
 
     accept_seconds = min(_ACCEPT_SECONDS, graceful_seconds / 2)
@@ -149,8 +146,8 @@ async def serve_on(
         except* (LifespanFailureError, LifespanTimeoutError) as group:
             failure = unwrap_error(group)
         nursery.cancel_scope.cancel()
-    if app.failure is not None:
-        raise ServerFailed(app.failure)
+    if app.lifespan.failure is not None:
+        raise ServerFailed(app.lifespan.failure)
     if failure is not None:
         raise ServerFailed(str(failure))
 
@@ -188,7 +185,7 @@ async def _wait_for_stop(
 
 
 async def _stop_when_broken(app: Guard, stop: trio.Event) -> None:
-    await app.broken.wait()
+    await app.lifespan.broken.wait()
     stop.set()
 
 
