@@ -55,11 +55,13 @@ from ostiary_core.users import (
     first_administrator,
     own_account,
     personal_token,
+    refusals,
     role,
     second_factor,
     telephone,
     user_administration,
 )
+from ostiary_core.users.refusals import refusal_facts, tell_refusals
 
 E = TypeVar("E", bound=Event)
 
@@ -81,6 +83,13 @@ def _rule(
 
 def _query(kind: type[E], handler: Callable[[E, Snapshot], Decision]) -> tuple[type[Event], Rule]:
     return _rule(kind, handler, reads_only=True)
+
+
+def _administration(
+    kind: type[E], handler: Callable[[E, Snapshot], Decision], reads_only: bool = False
+) -> tuple[type[Event], Rule]:
+    """Return the row of what an administrator asks for, whose refusals are told."""
+    return _rule(kind, tell_refusals(handler), reads_only)
 
 
 def _table(*rows: tuple[type[Event], Rule]) -> dict[type[Event], Rule]:
@@ -138,7 +147,13 @@ def _decide_batch(event: events.BatchRequested, snapshot: Snapshot) -> Decision:
     if not refusals:
         refusals = tuple((place, Refused(Why.LAST_ADMINISTRATOR)) for place in _leave_nobody(decisions))
     if refusals:
-        return Decision(BatchRefused(refusals))
+        told = tuple(
+            fact
+            for place, refusal in refusals
+            if not event.is_preview
+            for fact in refusal_facts(event.events[place], refusal.why, current)
+        )
+        return Decision(BatchRefused(refusals), facts=told)
     if event.is_preview:
         return Decision(BatchPreviewed(tuple(decision.facts for decision in decisions)))
     return Decision(
@@ -227,6 +242,7 @@ _KEYS: Final[Mapping[type[Event], Callable[[Any], Keys]]] = MappingProxyType(
         events.FirstAdministratorCreated: lambda it: roots(
             role_key(SUPER_ADMINISTRATOR), username_key(it.username), *map(client_key, BUILT_IN_CLIENTS)
         ),
+        events.AdministratorRefused: lambda it: roots(),
         events.ClientSecretUsed: lambda it: roots(client_key(it.client_id)),
         events.WrongSecretsCounted: lambda it: roots(client_key(it.client_id)),
         events.GraceExpired: lambda it: roots(session_key(it.session_id)),
@@ -264,7 +280,7 @@ RULES: Final = _table(
     _rule(events.OwnSessionEnded, own_account.end_own_session),
     _rule(events.PersonalTokenCreated, personal_token.create),
     _rule(events.PersonalTokenUsed, personal_token.record_use),
-    _query(events.AccountRequested, own_account.show_account),
+    _administration(events.AccountRequested, own_account.show_account, reads_only=True),
     _rule(events.PasswordChanged, own_account.change_password),
     _rule(events.LocaleChosen, own_account.choose_locale),
     _rule(events.TimezoneChosen, own_account.choose_timezone),
@@ -273,38 +289,40 @@ RULES: Final = _table(
     _rule(events.PhoneChanged, telephone.change_phone),
     _rule(events.PasswordResetByTextMessage, telephone.reset_password_by_text_message),
     # --- administration
-    _query(events.UserRequested, user_administration.show),
-    _rule(events.UserRegistered, user_administration.register),
-    _rule(events.UserChanged, user_administration.change),
-    _rule(events.UserImported, user_administration.import_row),
-    _rule(events.UserEnabled, user_administration.enable),
-    _rule(events.UserDisabled, user_administration.disable),
-    _rule(events.UserDeleted, user_administration.delete),
-    _rule(events.UserForcedOut, user_administration.force_out),
-    _rule(events.ConsentWithdrawnByAdministrator, user_administration.withdraw_consent),
-    _rule(events.PasswordResetByAdministrator, user_administration.reset_password),
-    _rule(events.SecondFactorReset, user_administration.reset_second_factor),
-    _query(events.RoleRequested, role.show),
-    _rule(events.RoleRegistered, role.register),
-    _rule(events.RoleChanged, role.change),
-    _rule(events.RoleImported, role.import_row),
-    _rule(events.RoleDeleted, role.delete),
-    _query(events.ClientRequested, client.show),
-    _rule(events.ClientRegistered, client.register),
-    _rule(events.ClientChanged, client.change),
-    _rule(events.ClientImported, client.import_row),
-    _rule(events.ClientEnabled, client.enable),
-    _rule(events.ClientDisabled, client.disable),
-    _rule(events.ClientForcedOut, client.force_out),
-    _rule(events.ClientDeleted, client.delete),
-    _rule(events.ClientSecretReset, client_secret.reset),
-    _rule(events.ClientSecretReplaced, client_secret.replace_secret),
-    _rule(events.OldSecretEnded, client_secret.end_old),
-    _rule(events.SessionForcedOut, user_administration.force_out_session),
-    _rule(events.EverybodyForcedOut, client.force_out_everybody),
+    _administration(events.UserRequested, user_administration.show, reads_only=True),
+    _administration(events.UserRegistered, user_administration.register),
+    _administration(events.UserChanged, user_administration.change),
+    _administration(events.UserImported, user_administration.import_row),
+    _administration(events.UserEnabled, user_administration.enable),
+    _administration(events.UserDisabled, user_administration.disable),
+    _administration(events.UserDeleted, user_administration.delete),
+    _administration(events.UserForcedOut, user_administration.force_out),
+    _administration(events.UserUnlocked, user_administration.unlock),
+    _administration(events.ConsentWithdrawnByAdministrator, user_administration.withdraw_consent),
+    _administration(events.PasswordResetByAdministrator, user_administration.reset_password),
+    _administration(events.SecondFactorReset, user_administration.reset_second_factor),
+    _administration(events.RoleRequested, role.show, reads_only=True),
+    _administration(events.RoleRegistered, role.register),
+    _administration(events.RoleChanged, role.change),
+    _administration(events.RoleImported, role.import_row),
+    _administration(events.RoleDeleted, role.delete),
+    _administration(events.ClientRequested, client.show, reads_only=True),
+    _administration(events.ClientRegistered, client.register),
+    _administration(events.ClientChanged, client.change),
+    _administration(events.ClientImported, client.import_row),
+    _administration(events.ClientEnabled, client.enable),
+    _administration(events.ClientDisabled, client.disable),
+    _administration(events.ClientForcedOut, client.force_out),
+    _administration(events.ClientDeleted, client.delete),
+    _administration(events.ClientSecretReset, client_secret.reset),
+    _administration(events.ClientSecretReplaced, client_secret.replace_secret),
+    _administration(events.OldSecretEnded, client_secret.end_old),
+    _administration(events.SessionForcedOut, user_administration.force_out_session),
+    _administration(events.EverybodyForcedOut, client.force_out_everybody),
     _rule(events.BatchRequested, _decide_batch),
     # --- the operator, and the runtime itself
     _rule(events.FirstAdministratorCreated, first_administrator.create_first_administrator),
+    _rule(events.AdministratorRefused, refusals.record),
     _rule(events.ClientSecretUsed, client_secret.record_use),
     _rule(events.WrongSecretsCounted, client_secret.add_wrong),
     _rule(events.GraceExpired, retention.erase_salt),

@@ -17,6 +17,7 @@ _ABOVE: Final = (
     ("deletes-above", "an account above is deleted", "UserDeleted", ""),
     ("sets-password-above", "the password of an account above is set", "PasswordResetByAdministrator", ""),
     ("forces-out-above", "an account above is forced out", "UserForcedOut", ""),
+    ("unlocks-above", "an account above is unlocked", "UserUnlocked", ""),
 )
 """Events that act on whatever account they are given; where a field is named, if they change nothing else."""
 

@@ -64,6 +64,7 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.DELETE_USER: administration.delete_user,
     Verb.RESET_PASSWORD: administration.reset_password,
     Verb.FORCE_OUT_USER: administration.force_out_user,
+    Verb.UNLOCK_USER: administration.unlock_user,
     Verb.FORCE_OUT_ALL: administration.force_out_all,
     Verb.WITHDRAW_FOR: administration.withdraw_for,
     Verb.IMPORT_USER: administration.import_user,

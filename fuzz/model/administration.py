@@ -171,6 +171,11 @@ def force_out_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
     return Verdict(DONE, "user is force-logged-out: all OAuth sessions end")
 
 
+def unlock_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    find_user(realm, call, now)
+    return Verdict(DONE, "failed sign-ins are forgiven: nothing that is stored changes")
+
+
 def withdraw_for(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     return withdraw_from(realm, find_user(realm, call, now), call)
 

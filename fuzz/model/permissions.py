@@ -15,6 +15,7 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.RESET_PASSWORD: "iam.user.update",
     Verb.RESET_FACTOR: "iam.user.update",
     Verb.FORCE_OUT_USER: "iam.user.update",
+    Verb.UNLOCK_USER: "iam.user.update",
     Verb.WITHDRAW_FOR: "iam.user.update",
     Verb.DELETE_USER: "iam.user.delete",
     Verb.REGISTER_ROLE: "iam.role.create",

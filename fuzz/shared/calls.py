@@ -35,6 +35,7 @@ class Verb(StrEnum):
     DELETE_USER = "delete-user"
     RESET_PASSWORD = "reset-password"
     FORCE_OUT_USER = "force-out-user"
+    UNLOCK_USER = "unlock-user"
     FORCE_OUT_CLIENT = "force-out-client"
     FORCE_OUT_ALL = "force-out-all"
     IMPORT_USER = "import-user"

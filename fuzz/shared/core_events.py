@@ -101,6 +101,7 @@ _OF_AN_ACCOUNT: Final[Mapping[Verb, Callable[..., events.Event]]] = {
     Verb.DELETE_USER: events.UserDeleted,
     Verb.FORCE_OUT_USER: events.UserForcedOut,
     Verb.RESET_FACTOR: events.SecondFactorReset,
+    Verb.UNLOCK_USER: events.UserUnlocked,
 }
 _OF_A_CLIENT: Final[Mapping[Verb, Callable[..., events.Event]]] = {
     Verb.ENABLE_CLIENT: events.ClientEnabled,

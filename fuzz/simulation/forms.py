@@ -189,6 +189,7 @@ FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
     Verb.DELETE_USER: _people("delete"),
     Verb.RESET_PASSWORD: _people("reset-password"),
     Verb.FORCE_OUT_USER: _people("force-out"),
+    Verb.UNLOCK_USER: _people("unlock"),
     Verb.FORCE_OUT_CLIENT: _clients("force-out"),
     Verb.WITHDRAW_FOR: lambda call: PageForm(
         _place(_place("/admin/people", call.user_id, "applications"), call.client_id, "withdraw"), {}

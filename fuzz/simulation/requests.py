@@ -194,6 +194,7 @@ _ADMINISTERED: Final[Mapping[Verb, tuple[str, str, Content]]] = {
     Verb.RESET_PASSWORD: ("PUT", "iam/users/{user}/password", lambda it: {"password": it.new_password}),
     Verb.FORCE_OUT_USER: ("POST", "iam/users/{user}/force-logout", _nothing),
     Verb.RESET_FACTOR: ("DELETE", "iam/users/{user}/second-factor", _nothing),
+    Verb.UNLOCK_USER: ("POST", "iam/users/{user}/unlock", _nothing),
     Verb.WITHDRAW_FOR: ("DELETE", "iam/users/{user}/grants/{client}", _nothing),
     Verb.FORCE_OUT_ALL: ("POST", "monitor/force-logout-all", _nothing),
     Verb.END_SESSION: ("DELETE", "monitor/online-users/{session}", _nothing),

@@ -94,9 +94,9 @@ def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothin
     started = ["insert session", "insert refresh token"]
     world.when(attempt(matches=True)).then(LoginIssued, changes=["update user", *started])
     after = world.user("alice")
-    assert after == revise(before, password_hash=asks.hash_of("right, made anew"))
+    assert after == revise(before, password_hash=asks.hash_of("right, made anew"), last_sign_in_at=world.now)
     login = world.sign_in(password="right, made anew").then(
-        LoginIssued, changes=started, facts=[FactKind.SESSION_STARTED]
+        LoginIssued, changes=["update user", *started], facts=[FactKind.SESSION_STARTED]
     )
     asked = world.when(e.PasswordHashRequested(of=caller_of(login))).reply
     assert asked == PasswordOnFile(asks.hash_of("right, made anew"))

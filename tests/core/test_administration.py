@@ -18,7 +18,7 @@ from ostiary_core.model.records import Client, GrantType, Record, Role, Table, r
 from ostiary_core.model.reply import ClientKnown, Done, Refused, RoleKnown, SecretIssued
 from tests.rows import row
 from tests.support import asks
-from tests.support.story import START, World, client, given, user
+from tests.support.story import START, World, client, given, user, without_refusals
 
 DONE = Decision(Done())
 NEW_CLIENT: dict[str, Any] = {
@@ -55,7 +55,7 @@ def caller(world: World, name: str) -> e.Caller:
 
 
 def decide(world: World, make: Callable[..., e.Event], name: str = "", **asked: Any) -> Decision:
-    return world.when(make(caller=caller(world, name), **asked)).decision
+    return without_refusals(world.when(make(caller=caller(world, name), **asked)).decision)
 
 
 def the(world: World, table: Table, name: str) -> Record:

@@ -11,7 +11,7 @@ way what must hold of every decision: that it is the same when decided again and
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -308,3 +308,9 @@ def given(*events: e.Event, policy: Policy = SPECIFICATION, store: MemoryStore |
         ),
         *(events or (client(), user())),
     )
+
+
+def without_refusals(decision: Decision) -> Decision:
+    """The decision without what it tells the runtime of refused administrators (`users/refusals.py`)."""
+    facts = tuple(fact for fact in decision.facts if fact.kind is not FactKind.REFUSED)
+    return replace(decision, facts=facts)

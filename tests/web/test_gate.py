@@ -7,7 +7,7 @@ line asks for no permission: whoever runs it has the machine.
 
 import re
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from quart import Response
 from quart_trio.wrappers.request import TrioBody
 
-from ostiary_core.events import AccountRequested, Event
+from ostiary_core.events import AccountRequested, AdministratorRefused, Event
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
@@ -140,6 +140,7 @@ PERMISSIONS = (
             (("GET", "POST"), "clients/<item_id>/end-old-secret", Permission.CLIENT_UPDATE),
             (("GET", "POST"), "clients/<item_id>/force-out", Permission.CLIENT_UPDATE),
             (("POST",), "people/<item_id>/enable", Permission.USER_UPDATE),
+            (("POST",), "people/<item_id>/unlock", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/disable", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/reset-password", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/reset-second-factor", Permission.USER_UPDATE),
@@ -172,6 +173,8 @@ PERMISSIONS = (
         ("POST /api/iam/users/<user_id>/force-logout", Permission.USER_UPDATE),
         ("DELETE /api/iam/users/<user_id>/second-factor", Permission.USER_UPDATE),
         ("GET /api/iam/users/<user_id>/grants", Permission.USER_LIST),
+        ("GET /api/iam/users/<user_id>/failed-sign-ins", Permission.USER_LIST),
+        ("POST /api/iam/users/<user_id>/unlock", Permission.USER_UPDATE),
         ("GET /api/iam/users/import/<run_id>", Permission.USER_CREATE),
         ("DELETE /api/iam/users/<user_id>/grants/<client_id>", Permission.USER_UPDATE),
         ("GET /api/iam/permissions", Permission.ROLE_LIST),
@@ -352,6 +355,8 @@ def worth_reading(route: Route, fields: dict[str, str]) -> dict[str, Any]:
             content = {"keepOldForSeconds": 0}
         case _, "force-logout" | "force-logout-all":
             return {}
+        case _, "unlock" if not route.is_page:
+            return {}
         case _:
             content = account
     return {"data": {**content, **fields}} if route.is_page else {"json": content}
@@ -406,6 +411,13 @@ def did_nothing(work: Work, route: Route, *reads: type[Event]) -> None:
     assert (work.bodies, work.hashes, work.lists, work.writes) == (0, 0, 0, []), route
 
 
+def only_refused(work: Work, route: Route) -> None:
+    """Nothing happened but that the trail was told, the first time, that an administrator was refused."""
+    assert [type(event) for event in work.writes] in ([], [AdministratorRefused]), route
+    # A page asks who that is for its navigation, and then whether they may.
+    did_nothing(replace(work, writes=[]), route, *[AccountRequested] * (1 + route.is_page))
+
+
 def leads_to(response: httpx.Response, page: str) -> None:
     assert response.status_code == 303
     assert response.headers["location"].startswith(f"{page}?next=")
@@ -426,7 +438,7 @@ async def test_exactly_the_permission_of_a_route_opens_it_and_nobody_else_costs_
                 assert work.reads + work.writes != [], route
                 assert bool(work.bodies) == ("json" in worth_reading(route, {}) or has_form(route)), route
                 continue
-            did_nothing(work, route, AccountRequested)
+            only_refused(work, route)
             if route.is_page:
                 assert response.status_code == 403, route
             else:
@@ -452,7 +464,7 @@ async def test_all_permissions_do_not_make_up_for_being_a_super_administrator(ho
     for route in (route for route in routes() if route.gate == SUPER_ADMINISTRATOR):
         response, work = await house.costs(visitor, route)
         assert response.status_code == 403, route
-        did_nothing(work, route, AccountRequested)
+        only_refused(work, route)
 
 
 async def test_who_must_change_the_password_first_opens_nothing_else(house: House) -> None:

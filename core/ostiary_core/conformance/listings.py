@@ -89,6 +89,9 @@ def _filter(whole: Listing[Any], filters: dict[str, FilterValue]) -> Asked:
 def _values(name: str, match: Match, items: Sequence[Any]) -> Sequence[FilterValue]:
     if match is Match.IS:
         return (True, False)
+    if match is Match.HAS:
+        held = sorted({code for item in items for code in getattr(item, name)})
+        return (*held, *map(str.swapcase, held), *_TEXTS)
     found = {value for value in (_value(item, name, match) for item in items) if isinstance(value, str)}
     values = sorted(found)[:: len(found) // 3 + 1]
     if match is Match.CONTAINS:
@@ -98,7 +101,9 @@ def _values(name: str, match: Match, items: Sequence[Any]) -> Sequence[FilterVal
 
 def _value(item: Any, name: str, match: Match) -> FilterValue | None:
     """Return the value by which a filter finds this item; None where it has none."""
-    held: str | bool | None = getattr(item, name)
+    held = getattr(item, name)
+    if match is Match.HAS:
+        return held[0] if held else None
     if isinstance(held, str) and match is Match.CONTAINS:
         return _part(held) or None
     return held.value if isinstance(held, StrEnum) else held
@@ -124,8 +129,18 @@ def _vary_ranges(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
 def _vary_search(whole: Listing[Any], items: Sequence[Any]) -> Iterator[Asked]:
     searched = whole.resource.searched
     for field in searched:
-        texts: set[str] = {getattr(item, field) for item in items} - {None, ""}
+        texts = {text for item in items for text in _texts(getattr(item, field))} - {""}
         for text in sorted(texts)[:: len(texts) // 3 + 1]:
             yield f"{whole.resource.name} searched in {field}", replace(whole, search=_part(text))
     for text in _TEXTS if searched else ():
         yield f"{whole.resource.name} searched", replace(whole, search=text)
+
+
+def _texts(held: Any) -> Iterator[str]:
+    """Return the texts that a search finds in the value of a field."""
+    match held:
+        case str():
+            yield held
+        case tuple():
+            for part in held:
+                yield from _texts(part)

@@ -30,6 +30,7 @@ from ostiary_core.events.account import (
     TimezoneChosen as TimezoneChosen,
 )
 from ostiary_core.events.administration import (
+    AdministratorRefused as AdministratorRefused,
     BatchRequested as BatchRequested,
     ClientChanged as ClientChanged,
     ClientDeleted as ClientDeleted,
@@ -64,6 +65,7 @@ from ostiary_core.events.administration import (
     UserImported as UserImported,
     UserRegistered as UserRegistered,
     UserRequested as UserRequested,
+    UserUnlocked as UserUnlocked,
     WrongSecretsCounted as WrongSecretsCounted,
 )
 from ostiary_core.events.arrival import with_clock_ahead as with_clock_ahead

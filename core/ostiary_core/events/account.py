@@ -143,10 +143,13 @@ class PersonalTokenUsed(OwnAccountEvent):
 
 @immutable(kw_only=True)
 class AccountRequested(Event):
-    """A caller asks who they are and what they may do; without the given permission it is refused."""
+    """A caller asks who they are and what they may do; one who may not do what is asked for is refused."""
 
     caller: Caller
     permission: Permission | None = None
+    """Permission that they must hold."""
+    as_super_administrator: bool = False
+    """Whether they must be super administrator."""
 
 
 @immutable(kw_only=True)

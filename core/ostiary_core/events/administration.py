@@ -7,8 +7,10 @@ from ostiary_core.events.event import AccountEvent, AdministrationEvent, Caller,
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Key
 from ostiary_core.model.secret import Digest, Entropy
+from ostiary_core.model.why import Why
 
 # --- accounts and roles
 
@@ -80,6 +82,14 @@ class UserDeleted(AccountEvent, AdministrationEvent):
 @immutable(kw_only=True)
 class UserForcedOut(AccountEvent):
     """An administrator ends all sessions and codes of a user; the account stays as it is."""
+
+
+@immutable(kw_only=True)
+class UserUnlocked(AccountEvent):
+    """An administrator takes back the waits that failed sign-ins cost a user.
+
+    Failures are counted by each process, so nothing is stored but the entry, by which all learn of it.
+    """
 
 
 @immutable(kw_only=True)
@@ -239,7 +249,22 @@ class WrongSecretsCounted(Event):
     last_at: Instant
 
 
-# --- sessions, expired records, batches
+# --- refusals, sessions, expired records, batches
+
+
+@immutable(kw_only=True)
+class AdministratorRefused(Event):
+    """A runtime reports that an administrator was refused, once or several times for the same reason."""
+
+    actor_id: str
+    why: Why
+    permission: Permission | None
+    """Permission that was asked for; None where one must be super administrator."""
+    user_id: str | None
+    client_id: str | None
+    role_id: str | None
+    """Record that it was about, if there is one."""
+    times: int
 
 
 @immutable(kw_only=True)

@@ -8,6 +8,7 @@ Rules, all in this file:
 - A value is bounded. A longer list loses what both sides have first, so that the change stays visible.
 """
 
+import json
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
@@ -28,6 +29,11 @@ class FieldChange(NamedTuple):
     """Name in the interface."""
     before: Value
     after: Value
+
+
+def changes_to_json(changes: tuple[FieldChange, ...]) -> str:
+    """Write changes as JSON, escaped to ASCII, as stores keep them and searches read them."""
+    return json.dumps(changes, separators=(",", ":"))
 
 
 def mask_phone(phone: str) -> str:

@@ -43,6 +43,7 @@ class FactKind(StrEnum):
     USER_ENABLED = "user-enabled"
     USER_DISABLED = "user-disabled"
     USER_DELETED = "user-deleted"
+    USER_UNLOCKED = "user-unlocked"
     ROLE_REGISTERED = "role-registered"
     ROLE_CHANGED = "role-changed"
     ROLE_DELETED = "role-deleted"
@@ -55,6 +56,7 @@ class FactKind(StrEnum):
     CLIENT_SECRET_RESET = "client-secret-reset"
     CLIENT_SECRET_ADDED = "client-secret-added"
     CLIENT_OLD_SECRET_ENDED = "client-old-secret-ended"
+    ADMINISTRATOR_REFUSED = "administrator-refused"
     REFUSED = "refused"
 
 

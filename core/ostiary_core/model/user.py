@@ -49,6 +49,8 @@ class User:
     """Instants of wrong current passwords inside the window (READINGS 24)."""
     text_codes_asked_at: tuple[Instant, ...] = ()
     """Instants of requests for codes to new telephone numbers, of the last day (READINGS 43)."""
+    last_sign_in_at: Instant = NOT_YET
+    """Instant of the last sign-in; `NOT_YET` where there was none."""
     created_at: Instant
     updated_at: Instant
     revision: int = 1
@@ -119,7 +121,9 @@ USER: Final[RecordType[User]] = RecordType(
         RecordField("passwordHash", Kind.TEXT, "password_hash", Setting.IMPORTED, in_forms=False),
         RecordField("enabled", Kind.BOOLEAN, "enabled", Setting.SWITCHED, is_filtered=True),
         RecordField(
-            "mustChangePassword", Kind.BOOLEAN, "must_change_password", Setting.EDITED, in_forms=False
+            *("mustChangePassword", Kind.BOOLEAN, "must_change_password", Setting.EDITED),
+            is_filtered=True,
+            in_forms=False,
         ),
         # Users set it up themselves; administrators only reset it.
         RecordField(
@@ -127,7 +131,7 @@ USER: Final[RecordType[User]] = RecordType(
             is_filtered=True,
             in_sheets=False,
         ),
-        RecordField("roleIds", Kind.CODES, "role_ids", Setting.EDITED, most=100),
+        RecordField("roleIds", Kind.CODES, "role_ids", Setting.EDITED, most=100, is_filtered=True),
         RecordField(
             *("locale", Kind.TEXT, "locale", Setting.EDITED),
             choices=lambda policy: policy.locales,
@@ -140,6 +144,11 @@ USER: Final[RecordType[User]] = RecordType(
         ),
         # Users choose their pictures themselves.
         RecordField("avatarUrl", Kind.TEXT, "avatar_url", is_audited=True),
+        RecordField(
+            *("lastSignInAt", Kind.TIME, "last_sign_in_at"),
+            read_value=lambda user: user.last_sign_in_at or None,
+            is_sorted=True,
+        ),
         RecordField("createdAt", Kind.TIME, "created_at", is_sorted=True),
         RecordField("updatedAt", Kind.TIME, "updated_at", is_sorted=True),
     ),

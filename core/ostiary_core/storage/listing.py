@@ -5,10 +5,12 @@ statements from these declarations alone, and the interface checks query paramet
 
 - Equal values of a sort are ordered by the item's key, so that pages never overlap.
 - A text filter finds a part of a text, ASCII letters without regard to case; texts sort by code point: rules
-  that every database can follow. A telephone number is found without what people write between its digits.
+  that every database can follow. A telephone number is found without what people write between its digits,
+  and what an entry changed by the JSON that it is kept as.
 - Deleted clients and users are not listed, nor is any session that is not running at the given instant.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -90,6 +92,8 @@ class Match(Enum):
     """Equal to the text given, or to any of several."""
     CONTAINS = "contains"
     """Contains the text given."""
+    HAS = "has"
+    """Has the code given among its codes."""
     IS = "is"
     """Yes or no."""
 
@@ -149,6 +153,8 @@ def make_listable(of: RecordType[T]) -> Listable[T]:
                 # An identifier that nobody types, as nobody chose it, is found whole.
                 field.attribute: Match.IS
                 if field.kind is Kind.BOOLEAN
+                else Match.HAS
+                if field.kind is Kind.CODES
                 else Match.EQUALS
                 if field.setting is Setting.NEVER
                 else Match.CONTAINS
@@ -203,10 +209,17 @@ AUDIT: Final = Listable(
     filters=_filters(
         kind=Match.EQUALS,
         why=Match.EQUALS,
+        actor_id=Match.EQUALS,
         client_id=Match.EQUALS,
         user_id=Match.EQUALS,
         session_id=Match.EQUALS,
+        role_id=Match.EQUALS,
         trace_id=Match.EQUALS,
+        source=Match.CONTAINS,
+    ),
+    searched=(
+        *("actor_id", "user_id", "client_id", "session_id", "role_id"),
+        *("trace_id", "source", "user_agent", "changes"),
     ),
 )
 
@@ -234,12 +247,20 @@ def fold_ascii(text: str) -> str:
 
 
 def contained_text(field: str, asked: str) -> str:
-    """Return the text that a CONTAINS filter looks for, given what was typed.
+    r"""Return the text that a CONTAINS filter looks for, given what was typed.
 
     >>> contained_text("phone", "+86 (138) 0013-8000"), contained_text("name", "Jean-Luc")
     ('+8613800138000', 'jean-luc')
+    >>> contained_text("changes", "Käse")
+    'k\\u00e4se'
     """
-    text = (_BETWEEN_DIGITS.sub("", asked) or asked) if field == "phone" else asked
+    match field:
+        case "phone":
+            text = _BETWEEN_DIGITS.sub("", asked) or asked
+        case "changes":
+            text = json.dumps(asked)[1:-1]
+        case _:
+            text = asked
     return fold_ascii(text)
 
 
@@ -249,7 +270,9 @@ _LOWER: Final = MappingProxyType({capital: capital + 32 for capital in range(ord
 FilterValue = str | bool | tuple[str, ...]
 """Value that a filter compares with, by its `Match`."""
 
-_VALUES_OF: Final = MappingProxyType({Match.EQUALS: (str, tuple), Match.CONTAINS: (str,), Match.IS: (bool,)})
+_VALUES_OF: Final = MappingProxyType(
+    {Match.EQUALS: (str, tuple), Match.CONTAINS: (str,), Match.HAS: (str,), Match.IS: (bool,)}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.changes import changes_to_json
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Consent, RawKey, Record, Session, SessionKind, Table, User
 from ostiary_core.oauth.session import state_of
@@ -54,7 +55,7 @@ def items_after_in_memory(store: Plain, listing: Listing[T], last: T | None, now
 
 
 def _in_order(store: Plain, listing: Listing[T], now: Instant) -> list[T]:
-    kept = [item for item in _items(store, listing.resource, now) if _fits(item, listing)]
+    kept = [item for item in _items(store, listing.resource, now) if fits(item, listing)]
     # Sorting is stable, so the last field comes first.
     for sort in reversed(listing.order):
         kept.sort(key=lambda item, name=sort.field: getattr(item, name), reverse=sort.descending)  # type: ignore[misc]
@@ -152,7 +153,8 @@ def _grants(store: Plain, now: Instant) -> Iterable[GrantedAccess]:
 # --- what fits
 
 
-def _fits(item: object, listing: Listing[T]) -> bool:
+def fits(item: object, listing: Listing[T]) -> bool:
+    """Whether an item is one of those that `listing` asks for, whatever the page."""
     return (
         all(
             _matches(name, getattr(item, name), value, listing.resource.filters[name])
@@ -175,5 +177,8 @@ def _fits(item: object, listing: Listing[T]) -> bool:
 
 def _matches(name: str, held: object, wanted: FilterValue, match: Match) -> bool:
     if match is Match.CONTAINS:
-        return isinstance(held, str) and contained_text(name, str(wanted)) in fold_ascii(held)
+        text = changes_to_json(held) if isinstance(held, tuple) and held else held
+        return isinstance(text, str) and contained_text(name, str(wanted)) in fold_ascii(text)
+    if match is Match.HAS:
+        return isinstance(held, tuple) and wanted in held
     return held in wanted if isinstance(wanted, tuple) else held == wanted

@@ -13,9 +13,13 @@ Rules, all in this file (READINGS 23; docs/decisions/0012-guesses-by-address.md)
   address. The first time it does, it also takes one failure off the address: a crowd behind one address
   mends its own slips, and a guesser with an account of their own gains a single guess by it.
 
+- An administrator may take the waits of a name back: its failures are forgotten, at every address and from
+  all of them together. What an address did under other names still counts.
+
 A name that no account has is slowed like any other, or the first wait would tell that an account exists.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
@@ -47,6 +51,34 @@ class Failures:
         minutes = (now - self.decayed_at) // MINUTE_MS
         self.failures = max(0, self.failures - minutes)
         self.decayed_at = Monotonic(self.decayed_at + minutes * MINUTE_MS)
+
+
+@dataclass(frozen=True, slots=True)
+class FailuresAt:
+    """What one process counts against a name at an address."""
+
+    address: str
+    """As the limits have it (`address_of`)."""
+    failures: int
+    wait_seconds: int
+    """Whole seconds until the next try there; 0 if none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailuresOfName:
+    """What one process counts against a name."""
+
+    failures: int
+    """From all addresses together."""
+    wait_seconds: int
+    """Whole seconds until the next try, wherever it comes from; 0 if none."""
+    by_address: tuple[FailuresAt, ...]
+    """Where it failed, the longest wait first."""
+
+    @property
+    def longest_wait_seconds(self) -> int:
+        """Return the longest of the waits."""
+        return max(self.wait_seconds, *(each.wait_seconds for each in self.by_address), 0)
 
 
 class FailureBackoff:
@@ -82,6 +114,13 @@ class FailureBackoff:
     def count_failure(self, counter: Failures) -> None:
         """Count one more failure."""
         counter.failures = min(counter.failures + 1, self._free_failures + _MOST_DOUBLINGS)
+
+    def iterate_failures(self, now: Monotonic) -> Iterator[tuple[str, Failures]]:
+        """Yield the counters with failures that are not shared, decayed up to `now`, and their keys."""
+        for key, counter in self._counters.items():
+            counter.decay(now)
+            if counter.failures:
+                yield key, counter
 
     def _add_counter(self, key: str, now: Monotonic) -> Failures:
         self._clear(now)
@@ -156,6 +195,29 @@ class SignInThrottle:
         self._known_pairs[address, name] = None
         if len(self._known_pairs) > self._most_known_pairs:
             del self._known_pairs[next(iter(self._known_pairs))]
+
+    def failures_of(self, name: str, now: Monotonic) -> FailuresOfName:
+        """Return what is counted against the canonical `name`."""
+        counter = self._by_name.counter_of(name, now)
+        places = [
+            FailuresAt(key.removesuffix(f" {name}"), each.failures, self._by_both.seconds_to_wait(each, now))
+            for key, each in self._counters_at_addresses(name, now)
+        ]
+        return FailuresOfName(
+            counter.failures,
+            self._by_name.seconds_to_wait(counter, now),
+            tuple(sorted(places, key=lambda each: (-each.wait_seconds, -each.failures, each.address))),
+        )
+
+    def unlock(self, name: str, now: Monotonic) -> None:
+        """Forget the failures of the canonical `name`, at every address and from all of them."""
+        for _, counter in self._counters_at_addresses(name, now):
+            counter.failures = 0
+        self._by_name.counter_of(name, now).failures = 0
+
+    def _counters_at_addresses(self, name: str, now: Monotonic) -> list[tuple[str, Failures]]:
+        # An address has no space.
+        return [each for each in self._by_both.iterate_failures(now) if each[0].partition(" ")[2] == name]
 
     def _find_counters(
         self, address: str, name: str, now: Monotonic

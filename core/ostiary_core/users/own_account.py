@@ -14,6 +14,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 """
 
 import hmac
+from dataclasses import replace
 from typing import Any
 
 from ostiary_core import events
@@ -44,6 +45,7 @@ from ostiary_core.oauth.callers import (
     Actor,
     Person,
     check_permission,
+    check_super_administrator,
     find_active_person,
     find_person,
     permissions_held,
@@ -82,16 +84,15 @@ def sign_in(event: events.SignInAttempted, snapshot: Snapshot) -> Decision:
     if not event.password_matches or not user.enabled:
         fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=user.user_id, user_agent=event.user_agent)
         return refuse(Why.SIGN_IN_WRONG, facts=(fact,))
-    kept: tuple[Change, ...] = ()
-    if event.new_password_hash is not None:
-        kept = (Update(user, revise(user, password_hash=event.new_password_hash)),)
+    hashed_anew = replace(user, password_hash=event.new_password_hash or user.password_hash)
     if user.has_second_factor or requires_second_factor(user, snapshot):
         key, epochs = snapshot.policy.second_factor_key, epochs_now(user, client, None)
         ticket = make_ticket(key, user.user_id, user.username, snapshot.now, epochs)
         asked = Fact(kind=FactKind.SECOND_FACTOR_ASKED, user_id=user.user_id, user_agent=event.user_agent)
+        kept = () if hashed_anew == user else (Update(user, revise(hashed_anew)),)
         return Decision(SecondFactorAsked(ticket.text(), not user.has_second_factor), kept, (asked,))
-    login, writes, fact = start_login(event, user, client, snapshot.now)
-    return Decision(login, (*kept, *writes), (fact,))
+    login, writes, fact = start_login(event, user, hashed_anew, client, snapshot.now)
+    return Decision(login, writes, (fact,))
 
 
 def requires_second_factor(user: User, snapshot: Snapshot) -> bool:
@@ -106,9 +107,13 @@ def requires_second_factor(user: User, snapshot: Snapshot) -> bool:
 
 
 def start_login(
-    event: events.SignInAttempted | events.SecondFactorEntered, user: User, client: Client, now: Instant
+    event: events.SignInAttempted | events.SecondFactorEntered,
+    stored: User,
+    user: User,
+    client: Client,
+    now: Instant,
 ) -> tuple[LoginIssued, tuple[Change, ...], Fact]:
-    """Start the login session of a user who proved who they are."""
+    """Start the login session of a user who proved who they are; `user` is `stored` as it is from now on."""
     _, tokens, writes, fact = session.start(
         kind=SessionKind.LOGIN,
         client=client,
@@ -120,7 +125,8 @@ def start_login(
         entropy=event.entropy,
         now=now,
     )
-    return _login(tokens, user), writes, fact
+    signed_in = replace(user, last_sign_in_at=now, revision=stored.revision + 1)
+    return _login(tokens, signed_in), (Update(stored, signed_in), *writes), fact
 
 
 def refresh_login(event: events.LoginRefreshed, snapshot: Snapshot) -> Decision:
@@ -164,10 +170,12 @@ def end_own_session(event: events.OwnSessionEnded, who: Person, snapshot: Snapsh
 
 
 def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision:
-    """Tell callers who they are and what they may do; refuse those without the permission asked for."""
+    """Tell callers who they are and what they may do; refuse those who may not do what is asked for."""
     who: Actor | Why
     if event.permission is not None:
         who = check_permission(event.caller, snapshot, event.permission)
+    elif event.as_super_administrator:
+        who = check_super_administrator(event.caller, snapshot)
     elif isinstance(event.caller, events.Operator):
         who = event.caller
     else:

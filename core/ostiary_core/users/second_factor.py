@@ -67,13 +67,13 @@ def finish_sign_in(event: events.SecondFactorEntered, snapshot: Snapshot) -> Dec
         return spent
     used = Update(stored, replace(spent, ticket_used_at=event.ticket.issued_at))
     if user.has_second_factor:
-        login, writes, fact = start_login(event, user, client, snapshot.now)
+        login, writes, fact = start_login(event, user, user, client, snapshot.now)
         return Decision(login, (used, *writes), (*_recovery_facts(stored, spent), fact))
     why = Why.SECOND_FACTOR_SET_UP
     changed = with_next_epoch(user, why, snapshot.now, has_second_factor=True)
-    login, writes, fact = start_login(event, changed, client, snapshot.now)
+    login, writes, fact = start_login(event, user, changed, client, snapshot.now)
     facts = (own_change(FactKind.SECOND_FACTOR_SET, user, changed, why), all_ended_fact(user, why), fact)
-    return Decision(login, (used, Update(user, changed), *writes), facts)
+    return Decision(login, (used, *writes), facts)
 
 
 def begin_at_sign_in(event: events.SecondFactorBegunAtSignIn, snapshot: Snapshot) -> Decision:

@@ -32,6 +32,7 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
+from ostiary_core.model.instant import NOT_YET
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import SessionKind, revise
 from ostiary_core.model.reply import Done, Reply, UserKnown
@@ -207,6 +208,7 @@ def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot
         timezone=None,
         text_codes_asked_at=(),
         has_second_factor=False,
+        last_sign_in_at=NOT_YET,
     )
     decision = _decide_update(user, deleted, FactKind.USER_DELETED, who, snapshot, Done())
     return replace(decision, changes=(*decision.changes, *_delete_second_factor(user, snapshot)))
@@ -253,6 +255,12 @@ def force_out(event: events.UserForcedOut, who: Actor, user: User, snapshot: Sna
     return Decision(
         Done(), (Update(user, ended),), (all_ended_fact(user, Why.USER_FORCED_OUT, actor_id_of(who)),)
     )
+
+
+@require_record(Permission.USER_UPDATE, find=_find_account)
+def unlock(event: events.UserUnlocked, who: Actor, user: User, snapshot: Snapshot) -> Decision:
+    """Tell every process that the failed sign-ins of a user are forgiven."""
+    return Decision(Done(), (), (USER.fact(FactKind.USER_UNLOCKED, user, user, actor_id_of(who)),))
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)

@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_origin, get_type_hints
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.changes import FieldChange
+from ostiary_core.model.changes import FieldChange, changes_to_json
 from ostiary_core.model.records import (
     STORED_NAMES,
     AuthorizationCode,
@@ -144,7 +144,7 @@ def _from_json(make: Callable[[Any], Any], text: str) -> tuple[Any, ...]:
 
 
 def _changes_to_json(changes: tuple[FieldChange, ...]) -> str | None:
-    return json.dumps(changes, separators=(",", ":")) if changes else None
+    return changes_to_json(changes) if changes else None
 
 
 def _changes_from_json(text: str | None) -> tuple[FieldChange, ...]:

@@ -7,6 +7,7 @@ remembered for a minute. A page is walked to from the nearer end of its list
 
 # ruff: noqa: S608 (what goes into a statement's text comes from `sources` and from declared fields)
 
+import json
 import re
 import threading
 from collections import OrderedDict
@@ -260,6 +261,11 @@ class Pager:
         expression = source.expression(name)
         if match is Match.CONTAINS:
             return self._dialect.contains.format(expression), [contained_text(name, str(value))]
+        if match is Match.HAS:
+            # Codes are in lower case and kept as JSON. The first condition leads to an index of the few that
+            # have any.
+            has = self._dialect.contains.format(expression)
+            return f"{expression} <> '[]' AND {has}", [json.dumps(value)]
         if isinstance(value, tuple):
             possible = [str(each) for each in value if self._dialect.can_hold(each)]
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"

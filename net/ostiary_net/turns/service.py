@@ -16,6 +16,7 @@ from ostiary_core.http.token_service import PATHS, PATHS_USING_ENTROPY
 from ostiary_core.model.audit import LateTraceId, Origin, TraceId
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
@@ -27,8 +28,10 @@ from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.arrivals import CLIENT_GONE, DisconnectCheck, StallDetector
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.ports import CommitUnconfirmed
+from ostiary_net.turns.refused_administrators import RefusedAdministrators
 from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed, wait_for_result
 from ostiary_net.turns.turns import ListQuery, Turns
+from ostiary_net.turns.unlocks import Unlocks
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
     from ostiary_net.observability.spans import Spans
@@ -50,6 +53,8 @@ class Service:
     entropy_source: EntropySource
     endpoint: TokenEndpoint = field(default_factory=TokenEndpoint)
     sign_in_throttle: SignInThrottle = field(default_factory=SignInThrottle)
+    unlocks: Unlocks = field(default_factory=Unlocks)
+    refused_administrators: RefusedAdministrators = field(default_factory=RefusedAdministrators)
     activity: ClientActivity = field(default_factory=ClientActivity)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: "Spans | None" = None
@@ -83,6 +88,24 @@ class Service:
             self.metrics.count_rate_limited(operation)
         return seconds
 
+    async def admit_guess(self, name: str, origin: Origin) -> int:
+        """Admit a guess at the canonical `name` and return 0, else the seconds to wait.
+
+        An admitted guess counts as failed until `SignInThrottle.forgive`. Before one has to wait, unlocks are
+        looked for. Raises `TurnFailed`.
+        """
+        now = self.clock.monotonic()
+        wait_seconds = self.sign_in_throttle.admit(origin.source, name, now)
+        if not wait_seconds or not self.unlocks.may_look(now):
+            return wait_seconds
+        await self.apply_unlocks(origin)
+        return self.sign_in_throttle.admit(origin.source, name, self.clock.monotonic())
+
+    async def apply_unlocks(self, origin: Origin) -> None:
+        """Apply the unlocks that are new to this process. Raises `TurnFailed`, after logging it."""
+        look = self.unlocks.look(self.turns, self.sign_in_throttle, self.clock)
+        await self._log_if_failed(look, origin, "unlocks")
+
     async def decide(self, event: Event, origin: Origin) -> Decision:
         """Decide an event durably, and count it. Raises `TurnFailed`, after logging it."""
         try:
@@ -92,6 +115,18 @@ class Service:
             raise
         self._record_decision(event, origin, decision, self.clock.now())
         return decision
+
+    async def report_refusals(
+        self, decision: Decision, permission: Permission | None, origin: Origin
+    ) -> None:
+        """Tell the trail what a decision refused an administrator who asked under `permission`."""
+        monotonic = self.clock.monotonic()
+        await self.refused_administrators.report(decision, permission, origin, self.turns, monotonic)
+
+    async def report_repeated_refusals(self, *, are_last: bool = False) -> None:
+        """Tell the trail of refusals that came again; of all, `are_last`, as the process ends."""
+        now = None if are_last else self.clock.monotonic()
+        await self.refused_administrators.report_repeated(self.turns, now)
 
     def _record_decision(self, event: Event, origin: Origin, decision: Decision, now: Instant) -> None:
         try:

@@ -118,7 +118,8 @@ def listings(resource: Listable[Any]) -> Iterator[Listing[Any]]:
     for field in resource.sorts:
         for descending in (False, True):
             yield Listing(resource=resource, filters=needed, sort=(Sort(field, descending),), page=2)
-    values: dict[Match, FilterValue] = {Match.EQUALS: ("a", "b"), Match.CONTAINS: "a", Match.IS: True}
+    values: dict[Match, FilterValue] = {Match.EQUALS: ("a", "b"), Match.IS: True}
+    values |= {Match.CONTAINS: "a", Match.HAS: "a"}
     for field, match in resource.filters.items():
         yield Listing(resource=resource, filters={**needed, field: values[match]})
     for field in resource.ranges:

@@ -167,7 +167,7 @@ def test_what_a_resource_does_not_declare_cannot_be_asked(asked: dict[str, Any])
 
 def test_a_resource_without_searched_fields_cannot_be_searched() -> None:
     with pytest.raises(ValueError, match="searched"):
-        Listing(resource=AUDIT, search="x")
+        Listing(resource=GRANTS, filters={"user_id": "u"}, search="x")
 
 
 def test_consents_are_listed_of_one_user_only() -> None:

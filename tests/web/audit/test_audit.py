@@ -97,8 +97,32 @@ async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: 
     assert [event["kind"] for event in expect_success(both)["items"]] == ["pair-rotated", "code-used"]
 
 
+async def test_events_are_narrowed_by_who_did_it_from_where_to_which_role_and_by_text(served: Served) -> None:
+    await served.client()
+    root, clerk = await served.administrator(), await holder_of(served, Permission.CLIENT_UPDATE)
+    me = expect_success(await clerk.call("GET", "/api/auth/me"))["id"]
+    elsewhere = served.api("198.51.100.77")
+    elsewhere.token = clerk.token
+    cheese = {"name": "Käse aus Ulm"}
+    expect_success(await elsewhere.call("PUT", "/api/oauth/clients/app", json=cheese))
+    expect_success(await root.call("PUT", "/api/oauth/clients/app", json={"name": "Shop"}))
+
+    async def kinds(**query: str) -> list[str]:
+        found = [event["kind"] for event in await events(root, **query)]
+        sheet = await root.call("GET", f"{EVENTS}/export", params=query)
+        assert len(rows_of(sheet.content)) == len(found) + 1
+        return found
+
+    assert await kinds(actorId=me) == ["client-changed"]
+    assert await kinds(ip="51.100.77") == ["client-changed"]
+    assert await kinds(roleId="role-of-holder") == ["role-registered"]
+    assert await kinds(q="KäSE AUS") == ["client-changed"] * 2
+    assert await kinds(q="rOLE-of-holder") == ["role-registered", "user-registered"]
+    assert await kinds(q="SHOP", actorId=me) == await kinds(q="nothing has this") == []
+
+
 async def test_every_bad_parameter_is_named(api: Api) -> None:
-    query = {"kind": "refused", "sort": "kind", "atFrom": "yesterday", "q": "x", "page": "0"}
+    query = {"kind": "refused", "sort": "kind", "atFrom": "yesterday", "scope": "x", "page": "0"}
 
     failure = await api.fail(400, "A0401", "GET", EVENTS, params=query)
 

@@ -8,7 +8,7 @@ import pytest
 from ostiary_core.events import RecordExpired
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Key, Table
-from tests.support.callers import Browser, Registered
+from tests.support.callers import Browser, Registered, registration
 from tests.support.people import holder_of
 from tests.support.served import Served
 
@@ -117,6 +117,24 @@ async def test_people_are_named_and_found_by_their_names(served: Served, browser
     assert await named("User", userId="nobody", **registered) == []
     assert [name for _, name in await named("Done by", kind="client-registered")] == ["admin"]
     assert (await browser.get("/admin/audit?userId=a%00b")).status_code == 400
+
+
+async def test_a_filter_that_several_users_match_says_whom_it_means(served: Served, browser: Browser) -> None:
+    for number in range(10):
+        await served.user(f"clerk{number}")
+    await served.user("anna")
+    root = await served.administrator()
+    await root.call("POST", "/api/oauth/clients", registration("app"))
+
+    few = unescape((await browser.get("/admin/audit?actorId=n")).text)
+    many = unescape((await browser.get("/admin/audit?userId=clerk")).text)
+    one = unescape((await browser.get("/admin/audit?actorId=admin")).text)
+
+    assert "Done by: “n” is in the names of 2 users, and any of them counts: admin, anna." in few
+    assert few.count('data-label="Kind"') == 1
+    assert "User: “clerk” is in the names of 10 users, and any of them counts: clerk0, clerk1," in many
+    assert "clerk7, and 2 more." in many
+    assert "any of them counts" not in one
 
 
 async def test_a_session_whose_record_was_erased_is_told_by_its_entries(

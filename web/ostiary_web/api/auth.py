@@ -45,7 +45,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
     (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
     """
     service, name = context.service, canonical_username(username)
-    wait = service.sign_in_throttle.admit(context.source, name, service.clock.monotonic())
+    wait = await service.admit_guess(name, context.origin)
     if wait:
         raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
     while True:

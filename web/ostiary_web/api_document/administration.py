@@ -9,6 +9,7 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
+from ostiary_web.api.failed_sign_ins import FailedSignIns
 from ostiary_web.api.grants import Grant
 from ostiary_web.api.history_record import SessionHistoryRecord
 from ostiary_web.api.overview import OverviewRecord
@@ -110,6 +111,16 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
     f"POST {_USER_PATH}/force-logout": DescribedOperation(
         "forceUserOut",
         "End all sessions and unredeemed codes of a user",
+        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
+    ),
+    f"GET {_USER_PATH}/failed-sign-ins": DescribedOperation(
+        "showFailedSignIns",
+        "The failed sign-ins that the process that answers counts against a user",
+        data=FailedSignIns,
+    ),
+    f"POST {_USER_PATH}/unlock": DescribedOperation(
+        "unlockUser",
+        "Forgive a user's failed sign-ins in every process, which end the waits that they cost",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
     f"GET {_USER_PATH}/grants": DescribedOperation(

@@ -56,6 +56,8 @@ def _filter(field: Field[Any], match: Match) -> Json:
     match match:
         case Match.CONTAINS:
             return _parameter(field.name, text(most=_LONGEST), "Contained, whatever the letter case.")
+        case Match.HAS:
+            return _parameter(field.name, text(most=_LONGEST), "Among them.")
         case Match.IS:
             return _parameter(field.name, Literal["true", "false", ""], "Yes or no.")
         case Match.EQUALS:

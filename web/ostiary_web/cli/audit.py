@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,14 +14,19 @@ from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, Sort
+from ostiary_core.storage.listing import Listing, ListingStore, Sort
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import decode_changes
+from ostiary_web.api.resources.queries import Arguments
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, format_entry
+from ostiary_web.cli.list_options import read_listing, with_filter_options
+from ostiary_web.http.context import RequestRefused
 from ostiary_web.streams import exit_with, print_data
 
-_OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500)
+_AT_A_TIME: Final = 500
+_OF_PEOPLE: Final = ("actor_id", "user_id")
+"""Filters that take user names too."""
 
 
 @click.group("audit")
@@ -35,27 +41,53 @@ def audit() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Keep the position in this file, and resume there.",
 )
-def export(follow: bool, cursor: Path | None) -> None:
+@with_filter_options(AUDIT_EVENTS, {"actorId": "actor", "userId": "user", "q": "search"})
+def export(follow: bool, cursor: Path | None, filters: Arguments) -> None:
     """Write the audit trail to standard output, the oldest entry first, one JSON object a line.
 
     The lines are the items of `GET /api/audit/events`. No entry holds a token, code, secret or password.
 
     With --follow it ends at SIGTERM, or once nobody reads the lines any more. Restarted with the same
     --cursor it leaves nothing out; some of the last lines may come twice, with the same `id`.
+
+    The other options leave out entries that do not fit all of them. --actor and --user take a user name or
+    an identifier, and a time without a zone is in UTC.
     """
     if cursor is not None and not follow:
         raise click.UsageError("--cursor goes with --follow")
+    listing = replace(read_listing(AUDIT_EVENTS, filters, _AT_A_TIME), sort=(Sort("at"),))
     try:
-        run(partial(follow_trail, Cursor(cursor)) if follow else _export)
+        run(partial(_follow, Cursor(cursor), listing) if follow else partial(_export, listing))
     except CannotFollow as reason:
         exit_with(reason)
 
 
-async def _export(context: CommandContext) -> None:
+async def _follow(cursor: Cursor, listing: Listing[AuditEntry], context: CommandContext) -> None:
+    await follow_trail(cursor, _with_identifiers(listing, context), context)
+
+
+def _with_identifiers(listing: Listing[AuditEntry], context: CommandContext) -> Listing[AuditEntry]:
+    """Return the listing with the identifiers of users that it names."""
+
+    def identify(named: str) -> str:
+        try:
+            return context.find_user_id(named)
+        except RequestRefused:
+            return named
+
+    found = {
+        name: tuple(map(identify, values))
+        for name, values in listing.filters.items()
+        if name in _OF_PEOPLE and isinstance(values, tuple)
+    }
+    return replace(listing, filters={**listing.filters, **found})
+
+
+async def _export(listing: Listing[AuditEntry], context: CommandContext) -> None:
     """Print the trail piece by piece, holding none of it in memory."""
-    last = None
+    listing, last = _with_identifiers(listing, context), None
     while True:
-        lines = await context.turns.query(_lines_after(last))
+        lines = await context.turns.query(_lines_after(listing, last))
         if lines.texts:
             print_data("\n".join(lines.texts))
         if lines.last is None:
@@ -69,9 +101,11 @@ class _Lines(NamedTuple):
     """Entry to go on after; None past the end."""
 
 
-def _lines_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _Lines]:
+def _lines_after(
+    listing: Listing[AuditEntry], last: AuditEntry | None
+) -> Callable[[ListingStore, Instant], _Lines]:
     def read(store: ListingStore, now: Instant) -> _Lines:
-        entries = store.items_after(_OLDEST_FIRST, last, now)
+        entries = store.items_after(listing, last, now)
         shown = AUDIT_EVENTS.add_details(store, entries)
         return _Lines([format_entry(entry) for entry in shown], entries[-1] if entries else None)
 

@@ -1,6 +1,7 @@
 """Run `ostiary client …`: third parties that may ask this server for tokens."""
 
 import shlex
+from dataclasses import replace
 from typing import Final
 
 import click
@@ -9,13 +10,13 @@ from ostiary_core import events
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events.event import ClientEvent
 from ostiary_core.model.client import CLIENT
-from ostiary_core.model.records import Client
 from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
-from ostiary_core.storage.listing import CLIENTS, Listing
 from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS
+from ostiary_web.api.resources.queries import Arguments
 from ostiary_web.cli.arguments import Duration
 from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.field_options import with_field_options
+from ostiary_web.cli.list_options import read_listing, with_filter_options
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 
 _LISTED: Final = columns(RESOURCE.list_view, "clientId", "name", "grantTypes", "enabled", "createdAt")
@@ -94,10 +95,11 @@ def delete(printer: Printer, client_id: str, yes: bool) -> None:
 
 @client.command("list")
 @with_paging
+@with_filter_options(RESOURCE.list_view, {"q": "search"})
 @with_printer
-def list_clients(printer: Printer, search: str | None, page: int, page_size: int) -> None:
-    """List the clients."""
-    listing: Listing[Client] = Listing(resource=CLIENTS, search=search, page=page, page_size=page_size)
+def list_clients(printer: Printer, page: int, page_size: int, filters: Arguments) -> None:
+    """List the clients that fit all options; a time without a zone is in UTC."""
+    listing = replace(read_listing(RESOURCE.list_view, filters, page_size), page=page)
     printer.page(run(lambda context: context.read_page(RESOURCE, listing)), _LISTED)
 
 

@@ -22,6 +22,8 @@ import structlog
 import trio
 
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.storage.listing import Listing
+from ostiary_core.storage.memory_listing import fits
 from ostiary_net.front_door import run_until_signal
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
@@ -89,10 +91,10 @@ class Cursor:
             raise CannotFollow(f"{self._path} cannot be written: {error.strerror}") from None
 
 
-async def follow_trail(cursor: Cursor, context: CommandContext) -> None:
-    """Write entries until a signal comes or nobody reads them; raise `CannotFollow`."""
+async def follow_trail(cursor: Cursor, listing: Listing[AuditEntry], context: CommandContext) -> None:
+    """Write the entries that fit `listing` until a signal comes or nobody reads; raise `CannotFollow`."""
     cursor.read()
-    follower = _Follower(context.store, cursor)
+    follower = _Follower(context.store, cursor, listing)
     try:
         with _silence_log():
             await run_until_signal(follower.follow)
@@ -116,8 +118,9 @@ def _silence_log() -> Iterator[None]:
 
 
 class _Follower:
-    def __init__(self, store: GrowingTrail, cursor: Cursor) -> None:
+    def __init__(self, store: GrowingTrail, cursor: Cursor, listing: Listing[AuditEntry]) -> None:
         self._store = store
+        self._listing = listing
         self._cursor = cursor
         self._written = 0
         """The entry of the last line that went out."""
@@ -174,7 +177,8 @@ class _Follower:
     def _write_lines(self, entries: Sequence[AuditEntry]) -> None:
         """Write in a thread, as a reader may be slow."""
         for entry in entries:
-            print_data(format_entry(entry))
+            if fits(entry, self._listing):
+                print_data(format_entry(entry))
             self._written = entry.number
 
     def keep_written(self) -> None:

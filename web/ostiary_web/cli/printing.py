@@ -150,7 +150,6 @@ def with_paging(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--page-size", type=click.IntRange(1, 200), default=20, show_default=True),
         click.option("--page", type=click.IntRange(min=1), default=1, show_default=True),
-        click.option("--search", help="Only records that contain this text."),
     ):
         command = option(command)
     return command

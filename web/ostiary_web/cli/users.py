@@ -1,6 +1,7 @@
 """Run `ostiary user …`: accounts of the backend."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +13,7 @@ from ostiary_core import events
 from ostiary_core.events.event import AccountEvent
 from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.secret import draw_token
-from ostiary_core.model.user import USER, User
-from ostiary_core.storage.listing import USERS, Listing
+from ostiary_core.model.user import USER
 from ostiary_core.texts import Language
 from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.system import SystemEntropy
@@ -27,19 +27,21 @@ from ostiary_web.api.resources.imports import (
     count_hashes,
     import_rows,
 )
+from ostiary_web.api.resources.queries import Arguments
 from ostiary_web.api.resources.sheet_rows import SheetRows, describe_place
 from ostiary_web.api.resources.users import RESOURCE, check_zone, normalize_phone_number
 from ostiary_web.cli.arguments import LanguageTag
 from ostiary_web.cli.context import OPERATOR, CommandContext, make_refusal, run
 from ostiary_web.cli.field_options import with_field_options
 from ostiary_web.cli.import_files import read_import_file
+from ostiary_web.cli.list_options import read_listing, with_filter_options
 from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.first_administrator import reset_password_command
 from ostiary_web.server.secret_files import UNSEEN_MARK, has_unseen_mark
 from ostiary_web.streams import print_text
 
-_LISTED: Final = columns(RESOURCE.list_view, "username", "name", "roleIds", "enabled", "createdAt")
+_LISTED: Final = columns(RESOURCE.list_view, "username", "name", "roleIds", "enabled", "lastSignInAt")
 _LABELS: Final[Labels] = {
     **columns(
         RESOURCE.list_view, "id", "username", "name", "phone", "roleIds", "enabled", "mustChangePassword"
@@ -48,7 +50,9 @@ _LABELS: Final[Labels] = {
 }
 _SHOWN: Final[Labels] = {
     **_LABELS,
-    **columns(RESOURCE.list_view, "secondFactor", "locale", "timezone", "createdAt", "updatedAt"),
+    **columns(
+        RESOURCE.list_view, "secondFactor", "locale", "timezone", "lastSignInAt", "createdAt", "updatedAt"
+    ),
 }
 _DELETED: Final[Labels] = {"username": "column.users.username", "deleted": "command.deleted"}
 
@@ -179,10 +183,11 @@ def _import(printer: Printer, rows: SheetRows, *, replace: bool) -> Imported:
 
 @user.command("list")
 @with_paging
+@with_filter_options(RESOURCE.list_view, {"roleIds": "role", "q": "search"})
 @with_printer
-def list_users(printer: Printer, search: str | None, page: int, page_size: int) -> None:
-    """List the users."""
-    listing: Listing[User] = Listing(resource=USERS, search=search, page=page, page_size=page_size)
+def list_users(printer: Printer, page: int, page_size: int, filters: Arguments) -> None:
+    """List the users that fit all options; a time without a zone is in UTC."""
+    listing = replace(read_listing(RESOURCE.list_view, filters, page_size), page=page)
     printer.page(run(lambda context: context.read_page(RESOURCE, listing)), _LISTED)
 
 
@@ -291,6 +296,11 @@ _add_command(
     "reset-second-factor",
     events.SecondFactorReset,
     "Take the second factor of USERNAME away, who lost it, and end all sessions.",
+)
+_add_command(
+    "unlock",
+    events.UserUnlocked,
+    "Forgive the failed sign-ins of USERNAME, in every process that serves this store.",
 )
 _add_command(
     "end-sessions", events.UserForcedOut, "End all sessions of USERNAME, in browsers and applications."

@@ -18,6 +18,7 @@ from ostiary_core.http.sender import language_of
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import AccountKnown, Refused, Reply
 from ostiary_core.model.secret import Entropy
@@ -61,6 +62,8 @@ class RequestContext:
     """Token of the login session that came with the request."""
     account_known: AccountKnown | None = None
     """Account of that login session."""
+    permission: Permission | None = None
+    """Permission that the route's gate requires."""
 
     @property
     def trace_id(self) -> str:
@@ -125,9 +128,11 @@ class RequestContext:
     async def submit(self, event: Event) -> Decision:
         """Return the decision on `event`; raise `TurnFailed`, which the app answers as a 500.
 
-        A picture that an account loses by it is removed, whoever caused the event.
+        The audit trail is told what it refuses an administrator. A picture that an account loses by it is
+        removed, whoever caused the event.
         """
         decision = await self.service.decide(event, self.origin)
+        await self.service.report_refusals(decision, self.permission, self.origin)
         with trio.CancelScope(shield=True):
             for name in orphaned_files(decision.changes):
                 await self.services.files.remove(name)

@@ -79,9 +79,18 @@ class Gate:
         if self.is_open:
             return
         context.signed_in = require_caller(context)
-        if not self.requires_account:
-            return
-        account = await context.decide(AccountRequested(caller=context.caller, permission=self.permission))
+        if self.requires_account:
+            await self.require_account(context)
+
+    async def require_account(self, context: RequestContext) -> None:
+        """Ask the core for the caller's account; raise `RequestRefused`, of which the trail is told."""
+        context.permission = self.permission
+        asked = AccountRequested(
+            caller=context.caller,
+            permission=self.permission,
+            as_super_administrator=self.requires is _Requirement.EVERY_PERMISSION,
+        )
+        account = await context.decide(asked)
         assert isinstance(account, AccountKnown)
         context.account_known = account
         why = self.refusal(account)

@@ -35,7 +35,7 @@ class PageRoutes(GatedRoutes):
             page = await open_page()
             if is_form and not gate.is_open:
                 page.address = this_address() if form_is_on is None else form_is_on.format(**parts)
-            elsewhere = redirect_before_use(page, gate)
+            elsewhere = await redirect_before_use(page, gate)
             if elsewhere is not None:
                 return elsewhere
             if is_form:
@@ -50,8 +50,9 @@ class PageRoutes(GatedRoutes):
         return view
 
 
-def redirect_before_use(page: PageContext, gate: Gate) -> Response | None:
+async def redirect_before_use(page: PageContext, gate: Gate) -> Response | None:
     """Redirect to sign-in or password change first; raise `RequestRefused` without the permission."""
+    page.request.permission = gate.permission
     match gate.refusal(page.request.account_known):
         case None:
             return None
@@ -60,4 +61,5 @@ def redirect_before_use(page: PageContext, gate: Gate) -> Response | None:
         case Why.PASSWORD_MUST_CHANGE:
             return page.redirect(password_page(page.address))
         case why:
+            await gate.require_account(page.request)
             raise RequestRefused(Refused(why))

@@ -134,7 +134,7 @@ async def submit_password(page: PageContext) -> Response:
     """Set the new password and redirect to the form's path, also after a sign-in in between."""
     form, return_to = page.form, local_path(page.form.get("next", ""))
     page.address = password_page(return_to)
-    elsewhere = redirect_before_use(page, BEFORE_PASSWORD_CHANGE)
+    elsewhere = await redirect_before_use(page, BEFORE_PASSWORD_CHANGE)
     if elsewhere is not None:
         return elsewhere
     new, faults = form.get("new_password", ""), None

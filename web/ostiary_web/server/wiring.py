@@ -203,6 +203,7 @@ async def open_services(
             with trio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
                 last = partial(flush_refusals, service.activity, store, clock, dependencies.run_sync)
                 await attempt(last, "refusals not kept")
+                await service.report_repeated_refusals(are_last=True)
 
 
 _LAST_WORDS_SECONDS: Final = 5.0
@@ -249,6 +250,7 @@ def _start_upkeep(
         every = upkeep.summary_seconds
         write = partial(flush_refusals, service.activity, store, clock, dependencies.run_sync)
         nursery.start_soon(repeat, write, every, "refusals not kept")
+        nursery.start_soon(repeat, service.report_repeated_refusals, every, "refusals not kept")
         nursery.start_soon(Summarising(store, clock, run_sync=dependencies.run_sync).run, holder, every)
 
 

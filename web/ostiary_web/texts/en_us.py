@@ -308,6 +308,13 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.users_left_out": (
             "{count} users match, and the list shows the first {most}. Type more of the name or the number."
         ),
+        "page.filter_means": (
+            "{filter}: “{typed}” is in the names of {count} users, and any of them counts: {names}."
+        ),
+        "page.filter_means_more": (
+            "{filter}: “{typed}” is in the names of {count} users, and any of them counts: {names}, and "
+            "{more} more."
+        ),
         "page.working": "Working…",
         "page.stands_now": "Changed meanwhile to: {value}. Save again to overwrite it.",
         "page.nothing": "nothing",
@@ -441,7 +448,20 @@ LANGUAGE: Final = ENGLISH.with_texts(
                 "once."
             ),
         ),
-        "page.last_sign_in": "Last sign-in here",
+        "page.user_unlock": "Unlock",
+        "page.failed_sign_ins": "Failed sign-ins",
+        "page.failed_count": Plural(
+            one="{count} failed try is remembered.", other="{count} failed tries are remembered."
+        ),
+        "page.failed_waits_everywhere": "No further try is taken before",
+        "page.failed_tries": "Failed tries",
+        "page.failed_waits_until": "Waits until",
+        "page.failed_lead": (
+            "As this server process counts them; another one may count others. One is forgotten each minute. "
+            "Unlock takes the waits back in every process, but not those of an address that failed under "
+            "many names."
+        ),
+        "page.failed_since": "Counted since",
         "page.user_applications": "Applications that may sign this user in",
         "page.user_withdraw_will": Plural(
             one=(
@@ -476,6 +496,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
             one="{count} user has this role ({enabled} enabled).",
             other="{count} users have this role ({enabled} enabled).",
         ),
+        "page.role_held_by": "Who has it",
+        "page.role_all_holders": "All {count}",
         "page.role_built_in": "Built in: it holds every permission and cannot be changed.",
         "page.role_delete_will": "The role {name} is deleted. That works only while no user has it.",
         # --- the overview
@@ -650,6 +672,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.users.locale": "Language",
         "column.users.timezone": "Time zone",
         "column.users.avatarUrl": "Picture",
+        "column.users.lastSignInAt": "Last sign-in",
         "column.users.createdAt": "Created at",
         "column.users.updatedAt": "Updated at",
         "note.users.username": "Required. A row with the name of an existing user changes that user.",
@@ -714,6 +737,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.audit.earlierAt": "First used at",
         "column.audit.earlierUserAgent": "User-Agent of the first use",
         "column.audit.changes": "What changed",
+        "column.refusals.permission": "Permission",
+        "column.refusals.times": "Times",
         "change.value": "{field}: {value}",
         "change.values": "{field}: {before} → {after}",
         "change.between": ", ",
@@ -796,6 +821,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "fact.client-secret-reset": "Client secret reset",
         "fact.client-secret-added": "Client secret added, the old one kept",
         "fact.client-old-secret-ended": "Old client secret ended",
+        "fact.user-unlocked": "User unlocked",
+        "fact.administrator-refused": "Administrator refused",
         "fact.refused": "Refused",
         "why.not_form_encoded": "The body was not a form in UTF-8.",
         "why.form_undecodable": "The form could not be decoded as UTF-8, or held a NUL character.",

@@ -265,6 +265,10 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.users_left_out": (
             "有 {count} 个用户符合，列表只包含其中前 {most} 个。请输入更完整的姓名或号码。"
         ),
+        "page.filter_means": "{filter}：“{typed}”出现在 {count} 个用户的名称中，均计入：{names}。",
+        "page.filter_means_more": (
+            "{filter}：“{typed}”出现在 {count} 个用户的名称中，均计入：{names}，以及另外 {more} 个。"
+        ),
         "page.working": "处理中…",
         "page.stands_now": "当前值：{value}。再次保存将覆盖它。",
         "page.nothing": "（空）",
@@ -330,7 +334,17 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.user_reset_will": "{name} 的 {count} 个活跃会话立即结束，下次登录时须修改密码。",
         "page.user_force": "强制下线",
         "page.user_force_will": "{name} 在浏览器与应用中的 {count} 个活跃会话立即结束。",
-        "page.last_sign_in": "最近登录",
+        "page.user_unlock": "解除等待",
+        "page.failed_sign_ins": "登录失败",
+        "page.failed_count": "记录了 {count} 次失败的尝试。",
+        "page.failed_waits_everywhere": "在此时间之前不接受新的尝试：",
+        "page.failed_tries": "失败次数",
+        "page.failed_waits_until": "等待至",
+        "page.failed_lead": (
+            "由当前服务进程统计；其他进程的统计可能不同。每分钟遗忘一次失败。“解除等待”在所有进程中取消等待，"
+            "但不取消因同一地址以多个用户名失败而产生的等待。"
+        ),
+        "page.failed_since": "统计始于",
         "page.user_applications": "可使用该用户账号登录的应用",
         "page.user_withdraw_will": (
             "{name} 在此应用中的 {count} 个活跃会话立即结束，应用下次须重新征得其同意。审计记录会注明操作人。"
@@ -343,6 +357,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.roles_none": "尚无角色",
         "page.role_new": "创建角色",
         "page.role_holders": "{count} 名用户持有此角色（{enabled} 名已启用）。",
+        "page.role_held_by": "持有者",
+        "page.role_all_holders": "全部 {count} 名",
         "page.role_built_in": "内置角色，拥有全部权限，不能修改。",
         "page.role_delete_will": "将删除角色 {name}；仅在无人持有时可删除。",
         # --- 概览
@@ -480,6 +496,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "column.users.locale": "语言",
         "column.users.timezone": "时区",
         "column.users.avatarUrl": "头像",
+        "column.users.lastSignInAt": "上次登录",
         "column.users.createdAt": "创建时间",
         "column.users.updatedAt": "更新时间",
         "note.users.username": "必填；若该用户名已存在，则更新该用户。",
@@ -533,6 +550,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "column.audit.earlierAt": "首次使用时间",
         "column.audit.earlierUserAgent": "首次使用的 User-Agent",
         "column.audit.changes": "变更内容",
+        "column.refusals.permission": "权限",
+        "column.refusals.times": "次数",
         "change.value": "{field}：{value}",
         "change.values": "{field}：{before} → {after}",
         "change.between": "、",
@@ -610,6 +629,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "fact.client-secret-reset": "重置客户端密钥",
         "fact.client-secret-added": "创建新客户端密钥，旧密钥暂留",
         "fact.client-old-secret-ended": "旧客户端密钥失效",
+        "fact.user-unlocked": "解除用户等待",
+        "fact.administrator-refused": "拒绝管理员",
         "fact.refused": "拒绝",
         "why.not_form_encoded": "请求体不是 UTF-8 编码的表单",
         "why.form_undecodable": "表单无法按 UTF-8 解码，或含有 NUL 字符",

@@ -77,6 +77,12 @@ def list_parameters(list_view: ListView[Any, Any]) -> tuple[str, ...]:
     )
 
 
+def filter_fields(list_view: ListView[Any, Any]) -> tuple[Field[Any], ...]:
+    """Return the fields by which a list filters, exactly or by a range."""
+    known = {*list_view.source.filters, *list_view.source.ranges}
+    return tuple(field for field in list_view.fields if field.listing_name in known)
+
+
 class _Reader(Generic[T]):
     """Takes parameters out of a query and collects their faults."""
 
@@ -164,7 +170,7 @@ class _Reader(Generic[T]):
 
     def _read_filter(self, name: str, field: Field[Any], match: Match) -> FilterValue | None:
         match match:
-            case Match.CONTAINS:
+            case Match.CONTAINS | Match.HAS:
                 return self._read_text(name)
             case Match.IS:
                 text = self._read_text(name)

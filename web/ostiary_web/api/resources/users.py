@@ -11,11 +11,13 @@ from quart import Response
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import UserKnown
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
+from ostiary_web.api.failed_sign_ins import describe_failures
 from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.api.resources.fields import ListView, fields_of
 from ostiary_web.api.resources.records import refuse_body
@@ -183,6 +185,22 @@ async def force_out(context: RequestContext, user_id: str) -> Response:
     """End all sessions and unredeemed codes of the user."""
     refuse_body(context)
     await context.decide(events.UserForcedOut(caller=context.caller, user_id=user_id))
+    return context.success(None)
+
+
+@users.get(f"{_PATH}/<user_id>/failed-sign-ins", gate=require_permission(Permission.USER_LIST))
+async def show_failed_sign_ins(context: RequestContext, user_id: str) -> Response:
+    """Show the failed sign-ins that this process counts, and until when they make the user wait."""
+    known = await context.decide(events.UserRequested(caller=context.caller, user_id=user_id))
+    assert isinstance(known, UserKnown)
+    return context.success(await describe_failures(context, known.user))
+
+
+@users.post(f"{_PATH}/<user_id>/unlock", gate=require_permission(Permission.USER_UPDATE))
+async def unlock(context: RequestContext, user_id: str) -> Response:
+    """End the waits that failed sign-ins cost the user, in every process."""
+    refuse_body(context)
+    await context.decide(events.UserUnlocked(caller=context.caller, user_id=user_id))
     return context.success(None)
 
 

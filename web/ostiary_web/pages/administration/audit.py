@@ -63,10 +63,13 @@ def _list_page(context: RequestContext) -> ListPage[AuditEntry, AuditEntry]:
         words={"kind": lambda kind, language: language.text(f"fact.{kind}"), "why": reason_text},
         names=_names,
         beneath={"ip": "userAgent"},
-        resolve={"userId": resolve_people},
+        resolve={"actorId": resolve_people, "userId": resolve_people},
         user_filter="userId",
         below=("changes", lambda entry, language: format_changes(entry.kind, entry.changes, language)),
-        filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
+        filters=(
+            *("kind", "actorId", "ip", "userId", "clientId", "roleId"),
+            *("sessionId", "traceId", "at"),
+        ),
         is_exported=True,
         actions=actions,
     )

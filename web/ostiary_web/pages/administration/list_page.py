@@ -35,6 +35,8 @@ _NOTICES: Final = ("done", "erased", FOUND)
 """Query parameters of notices, which the list itself does not read."""
 _LONGEST: Final = 300
 """Most characters of a filter in a form; the list refuses shorter ones as too long."""
+_NAMES_SAID: Final = 8
+"""Most users that are named where several match a filter."""
 _NOTHING: Final = "—"
 _COUNT: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -65,6 +67,10 @@ class ListPage(Generic[T, V]):
         default_factory=dict
     )
     """Turns what is typed into a filter into identifiers."""
+    choices: Mapping[str, Callable[[RequestContext], Awaitable[Sequence[tuple[str, str]]]]] = field(
+        default_factory=dict
+    )
+    """Finds the values of a filter, and their texts."""
     user_filter: str | None = None
     """Filter that takes identifiers of users, of a list in which users are searched for."""
     is_exported: bool = False
@@ -134,7 +140,7 @@ async def show_list(
 ) -> Response:
     """Show the page of the list that the request's query asks for."""
     arguments = _arguments()
-    known, left_out = await _resolve_arguments(page, list_page, arguments)
+    known, left_out, meanings = await _resolve_arguments(page, list_page, arguments)
     asked = read_query(list_page.list_view, known)
     faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
     listing = Listing(resource=list_page.list_view.source) if isinstance(asked, tuple) else asked
@@ -160,7 +166,8 @@ async def show_list(
         and list_page.list_view.heading(_field(list_page.list_view, list_page.below[0]), page.language),
         rows=[_row(page, list_page, shown, item, names, urlencode(arguments, doseq=True)) for item in items],
         total=total,
-        filters=_filters(page, list_page, arguments),
+        filters=await _filters(page, list_page, arguments),
+        meanings=meanings,
         searched=bool(list_page.list_view.source.searched),
         search=_first(arguments, "q"),
         sort=_first(arguments, "sort"),
@@ -176,7 +183,7 @@ async def show_list(
 
 async def export_list(page: PageContext, list_page: ListPage[T, V], permission: Permission) -> Response:
     """Export the whole list that the query asks for as a sheet, in the language of the page."""
-    known, _ = await _resolve_arguments(page, list_page, _arguments())
+    known, _, _ = await _resolve_arguments(page, list_page, _arguments())
     known.pop("page", None)
     sheet = await answer_export(page.request, list_page.list_view, permission, known, page.language)
     return page.keep(sheet)
@@ -200,17 +207,35 @@ def _arguments() -> dict[str, list[str]]:
 
 async def _resolve_arguments(
     page: PageContext, list_page: ListPage[T, V], arguments: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, Sequence[str]], list[str]]:
-    """Return the query with identifiers of users, and notices where more users match than are taken."""
+) -> tuple[dict[str, Sequence[str]], list[str], list[str]]:
+    """Return the query with identifiers of users, where more match than are taken, and what filters mean."""
     known = _with_day_bounds(page, list_page, arguments)
     totals = [int(total) for total in request.args.getlist(FOUND) if _COUNT.fullmatch(total)]
+    meanings = []
     for name, resolve in list_page.resolve.items():
-        found = [await resolve(page.request, typed) for typed in known.get(name, ())[:MOST_VALUES]]
+        asked = known.get(name, ())[:MOST_VALUES]
+        found = [await resolve(page.request, typed) for typed in asked]
+        meanings += [
+            _meaning(page, list_page, name, *each) for each in zip(asked, found, strict=True) if each[1].names
+        ]
         if found:
             known[name] = [value for each in found for value in each.ids]
         totals += [each.total for each in found if each.total > len(each.ids)]
     said = [page.text("page.users_left_out", count=max(totals), most=MOST_VALUES)] if totals else []
-    return known, said
+    return known, said, meanings
+
+
+def _meaning(page: PageContext, list_page: ListPage[T, V], name: str, typed: str, found: FoundUsers) -> str:
+    """Say whom a filter stands for that several users match."""
+    more = found.total - _NAMES_SAID
+    return page.text(
+        "page.filter_means" if more <= 0 else "page.filter_means_more",
+        typed=typed,
+        filter=list_page.list_view.heading(_field(list_page.list_view, name), page.language),
+        count=found.total,
+        names=page.text("change.between").join(found.names[:_NAMES_SAID]),
+        more=more,
+    )
 
 
 def _export_tool(
@@ -326,7 +351,7 @@ def _wrapping(text: str) -> str:
     return "whole" if text.isascii() and " " not in text else ""
 
 
-def _filters(
+async def _filters(
     page: PageContext, list_page: ListPage[T, V], arguments: Mapping[str, Sequence[str]]
 ) -> list[_Filter]:
     found: list[_Filter] = []
@@ -343,6 +368,8 @@ def _filters(
             continue
         if match is Match.IS:
             choices = (("true", page.text("page.yes")), ("false", page.text("page.no")))
+        elif name in list_page.choices:
+            choices = tuple(await list_page.choices[name](page.request))
         else:
             said = list_page.words.get(name)
             choices = tuple(

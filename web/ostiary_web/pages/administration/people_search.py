@@ -31,6 +31,8 @@ class FoundUsers(NamedTuple):
     ids: Sequence[str]
     """At most `MOST_VALUES`."""
     total: int
+    names: Sequence[str] = ()
+    """Their names, where they are several."""
 
 
 async def find_users(context: RequestContext, typed: str) -> FoundUsers:
@@ -47,7 +49,10 @@ async def find_users(context: RequestContext, typed: str) -> FoundUsers:
         found = await _list_users(context, search=typed)
     name = canonical_username(typed)
     exact = [user.user_id for user in found.items if canonical_username(user.username) == name]
-    return FoundUsers(exact, 1) if exact else FoundUsers([user.user_id for user in found.items], found.total)
+    if exact:
+        return FoundUsers(exact, 1)
+    names = [user.username for user in found.items] if found.total > 1 else ()
+    return FoundUsers([user.user_id for user in found.items], found.total, names)
 
 
 async def resolve_people(context: RequestContext, typed: str) -> FoundUsers:

@@ -18,7 +18,7 @@ Values = dict[str, Any]
 Options = Sequence[tuple[str, str | Sequence[str]]]
 """Values with their texts, or labels of groups with the values in them."""
 
-_ALWAYS_SHOWN: Final = ("lastUsedAt", "secretLastUsedAt")
+_ALWAYS_SHOWN: Final = ("lastUsedAt", "secretLastUsedAt", "lastSignInAt")
 _LONGEST_TEXT: Final = 100
 _LONGEST_NUMBER: Final = 9
 """Digits."""

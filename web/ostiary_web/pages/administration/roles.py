@@ -1,9 +1,11 @@
 """Pages of roles, which are named sets of permissions."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Role
+from ostiary_core.model.records import Role, User
+from ostiary_core.storage.listing import USERS, Listing
 from ostiary_web.api.resources.roles import RESOURCE, describe_permission
 from ostiary_web.pages.administration.actions import deletion_action
 from ostiary_web.pages.administration.list_page import ListPage
@@ -11,12 +13,22 @@ from ostiary_web.pages.administration.records import RecordPages, make_record_pa
 from ostiary_web.pages.context import PageContext
 
 _PLACE: Final = "/admin/roles"
+_HOLDERS_SHOWN: Final = 20
 
 
 async def _extra_context(page: PageContext, role: Role | None) -> dict[str, Any]:
     words = {permission.value: describe_permission(permission, page.language) for permission in Permission}
     options = [(code, f"{text} ({code})") for code, text in words.items()]
-    return {"options": {"permissions": options}, "words": words}
+    holders = () if role is None else await _list_holders(page, role)
+    return {"options": {"permissions": options}, "words": words, "holders": holders}
+
+
+async def _list_holders(page: PageContext, role: Role) -> Sequence[User]:
+    """Return the first holders of a role, if the visitor may see users."""
+    if not page.may(Permission.USER_LIST):
+        return ()
+    listing = Listing(resource=USERS, filters={"role_ids": role.role_id}, page_size=_HOLDERS_SHOWN)
+    return await page.request.query(lambda store, now: store.items_after(listing, None, now))
 
 
 _LIST: Final = ListPage(

@@ -11,16 +11,17 @@ from ostiary_core.events import (
     SecondFactorReset,
     UserForcedOut,
     UserRequested,
+    UserUnlocked,
 )
-from ostiary_core.model.fact import FactKind
-from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import AUDIT, ONLINE_USERS, ROLES, Listing, ListingStore, OnlineSession
+from ostiary_core.storage.listing import ONLINE_USERS, ROLES, Listing, ListingStore, OnlineSession
+from ostiary_web.api.failed_sign_ins import count_failures
 from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.api.resources.users import RESOURCE, make_password_reset
+from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import (
     RecordAction,
@@ -41,13 +42,14 @@ _SESSIONS_SHOWN: Final = 10
 
 
 async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]:
-    roles = await page.request.query(_all_roles)
+    roles = await _list_role_choices(page.request)
     grants = [] if user is None else await list_grants_of_user(page.request, user.user_id)
     return {
         "may_read_trail": page.may(Permission.AUDIT_READ),
         "applications": [describe_grant(page, grant) for grant in grants],
         "client_names": {grant.client_id: grant.name for grant in grants},
-        "last_sign_in": None if user is None else await _find_last_sign_in(page, user.user_id),
+        "counted_since": page.request.services.started_at,
+        "failed": None if user is None else await count_failures(page.request, user),
         "sessions": () if user is None else await _list_newest_sessions(page, user.user_id),
         "may_end_sessions": page.may(Permission.ONLINE_KILL),
         "hints": {
@@ -56,7 +58,7 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
             "roleIds": "" if roles else page.text("page.user_no_roles"),
         },
         "options": {
-            "roleIds": [(role.role_id, role.name) for role in roles],
+            "roleIds": roles,
             "locale": [
                 ("", page.text("page.chosen_language_none")),
                 *((language.tag, language.name) for language in page.request.languages),
@@ -66,22 +68,17 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
     }
 
 
+async def _list_role_choices(context: RequestContext) -> Sequence[tuple[str, str]]:
+    """Return every role with its name."""
+    return [(role.role_id, role.name) for role in await context.query(_all_roles)]
+
+
 def _all_roles(store: ListingStore, now: Instant) -> Sequence[Role]:
     """Return every role: saving the form would take away a role that it did not offer."""
     listing, found = Listing(resource=ROLES, page_size=_ROLES_PER_READ), list[Role]()
     while items := store.items_after(listing, found[-1] if found else None, now):
         found += items
     return found
-
-
-async def _find_last_sign_in(page: PageContext, user_id: str) -> Instant | None:
-    """Return when the user last signed in here, if the visitor may read the trail."""
-    if not page.may(Permission.AUDIT_READ):
-        return None
-    filters = {"kind": FactKind.SESSION_STARTED.value, "client_id": CONSOLE_CLIENT, "user_id": user_id}
-    listing = Listing(resource=AUDIT, filters=filters, page_size=1)
-    found = await page.request.query(lambda store, now: store.items_after(listing, None, now))
-    return found[0].at if found else None
 
 
 async def _list_newest_sessions(page: PageContext, user_id: str) -> Sequence[OnlineSession]:
@@ -100,8 +97,9 @@ _LIST: Final = ListPage(
     list_view=RESOURCE.list_view,
     place=_PLACE,
     heading="page.users",
-    columns=("username", "name", "phone", "roleIds", "enabled", "createdAt"),
-    filters=("id", "enabled", "createdAt"),
+    columns=("username", "name", "phone", "roleIds", "enabled", "lastSignInAt"),
+    filters=("id", "roleIds", "enabled", "mustChangePassword", "lastSignInAt", "createdAt"),
+    choices={"roleIds": _list_role_choices},
     user_filter="id",
     is_exported=True,
     link=lambda user: f"{_PLACE}/{user.user_id}",
@@ -131,6 +129,13 @@ _PAGES: Final = RecordPages(
             permission=Permission.USER_UPDATE,
             event=record_event(RESOURCE, SecondFactorReset),
             is_available=lambda user: user.has_second_factor,
+        ),
+        RecordAction(
+            path="unlock",
+            name="page.user_unlock",
+            confirm_text=None,
+            permission=Permission.USER_UPDATE,
+            event=record_event(RESOURCE, UserUnlocked),
         ),
         RecordAction(
             path="force-out",

@@ -1,0 +1,80 @@
+"""What administrators are refused, for the audit trail.
+
+Rules, all in this file (docs/decisions/0054-what-administrators-are-refused.md):
+
+- A refusal by a rule of the administration is told: a permission that the caller lacks, a record that is
+  protected or still needed. What a form got wrong is not, nor what was not found.
+- Only callers who hold some permission are told of, so no stranger and no ordinary user fills the trail.
+- A record is named only if there is one: what stands in an address may be anything.
+- The runtime counts refusals (`throttling.refusal_counts`) and reports them by `AdministratorRefused`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from ostiary_core import events
+from ostiary_core.events.event import AccountEvent, ClientEvent, RoleEvent
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.changes import FieldChange
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.reply import Done, Refused
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.callers import find_active_person, permissions_of
+
+TOLD: Final = frozenset(
+    {
+        *(Why.PERMISSION_MISSING, Why.LAST_ADMINISTRATOR),
+        *(Why.BUILT_IN_PROTECTED, Why.ROLE_PROTECTED, Why.STILL_REFERENCED),
+    }
+)
+"""Reasons of refusals that the trail has."""
+
+Handler = Callable[[Any, Snapshot], Decision]
+
+
+def tell_refusals(handler: Handler) -> Handler:
+    """Return the handler with a `FactKind.REFUSED` in what it refuses administrators."""
+
+    def decide(event: Any, snapshot: Snapshot) -> Decision:
+        decision = handler(event, snapshot)
+        reply = decision.reply
+        told = refusal_facts(event, reply.why, snapshot) if isinstance(reply, Refused) else ()
+        return replace(decision, facts=(*decision.facts, *told)) if told else decision
+
+    return decide
+
+
+def refusal_facts(event: Any, why: Why, snapshot: Snapshot) -> tuple[Fact, ...]:
+    """Return the fact of a refusal; none if it is not to be told, or its caller is no administrator."""
+    if why not in TOLD or isinstance(event.caller, events.Operator):
+        return ()
+    who = find_active_person(event.caller, snapshot)
+    if isinstance(who, Why) or not permissions_of(who.user, snapshot.of_callers):
+        return ()
+    subject: dict[str, str] = {}
+    if isinstance(event, AccountEvent) and snapshot.user(event.user_id) is not None:
+        subject["user_id"] = event.user_id
+    if isinstance(event, RoleEvent) and snapshot.role(event.role_id) is not None:
+        subject["role_id"] = event.role_id
+    if isinstance(event, ClientEvent) and snapshot.client(event.client_id) is not None:
+        subject["client_id"] = event.client_id
+    return (Fact(kind=FactKind.REFUSED, actor_id=who.user.user_id, why=why, **subject),)  # type: ignore[arg-type]
+
+
+def record(event: events.AdministratorRefused, snapshot: Snapshot) -> Decision:
+    """Tell the trail of refusals that the runtime counted."""
+    told = [FieldChange("times", None, event.times)]
+    if event.permission is not None:
+        told.insert(0, FieldChange("permission", None, event.permission.value))
+    fact = Fact(
+        kind=FactKind.ADMINISTRATOR_REFUSED,
+        actor_id=event.actor_id,
+        why=event.why,
+        user_id=event.user_id,
+        client_id=event.client_id,
+        role_id=event.role_id,
+        changes=tuple(told),
+    )
+    return Decision(Done(), (), (fact,))

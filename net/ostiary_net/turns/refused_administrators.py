@@ -1,0 +1,68 @@
+"""Tell the audit trail what administrators are refused, each at once and repeated ones by their number."""
+
+from typing import Final, NamedTuple
+
+import structlog
+
+from ostiary_core.events import AdministratorRefused
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import Monotonic
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.refusal_counts import RefusalCounts
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import Turns
+
+_log: Final = structlog.get_logger("ostiary")
+
+
+class _RefusedRequest(NamedTuple):
+    """What an entry says of a refusal: all of it makes two of them the same."""
+
+    actor_id: str
+    why: Why
+    permission: Permission | None
+    user_id: str | None
+    client_id: str | None
+    role_id: str | None
+
+
+class RefusedAdministrators:
+    """The refusals that one process has told of or counts."""
+
+    def __init__(self) -> None:
+        self._counts: RefusalCounts[_RefusedRequest, Origin] = RefusalCounts()
+
+    async def report(
+        self,
+        decision: Decision,
+        permission: Permission | None,
+        origin: Origin,
+        turns: Turns,
+        now: Monotonic,
+    ) -> None:
+        """Tell of the refusals in a decision, or count those that came before; log it where that fails."""
+        for fact in decision.facts:
+            if fact.kind is FactKind.REFUSED and fact.actor_id is not None and fact.why is not None:
+                refusal = _RefusedRequest(
+                    fact.actor_id, fact.why, permission, fact.user_id, fact.client_id, fact.role_id
+                )
+                times = self._counts.count(refusal, origin, now)
+                if times:
+                    await _tell(refusal, origin, times, turns)
+
+    async def report_repeated(self, turns: Turns, now: Monotonic | None) -> None:
+        """Tell of counted refusals whose hour is over; of all where no time is given, as the process ends."""
+        counted = self._counts.take_all() if now is None else self._counts.take_due(now)
+        for refusal, origin, times in counted:
+            await _tell(refusal, origin, times, turns)
+
+
+async def _tell(refusal: _RefusedRequest, origin: Origin, times: int, turns: Turns) -> None:
+    try:
+        await turns.decide(AdministratorRefused(**refusal._asdict(), times=times), origin)
+    except TurnFailed as failure:
+        cause = type(failure.__cause__ or failure).__name__
+        _log.error("refusal not kept", trace_id=origin.trace_id, cause=cause)

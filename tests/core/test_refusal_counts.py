@@ -1,0 +1,33 @@
+"""RefusalCounts: each refusal at once, repeated ones by their number, and no more than so many."""
+
+from ostiary_core.model.instant import Monotonic
+from ostiary_core.throttling.refusal_counts import WINDOW_MS, RefusalCounts
+
+START = Monotonic(1_800_000_000_123)
+
+
+def after(milliseconds: int) -> Monotonic:
+    return Monotonic(START + milliseconds)
+
+
+def test_the_first_is_told_at_once_and_others_by_their_number_when_the_hour_is_over() -> None:
+    counts = RefusalCounts[str, int]()
+    assert [counts.count("a", number, START) for number in range(3)] == [1, 0, 0]
+    assert counts.count("b", 0, START) == 1
+    assert counts.take_due(after(WINDOW_MS - 1)) == []
+    assert counts.take_due(after(WINDOW_MS)) == [("a", 2, 2)]
+    assert counts.take_due(after(WINDOW_MS)) == []
+    assert counts.count("a", 3, after(WINDOW_MS)) == 1
+
+
+def test_one_that_comes_after_its_hour_tells_of_those_before_it_too() -> None:
+    counts = RefusalCounts[str, None]()
+    assert [counts.count("a", None, after(at)) for at in (0, 1, WINDOW_MS, WINDOW_MS + 1)] == [1, 0, 2, 0]
+    assert counts.take_all() == [("a", None, 1)]
+
+
+def test_no_more_than_so_many_are_remembered_and_none_beyond_is_told() -> None:
+    counts = RefusalCounts[int, None](most=2)
+    assert [counts.count(number, None, START) for number in (0, 1, 2, 0)] == [1, 1, 0, 0]
+    counts.take_due(after(WINDOW_MS))
+    assert counts.count(2, None, after(WINDOW_MS)) == 1

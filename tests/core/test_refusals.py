@@ -1,0 +1,97 @@
+"""What is told of refused administrators: whom, why, and which record, if there is one."""
+
+from typing import Any
+
+import pytest
+
+from ostiary_core import Why, events as e
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.permissions import Permission
+from tests.support import asks
+from tests.support.story import World, client, given, user
+
+
+@pytest.fixture
+def world() -> World:
+    """A clerk who may see users and change clients, and alice who may do nothing."""
+    clerk = {
+        "code": "clerk",
+        "name": "Clerk",
+        "permissions": [Permission.USER_LIST, Permission.CLIENT_UPDATE],
+    }
+    return given(
+        client(),
+        e.RoleRegistered(caller=e.Operator(), fields=clerk),
+        user("clerk", roles=("clerk",)),
+        user(),
+    )
+
+
+def ask(world: World, kind: Any, by: str = "clerk", **asked: Any) -> Decision:
+    return world.when(kind(caller=asks.caller_of(world.login(by)), **asked)).decision
+
+
+def facts_of(world: World, why: Why, **subject: str) -> tuple[Fact, ...]:
+    return (Fact(kind=FactKind.REFUSED, actor_id=world.user_ids["clerk"], why=why, **subject),)  # type: ignore[arg-type]
+
+
+def test_a_missing_permission_is_told_with_the_record_that_it_was_asked_for(world: World) -> None:
+    alice = world.user_ids["alice"]
+    missing = Why.PERMISSION_MISSING
+    assert ask(world, e.UserDisabled, user_id=alice).facts == facts_of(world, missing, user_id=alice)
+    assert ask(world, e.ClientDeleted, client_id="app").facts == facts_of(world, missing, client_id="app")
+    assert ask(world, e.RoleDeleted, role_id="clerk").facts == facts_of(world, missing, role_id="clerk")
+    assert ask(world, e.AccountRequested, permission=Permission.AUDIT_READ).facts == facts_of(world, missing)
+    assert ask(world, e.AccountRequested, as_super_administrator=True).facts == facts_of(world, missing)
+
+
+def test_a_record_that_is_not_there_is_not_named(world: World) -> None:
+    for kind, name in (
+        (e.UserDisabled, "user_id"),
+        (e.ClientDeleted, "client_id"),
+        (e.RoleDeleted, "role_id"),
+    ):
+        assert ask(world, kind, **{name: "\ud800"}).facts == facts_of(world, Why.PERMISSION_MISSING)
+
+
+def test_only_rules_of_the_administration_and_only_those_who_hold_a_permission_are_told_of(
+    world: World,
+) -> None:
+    alice = world.user_ids["alice"]
+    assert ask(world, e.ClientDisabled, client_id="nosuch").facts == ()
+    assert ask(world, e.ClientChanged, client_id="app", fields={"name": ""}).facts == ()
+    assert ask(world, e.AccountRequested, permission=Permission.USER_LIST).facts == ()
+    assert ask(world, e.UserDisabled, by="alice", user_id=alice).facts == ()
+    assert ask(world, e.AccountRequested, by="alice", permission=Permission.AUDIT_READ).facts == ()
+    world.when(e.RoleDeleted(caller=e.Operator(), role_id="clerk")).then_refused(
+        Why.STILL_REFERENCED, facts=[]
+    )
+
+
+def test_a_batch_tells_of_each_of_its_parts_and_changes_nothing(world: World) -> None:
+    caller = asks.caller_of(world.login("clerk"))
+    parts = tuple(e.ClientDisabled(caller=caller, client_id=name) for name in ("app", "console", "nosuch"))
+    decision = world.when(e.BatchRequested(events=parts)).decision
+    assert (decision.changes, decision.facts) == (
+        (),
+        facts_of(world, Why.BUILT_IN_PROTECTED, client_id="console"),
+    )
+
+
+def test_what_the_runtime_counted_becomes_an_entry(world: World) -> None:
+    event = e.AdministratorRefused(
+        actor_id="a",
+        why=Why.PERMISSION_MISSING,
+        permission=Permission.USER_DELETE,
+        user_id="u",
+        client_id=None,
+        role_id=None,
+        times=3,
+    )
+    [fact] = world.when(event).decision.facts
+    assert (fact.kind, fact.actor_id, fact.user_id) == (FactKind.ADMINISTRATOR_REFUSED, "a", "u")
+    assert [tuple(change) for change in fact.changes] == [
+        ("permission", None, "iam.user.delete"),
+        ("times", None, 3),
+    ]

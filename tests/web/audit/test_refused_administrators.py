@@ -1,0 +1,113 @@
+"""What administrators are refused is in the trail: at once, and repeated refusals by their number."""
+
+from typing import Any
+
+from ostiary_core.model.permissions import Permission
+from tests.support.callers import SOURCE, Api, expect_refusal, expect_success
+from tests.support.people import holder_of
+from tests.support.served import Served
+
+HOUR = 3600
+KIND = {"kind": "administrator-refused", "sort": "at"}
+
+
+async def refusals(root: Api) -> list[dict[str, Any]]:
+    """The entries of refusals, the oldest first."""
+    items: list[dict[str, Any]] = expect_success(await root.call("GET", "/api/audit/events", params=KIND))[
+        "items"
+    ]
+    return items
+
+
+def details_of(entry: dict[str, Any]) -> dict[str, Any]:
+    """What an entry says was asked for, and how often."""
+    return {change["field"]: change["after"] for change in entry["changes"]}
+
+
+async def id_of(api: Api) -> str:
+    return str(expect_success(await api.call("GET", "/api/auth/me"))["id"])
+
+
+async def test_a_permission_that_an_administrator_lacks_is_told_on_every_face(served: Served) -> None:
+    root, clerk = await served.administrator(), await holder_of(served, Permission.USER_LIST)
+    browser = served.browser()
+    await browser.sign_in("holder", "the holder's")
+
+    refused = await clerk.call("GET", "/api/audit/events")
+    expect_refusal(refused, 403, "A0403")
+    assert (await browser.get("/admin/clients")).status_code == 403
+    expect_refusal(await clerk.call("POST", "/api/monitor/force-logout-all"), 403, "A0403")
+
+    first, second, third = await refusals(root)
+    assert (first["actorId"], first["why"], first["ip"]) == (await id_of(clerk), "permission_missing", SOURCE)
+    assert first["traceId"] == refused.json()["traceId"]
+    assert [details_of(entry) for entry in (first, second, third)] == [
+        {"permission": "audit.read", "times": 1},
+        {"permission": "oauth.client.list", "times": 1},
+        {"times": 1},
+    ]
+
+
+async def test_a_change_that_a_rule_forbids_names_its_record(served: Served) -> None:
+    root, clerk = await served.administrator(), await holder_of(served, Permission.USER_UPDATE)
+    admin = await id_of(root)
+
+    above = f"/api/iam/users/{admin}/force-logout"
+    expect_refusal(await clerk.call("POST", above), 403, "A0403")
+    expect_refusal(
+        await root.call("PUT", f"/api/iam/users/{admin}/enabled", {"enabled": False}), 422, "B1001"
+    )
+    expect_refusal(await root.call("DELETE", "/api/iam/roles/role-of-holder"), 409, "A0409")
+
+    reached, last, held = await refusals(root)
+    assert (reached["actorId"], reached["userId"], reached["why"]) == (
+        *(await id_of(clerk), admin),
+        "permission_missing",
+    )
+    assert told(reached) == {"permission": "iam.user.update", "times": 1}
+    assert (last["userId"], last["why"]) == (admin, "last_administrator")
+    assert (held["roleId"], held["why"]) == ("role-of-holder", "still_referenced")
+
+
+async def test_a_batch_tells_of_each_record_that_it_was_refused_for(served: Served) -> None:
+    root = await served.administrator()
+    ids = {"ids": ["console", "mobile"]}
+    assert (await root.call("POST", "/api/oauth/clients/batch-delete", ids)).status_code == 422
+    assert [entry["clientId"] for entry in await refusals(root)] == ["console", "mobile"]
+
+
+async def test_what_a_form_got_wrong_and_what_others_ask_for_is_not_told(served: Served) -> None:
+    root = await served.administrator()
+    await served.user("anna")
+    stranger, anna = served.api(), served.api()
+    await anna.sign_in("anna", "anna's password")
+
+    for api, status in ((stranger, 401), (anna, 403)):
+        assert (await api.call("GET", "/api/audit/events")).status_code == status
+    assert (await root.call("POST", "/api/iam/users", {"username": "a:b"})).status_code == 400
+    assert (await root.call("GET", "/api/iam/users/nobody")).status_code == 404
+
+    assert await refusals(root) == []
+
+
+async def test_a_refusal_that_comes_again_is_counted_and_told_once_its_hour_is_over(served: Served) -> None:
+    clerk = await holder_of(served, Permission.USER_LIST)
+
+    async def times() -> list[int]:
+        return [details_of(entry)["times"] for entry in await refusals(await served.administrator())]
+
+    for _ in range(50):
+        assert (await clerk.call("GET", "/api/audit/events")).status_code == 403
+    served.clock.wait(HOUR - 1)
+    await served.service.report_repeated_refusals()
+    assert await times() == [1]
+
+    served.clock.wait(1)
+    await served.service.report_repeated_refusals()
+    assert await times() == [1, 49]
+    await served.service.report_repeated_refusals()
+    await clerk.sign_in("holder", "the holder's")
+    assert (await clerk.call("GET", "/api/audit/events")).status_code == 403
+    assert (await clerk.call("GET", "/api/audit/events")).status_code == 403
+    await served.service.report_repeated_refusals(are_last=True)
+    assert await times() == [1, 49, 1, 1]

@@ -1,0 +1,72 @@
+"""Say what the answering process counts of a user's failed sign-ins (docs/decisions/0053-unlocking.md)."""
+
+from typing import NamedTuple
+
+from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.instant import Instant, iso_time, later
+from ostiary_core.model.records import User
+from ostiary_web.api.answer_data import AnswerData, Count, Time
+from ostiary_web.http.context import RequestContext
+
+
+class FailedSignInsAt(AnswerData):
+    """The failures from one address: an IPv4 address, or an IPv6 one as its /64."""
+
+    ip: str
+    failures: Count
+    waits_until: Time | None
+
+
+class FailedSignIns(AnswerData):
+    """The failed sign-ins that the process that answers remembers; it forgets one a minute.
+
+    Every process counts on its own, so another may count others. `waitsUntil` is the time before which it
+    takes no guess from anywhere, and at an address none from there; null where it takes one now.
+    """
+
+    counted_since: Time
+    failures: Count
+    waits_until: Time | None
+    addresses: list[FailedSignInsAt]
+
+
+class CountedFailures(NamedTuple):
+    """Failures that this process counts, and the instant before which it takes no guess."""
+
+    place: str
+    """Address from which they came; empty for all together."""
+    failures: int
+    waits_until: Instant | None
+
+
+async def count_failures(context: RequestContext, user: User) -> tuple[CountedFailures, ...]:
+    """Return what this process counts against a user, with every unlock applied: in all, then by address."""
+    service = context.service
+    await service.apply_unlocks(context.origin)
+    name = canonical_username(user.username)
+    counted, now = service.sign_in_throttle.failures_of(name, service.clock.monotonic()), service.clock.now()
+    return tuple(
+        CountedFailures(place, failures, later(now, wait_seconds) if wait_seconds else None)
+        for place, failures, wait_seconds in (
+            ("", counted.failures, counted.wait_seconds),
+            *((each.address, each.failures, each.wait_seconds) for each in counted.by_address),
+        )
+    )
+
+
+async def describe_failures(context: RequestContext, user: User) -> FailedSignIns:
+    """Return what this process counts against a user, as the interface has it."""
+    in_all, *places = await count_failures(context, user)
+    return FailedSignIns(
+        counted_since=iso_time(context.services.started_at),
+        failures=in_all.failures,
+        waits_until=_time(in_all.waits_until),
+        addresses=[
+            FailedSignInsAt(ip=each.place, failures=each.failures, waits_until=_time(each.waits_until))
+            for each in places
+        ],
+    )
+
+
+def _time(instant: Instant | None) -> str | None:
+    return None if instant is None else iso_time(instant)
