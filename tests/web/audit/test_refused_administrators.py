@@ -64,7 +64,7 @@ async def test_a_change_that_a_rule_forbids_names_its_record(served: Served) -> 
         *(await id_of(clerk), admin),
         "permission_missing",
     )
-    assert told(reached) == {"permission": "iam.user.update", "times": 1}
+    assert details_of(reached) == {"permission": "iam.user.update", "times": 1}
     assert (last["userId"], last["why"]) == (admin, "last_administrator")
     assert (held["roleId"], held["why"]) == ("role-of-holder", "still_referenced")
 
