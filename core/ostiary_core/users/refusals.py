@@ -19,9 +19,10 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import Done, Refused
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.callers import find_active_person, permissions_of
+from ostiary_core.oauth.callers import find_holder, permissions_of
 
 TOLD: Final = frozenset(
     {
@@ -50,7 +51,7 @@ def refusal_facts(event: Any, why: Why, snapshot: Snapshot) -> tuple[Fact, ...]:
     """Return the fact of a refusal; none if it is not to be told, or its caller is no administrator."""
     if why not in TOLD or isinstance(event.caller, events.Operator):
         return ()
-    who = find_active_person(event.caller, snapshot)
+    who = find_holder(event.caller, snapshot, SessionKind.LOGIN, SessionKind.PERSONAL_TOKEN)
     if isinstance(who, Why) or not permissions_of(who.user, snapshot.of_callers):
         return ()
     subject: dict[str, str] = {}

@@ -262,10 +262,10 @@ class Pager:
         if match is Match.CONTAINS:
             return self._dialect.contains.format(expression), [contained_text(name, str(value))]
         if match is Match.HAS:
-            # Codes are in lower case and kept as JSON. The first condition leads to an index of the few that
-            # have any.
             has = self._dialect.contains.format(expression)
-            return f"{expression} <> '[]' AND {has}", [json.dumps(value)]
+            among_few = _SEEN_BY.sub(self._dialect.index_hint, source.codes[name])
+            # Codes are in lower case and kept as JSON.
+            return among_few.format(has), [json.dumps(value)]
         if isinstance(value, tuple):
             possible = [str(each) for each in value if self._dialect.can_hold(each)]
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"

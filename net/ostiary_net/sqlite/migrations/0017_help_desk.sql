@@ -1,5 +1,5 @@
 -- When somebody last signed in; 0 where nobody knows of any sign-in, as of all before this step.
-ALTER TABLE users ADD COLUMN last_sign_in_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE users ADD COLUMN last_sign_in_at INTEGER DEFAULT 0 NOT NULL;
 
 CREATE INDEX users_by_last_sign_in ON users (last_sign_in_at, user_id, enabled) WHERE deleted_at IS NULL;
 -- Few have a role, and whoever asks for the holders of one reads these alone.
