@@ -154,6 +154,8 @@ def long_trail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStore
                 at=Instant(START + number),
                 user_id=f"user {number % 100}",
                 session_id=f"session {number // 3}",
+                actor_id=None if number % 50 else "root",
+                role_id=None if number % 70 else "clerk",
             )
             for number in range(20_100)
         )
