@@ -56,7 +56,7 @@ USERS = Kind(
     record=frozenset(
         {
             *("id", "username", "name", "phone", "enabled", "mustChangePassword", "roleIds", "locale"),
-            *("timezone", "avatarUrl", "createdAt", "updatedAt"),
+            *("timezone", "avatarUrl", "lastSignInAt", "createdAt", "updatedAt"),
         }
     ),
     built_in=1,
