@@ -56,7 +56,7 @@ USERS = Kind(
     record=frozenset(
         {
             *("id", "username", "name", "phone", "enabled", "mustChangePassword", "roleIds", "locale"),
-            *("timezone", "avatarUrl", "lastSignInAt", "createdAt", "updatedAt"),
+            *("timezone", "avatarUrl", "secondFactor", "lastSignInAt", "createdAt", "updatedAt"),
         }
     ),
     built_in=1,
