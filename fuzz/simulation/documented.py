@@ -66,6 +66,8 @@ AT_SSO: Final = frozenset({"A0401", "B4001", "B4002", "A0500"})
 _CLIENTS_OWN: Final = ("https://", "http://localhost", "http://127.0.0.1")
 """Where a redirect URI leads."""
 _REASON: Final = re.compile(rb'role="alert"[^>]*>\s*<p>[^<\s]')
+_PROVES: Final = re.compile("(__Host-)?ostiary_(access|refresh|form)=")
+"""The cookies that prove who asks; a language proves nothing."""
 _QUESTION: Final = (b'name="decision" value="approve"', b'name="decision" value="deny"')
 
 
@@ -119,7 +121,7 @@ def _wrong_after_form(call: Call, response: Response, code: str) -> str | None:
     cookies = [value for name, value in response.fields if name == "set-cookie"]
     if any("HttpOnly" not in each or "SameSite=Lax" not in each for each in cookies):
         return f"after the form for {call.verb} comes a cookie that scripts or other sites get hold of"
-    if any(("Secure" in each) is not each.startswith("__Host-") for each in cookies):
+    if any(("Secure" in each) is not each.startswith("__Host-") for each in cookies if _PROVES.match(each)):
         return f"after the form for {call.verb} comes a cookie for a plain connection"
     if status == 303:
         location = response.field("location")
