@@ -55,7 +55,7 @@ ROOMS: Final = {
             *_tests("web/operations", "upkeep health"),
             *_tests("web", "entropy logs token_service"),
         ),
-        may_survive=0.35,
+        may_survive=0.2,
     ),
     "sqlite": Room(
         ("ostiary_net.sqlite", "ostiary_net.sql"),
@@ -69,8 +69,12 @@ ROOMS: Final = {
     ),
     "upkeep": Room(
         ("ostiary_net.upkeep",),
-        (*_tests("net", "sweeping purging metrics"), *_tests("web/operations", "upkeep sweep copy")),
-        may_survive=0.5,
+        (
+            *_tests("net", "sweeping purging metrics"),
+            *_tests("web/operations", "upkeep sweep copy"),
+            *_tests("web/overview", "overview"),
+        ),
+        may_survive=0.4,
     ),
     "gate": Room(
         ("ostiary_web.http", "ostiary_web.app.asgi_app"),
