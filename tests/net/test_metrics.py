@@ -78,8 +78,10 @@ async def test_an_event_is_counted_by_its_name_and_how_it_went() -> None:
 async def test_a_request_over_its_limit_is_counted_by_its_operation() -> None:
     metrics = Metrics()
     async with serving(PlainStore(), metrics) as service:
-        for _ in range(LIMITS[Operation.TOKEN] + 3):
+        for _ in range(LIMITS[Operation.TOKEN] + 2):
             service.admit(Operation.TOKEN, "203.0.113.7")
+        request = posting(Operation.TOKEN, [], b"")
+        assert (await service.answer(request, service.draw_trace_id())).status == 429
     found = samples(metrics)
     assert found['ostiary_rate_limited_total{operation="token"}'] == 3
     assert found['ostiary_rate_limited_total{operation="revoke"}'] == 0
