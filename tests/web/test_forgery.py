@@ -9,7 +9,8 @@ from tests.web.test_malformed import standing
 
 WITHOUT_COOKIES = {
     *("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"),
-    *("/api/auth/login", "/api/auth/refresh", "/api/auth/sms-code", "/api/auth/reset-password"),
+    *("/api/auth/login", "/api/auth/login/second-factor", "/api/auth/login/second-factor/set-up"),
+    *("/api/auth/refresh", "/api/auth/sms-code", "/api/auth/reset-password"),
 }
 """What looks at no cookie: nothing is gained by having a browser ask for it."""
 CHANGING = sorted(
