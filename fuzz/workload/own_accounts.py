@@ -126,13 +126,16 @@ class OwnAccounts:
         wrong = replace(entry, twist=Twist.WRONG_CODE)
         recovery = replace(entry, change="recovery")
         again = replace(step, verb=Verb.SIGN_IN)
+        # Of the sign-in that follows the first entry.
+        second = replace(entry, token=Ref(Kind.TICKET, step.number + 2))
         ended = replace(again, verb=random.choice((Verb.FORCE_OUT_USER, Verb.FORCE_OUT_ALL)), agent=None)
         ways: list[list[tuple[int, Step]]] = [
             [(0, entry)],
             [(0, entry), *[(0, wrong)] * random.choice((4, 5, 6))],
             [(random.choice((899_999, 900_000)), again), *[(0, wrong)] * 5],
             [(30_000, entry), (30_000, entry)],
-            [(0, replace(entry, change="recovery-again")), (0, recovery)],
+            [(0, replace(second, change="again")), (1, again), (0, entry)],
+            [(0, replace(second, change="recovery-again")), (1, again), (0, recovery)],
             [(random.choice((299_999, 300_000)), entry)],
             [(0, entry), (0, ended)],
             [(60_000, replace(entry, change=random.choice(("two-before", "two-after"))))],

@@ -244,6 +244,7 @@ ROOMS: Final = (
     Room("/password", "bob"),
     Room("/account", "bob"),
     Room("/account/phone", "bob"),
+    Room("/account/second-factor", "bob"),
     Room("/account/applications", "bob"),
     Room("/account/sessions", "bob"),
     Room("/admin", "admin"),

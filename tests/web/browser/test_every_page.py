@@ -40,7 +40,7 @@ def test_no_page_has_a_serious_fault(
                 visitor.sign_in(room.username)
             signed_in = room.username
         visitor.open(request_for(household) if room.path == "/sso" else room.path)
-        serious = _serious(visitor)
+        serious = find_serious(visitor)
         wide = visitor.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         low = visitor.page.evaluate(
             "[...document.querySelectorAll('summary')].some(e => (h => h > 0 && h < 24)(e.offsetHeight))"
@@ -95,7 +95,7 @@ def _fits(visitor: Visitor) -> bool:
     return fits
 
 
-def _serious(visitor: Visitor) -> list[str]:
+def find_serious(visitor: Visitor) -> list[str]:
     rules = {"label-content-name-mismatch": {"enabled": True}}
     report: dict[str, Any] = Axe().run(visitor.page, options={"rules": rules}).response
     return [
