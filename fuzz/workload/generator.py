@@ -114,7 +114,7 @@ class Workload:
             actions = self._actions_of_role_holder(step)
             if actions:
                 return [(0, action) for action in actions]
-        if step.verb in (Verb.SIGN_IN, Verb.BEGIN_FACTOR, Verb.CONFIRM_FACTOR, Verb.RENEW_CODES):
+        if step.verb in (Verb.SIGN_IN, Verb.BEGIN_FACTOR):
             entered = self.own_accounts.with_factor(step)
             if entered:
                 return entered

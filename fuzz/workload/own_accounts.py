@@ -106,7 +106,7 @@ class OwnAccounts:
         return Ref(Kind.TICKET, self.random.choice(numbers)) if numbers else None
 
     def with_factor(self, step: Step) -> list[tuple[int, Step]]:
-        """What somebody does next who has a second factor or begins to have one, the next of it last."""
+        """What somebody does behind this step who has a second factor or begins to have one, the next last."""
         random, history = self.random, self.picks.history
         user = history.names.get(step.user or "")
         if step.twist is not None or user is None:
@@ -120,7 +120,7 @@ class OwnAccounts:
                 (0, confirmed),
                 *([(0, replace(confirmed, change=way))] if way != "now" else []),
             ]
-        if user.factor is None or step.number not in history.tickets:
+        if user.factor is None or step.verb is not Verb.SIGN_IN:
             return []
         entry = replace(step, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, step.number), change="now")
         wrong = replace(entry, twist=Twist.WRONG_CODE)
