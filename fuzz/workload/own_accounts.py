@@ -106,7 +106,7 @@ class OwnAccounts:
         return Ref(Kind.TICKET, self.random.choice(numbers)) if numbers else None
 
     def with_factor(self, step: Step) -> list[tuple[int, Step]]:
-        """What somebody does behind this step who has a second factor or begins to have one, the next last."""
+        """What somebody does next who has a second factor or begins to have one, the next of it last."""
         random, history = self.random, self.picks.history
         user = history.names.get(step.user or "")
         if step.twist is not None or user is None:

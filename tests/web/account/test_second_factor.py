@@ -1,17 +1,22 @@
 """The second factor: set up, asked for, used up, removed and reset, in the interface and on the pages."""
 
 from base64 import b32decode
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 import trio.testing
+from structlog.testing import capture_logs
 
+from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.one_time_password import one_time_password, step_at
 from ostiary_core.model.records import Table
 from ostiary_core.storage.json_codec import to_text
+from ostiary_net.front_door.limits import CannotStart
+from ostiary_web.server.second_factor_key import make_second_factor_key, read_key_file
 from tests.support.callers import ADMIN_PASSWORD, Api, forms_in, sso
 from tests.support.people import outbox
 from tests.support.served import Serve, Served
@@ -355,6 +360,40 @@ async def test_who_must_have_one_and_removes_it_is_signed_out(serve: Serve) -> N
         assert (await api.call("DELETE", OWN, body)).status_code == 200
         assert (await api.call("GET", "/api/auth/me")).status_code == 401
         assert (await ticket_of(served))["setUpRequired"] is True
+
+
+# --- the key
+
+
+async def test_a_code_cannot_be_checked_with_another_key_and_a_recovery_code_works(serve: Serve) -> None:
+    async with serve() as served:
+        _, shown = await anna_with_one(served)
+    clock = served.clock
+    async with serve(SECOND_FACTOR_KEY="another key than the one it was set up with", clock=clock) as served:
+        for _ in range(100):
+            served.entropy_source.draw()  # what the first server drew
+        asked = await ticket_of(served)
+        with capture_logs() as logs:
+            refused = await enter(served, asked["ticket"], code_of(served, shown["secret"]))
+        assert (refused.status_code, refused.json()["code"]) == (500, "A0500")
+        assert "SECOND_FACTOR_KEY" in next(log["event"] for log in logs if log["log_level"] == "error")
+        found = await served.services.self_check.findings()
+        assert [each.key for each in found if each.about == "SECOND_FACTOR_KEY"] == [
+            "check.second_factors.other_key"
+        ]
+        assert (await enter(served, asked["ticket"], shown["recoveryCodes"][0])).status_code == 200
+
+
+def test_the_first_start_makes_a_key_that_only_its_owner_can_read(tmp_path: Path) -> None:
+    made = make_second_factor_key(tmp_path / "data", SeededEntropy())
+    [file] = (tmp_path / "data").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (
+        make_second_factor_key(tmp_path / "data", SeededEntropy()) == made == read_key_file(tmp_path / "data")
+    )
+    file.write_text("short\n")
+    with pytest.raises(CannotStart, match=r"SECOND_FACTOR_KEY: is not set, and .* is too short"):
+        make_second_factor_key(tmp_path / "data", SeededEntropy())
 
 
 # --- recovery by text message

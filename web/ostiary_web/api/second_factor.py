@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import structlog
 from quart import Response
 
 from ostiary_core import events
@@ -9,7 +10,7 @@ from ostiary_core.events import Event
 from ostiary_core.http.sender import user_agent_of
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.one_time_password import otpauth_uri
-from ostiary_core.model.reply import LoginIssued, RecoveryCodesDrawn, Refused, SecondFactorOffered
+from ostiary_core.model.reply import LoginIssued, RecoveryCodesDrawn, Refused, Reply, SecondFactorOffered
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.sign_in_ticket import Ticket, read_ticket
 from ostiary_core.model.why import Why
@@ -20,6 +21,8 @@ from ostiary_web.api.auth import encode_login, verify_current_password
 from ostiary_web.api.body_texts import longest, read_texts
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
+
+_log = structlog.get_logger("ostiary")
 
 second_factor = GatedRoutes("second_factor", __name__)
 
@@ -66,7 +69,7 @@ async def finish_sign_in(context: RequestContext, ticket: str, code: str) -> Log
         source=context.source,
         entropy=context.draw_entropy(),
     )
-    issued = await context.decide(entered)
+    issued = await _decide(context, entered)
     assert isinstance(issued, LoginIssued)
     service.sign_in_throttle.forgive(context.source, name, service.clock.monotonic())
     return issued
@@ -94,15 +97,17 @@ async def begin(context: RequestContext, password: str) -> SecondFactorSecret:
 
 async def confirm(context: RequestContext, code: str) -> None:
     """Take the caller's second factor into use; raise `RequestRefused`."""
-    await context.decide(
-        events.SecondFactorConfirmed(caller=context.caller, user_id=context.user.user_id, code=Secret(code))
+    await _decide(
+        context,
+        events.SecondFactorConfirmed(caller=context.caller, user_id=context.user.user_id, code=Secret(code)),
     )
 
 
 async def renew_recovery_codes(context: RequestContext, password: str, code: str) -> RecoveryCodes:
     """Replace the caller's recovery codes; raise `RequestRefused`."""
     check = await verify_current_password(context, password)
-    renewed = await context.decide(
+    renewed = await _decide(
+        context,
         events.RecoveryCodesRenewed(
             caller=context.caller,
             user_id=context.user.user_id,
@@ -110,7 +115,7 @@ async def renew_recovery_codes(context: RequestContext, password: str, code: str
             password_matches=check.matches,
             code=Secret(code),
             entropy=context.draw_entropy(),
-        )
+        ),
     )
     assert isinstance(renewed, RecoveryCodesDrawn)
     return RecoveryCodes(_reveal(renewed.recovery_codes))
@@ -119,19 +124,30 @@ async def renew_recovery_codes(context: RequestContext, password: str, code: str
 async def remove(context: RequestContext, password: str, code: str) -> None:
     """Remove the caller's second factor; raise `RequestRefused`."""
     check = await verify_current_password(context, password)
-    await context.decide(
+    await _decide(
+        context,
         events.SecondFactorRemoved(
             caller=context.caller,
             user_id=context.user.user_id,
             verified_against=check.verified_against,
             password_matches=check.matches,
             code=Secret(code),
-        )
+        ),
     )
 
 
+async def _decide(context: RequestContext, event: Event) -> Reply:
+    """Decide an event; log an error where a code cannot be checked, as instances have different keys."""
+    try:
+        return await context.decide(event)
+    except RequestRefused as refusal:
+        if refusal.reply.why is Why.SECOND_FACTOR_KEY_DIFFERENT:
+            _log.error("second factor made with another SECOND_FACTOR_KEY", trace_id=context.trace_id)
+        raise
+
+
 async def _offer(context: RequestContext, begun: Event, username: str) -> SecondFactorSecret:
-    offered = await context.decide(begun)
+    offered = await _decide(context, begun)
     assert isinstance(offered, SecondFactorOffered)
     uri = otpauth_uri(offered.secret, context.services.settings.brand.name, username)
     return SecondFactorSecret(offered.secret.reveal(), uri.reveal(), _reveal(offered.recovery_codes))

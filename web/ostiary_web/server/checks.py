@@ -14,13 +14,15 @@ import trio
 
 from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import Client, GrantType, Table
+from ostiary_core.model.one_time_password import key_id_of
+from ostiary_core.model.records import Client, GrantType, SecondFactor, Table
 from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import find_user_name, read_owner
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_web.server.cluster_findings import check_cluster
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.findings import Finding, Level
+from ostiary_web.server.second_factor_key import KEY_FILE, read_key_file
 from ostiary_web.server.secret_files import is_world_readable
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import LoggingStore, ServerStore, find_unwritable
@@ -38,7 +40,7 @@ def run_checks(settings: Settings, store: ServerStore, clock: Clock) -> list[Fin
     Nothing is changed, except by one write that proves that the database takes any.
     """
     findings = [*_check_settings(settings), *_check_files(settings), *_check_interpreter()]
-    findings += _check_store(store, clock)
+    findings += [*_check_store(store, clock), *_check_second_factors(settings, store)]
     if isinstance(settings.database, PostgreSQLDatabase):
         findings += check_cluster(settings.database, settings.database_prepared_statements)
     return findings
@@ -105,7 +107,7 @@ def _is_local(url: str) -> bool:
 
 
 def _check_files(settings: Settings) -> Iterator[Finding]:
-    paths = [settings.sms_outbox, settings.data_dir / "files"]
+    paths = [settings.sms_outbox, settings.data_dir / "files", settings.data_dir / KEY_FILE]
     if isinstance(settings.database, SQLiteFile):
         path = settings.database.path
         paths += [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))]
@@ -171,6 +173,17 @@ def _check_store(store: ServerStore, clock: Clock) -> list[Finding]:
         if isinstance(client, Client) and client.enabled and not (client.deleted_at or client.built_in):
             findings += check_client(client)
     return findings
+
+
+def _check_second_factors(settings: Settings, store: ServerStore) -> Iterator[Finding]:
+    """Yield a finding for users whose codes this server cannot check, as another key was used."""
+    key = settings.second_factor_key or read_key_file(settings.data_dir)
+    here = None if key is None else key_id_of(key)
+    stored = (each for each in store.records(Table.SECOND_FACTOR) if isinstance(each, SecondFactor))
+    others = sum(each.confirmed_at is not None and each.key_id != here for each in stored)
+    if others:
+        values = {"count": others}
+        yield Finding(Level.FAULT, "SECOND_FACTOR_KEY", "check.second_factors.other_key", values)
 
 
 def _check_clock(store: ServerStore, clock: Clock) -> Finding:

@@ -28,6 +28,14 @@ def read_second_factor_key(text: str) -> bytes:
     return digest_of(text)
 
 
+def read_key_file(folder: Path) -> bytes | None:
+    """Return the key in the data folder; None where there is none, or none that can be read."""
+    try:
+        return read_second_factor_key(secret_files.read_secret_file(folder / KEY_FILE))
+    except ValueError:
+        return None
+
+
 def make_second_factor_key(folder: Path, entropy_source: EntropySource) -> bytes:
     """Return the key in the data folder, made now if there is none; raise `CannotStart` if neither can be.
 

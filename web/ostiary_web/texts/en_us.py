@@ -966,6 +966,10 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "at {path} was built without --enable-optimizations: every request takes more processor time"
         ),
         "check.database.fine": "can be written, and has the schema of this release",
+        "check.second_factors.other_key": Plural(
+            one="{count} user set up a second factor with another key: their codes cannot be checked here",
+            other="{count} users set up a second factor with another key: their codes cannot be checked here",
+        ),
         "check.database.log": (
             "the log has {size} MiB, and grows until the program that reads the file has ended"
         ),

@@ -758,6 +758,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "check.files.fine": "他人无法读取",
         "check.interpreter.slow": "{path} 的构建未使用 --enable-optimizations：每个请求占用更多处理器时间",
         "check.database.fine": "可写入，且结构与此版本一致",
+        "check.second_factors.other_key": "{count} 个用户的两步验证是用另一密钥设置的，此处无法校验其验证码",
         "check.database.log": "日志已有 {size} MiB；有程序长时间读取该文件，在其结束之前日志会一直增长",
         "check.database.fault": "无法写入：{error}，位于 {place}",
         "check.clock.apart": "本机与数据库的时钟相差 {seconds} 秒，以数据库为准",
