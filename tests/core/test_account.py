@@ -13,7 +13,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Arrival, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.records import Role, Session, Table, revise
+from ostiary_core.model.records import Role, Session, SessionKind, Table, revise
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Profile, Refused
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 from tests.rows import row
@@ -42,6 +42,8 @@ def test_signing_in_starts_a_login_session_of_half_an_hour_and_seven_days_howeve
     world = given()
     login = world.login()
     assert login.tokens.expires_in_seconds == 1800
+    started = world.the_session(SessionKind.LOGIN)
+    assert (started.user_agent, started.source) == (asks.BROWSER, "203.0.113.7")
     assert login.tokens.refresh_token is not None
     world.wait(1799.999)
     world.when(profile(login.tokens.access_token)).then(Profile)
