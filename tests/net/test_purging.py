@@ -29,13 +29,11 @@ from ostiary_core.model.records import (
 from ostiary_core.model.reply import LoginIssued, Refused, Reply
 from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable
-from ostiary_net.observability.client_activity import ClientActivity
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
-from ostiary_net.upkeep.flushing import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge
 from tests.support import asks, story
@@ -324,19 +322,6 @@ def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> 
         assert not take("one")
         clock.wait(60)
         assert take("one")
-
-
-async def test_refusals_that_cannot_be_kept_are_told_to_the_log_and_stop_nothing() -> None:
-    class Full(PlainStore):
-        def add_tallies(self, *_: object) -> None:
-            raise OSError("no space left on device")
-
-    activity, clock = ClientActivity(), HandClock()
-    activity.count_limited(clock.now())
-    with capture_logs() as log:
-        await flush_refusals(activity, Full(), clock, run_inline)
-        await flush_refusals(activity, Full(), clock, run_inline)  # nothing is left to keep
-    assert [(entry["event"], entry["cause"]) for entry in log] == [("refusals not kept", "OSError")]
 
 
 @pytest.mark.parametrize("failure, times", [("clearing failed", 2), ("summaries failed", 3)])
