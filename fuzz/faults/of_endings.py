@@ -84,8 +84,7 @@ FAULTS: Final = (
         ),
         (
             *("old-secret-too-long", "an old secret works a minute too long"),
-            *("old_digest if keeps else None", "old_digest"),
-            *("later(now, overlap_seconds) if keeps else None", "later(now, overlap_seconds + 60)"),
+            *("later(now, overlap_seconds)", "later(now, overlap_seconds + 60)"),
         ),
     ),
     *mistakes_in(

@@ -24,6 +24,7 @@ _CHOSEN: Final[Mapping[type[Record], Mapping[str, str]]] = {
         "auto_approve_scopes": "autoApproveScopes",
         "access_token_seconds": "accessTokenTtl",
         "refresh_token_seconds": "refreshTokenTtl",
+        "secret_expires_on": "secretExpiresOn",
         "enabled": "enabled",
     },
     User: {

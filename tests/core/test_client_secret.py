@@ -121,6 +121,42 @@ def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[...
         assert (works(world, old), works(world, new)) == (False, True)
 
 
+def until_day(date: str | None) -> e.ClientChanged:
+    return e.ClientChanged(caller=e.Operator(), client_id="app", fields={"secretExpiresOn": date})
+
+
+def test_a_secret_works_through_its_last_day() -> None:
+    world = given(client(), until_day("2027-01-16"))
+    secret = world.secrets["app"]
+    world.wait(DAY + 16 * 3_600 - 1)  # it is 8 o'clock of the day before
+    assert works(world, secret)
+    world.wait(1)
+    world.when(machine(by(secret))).then_refused(Why.CLIENT_SECRET_EXPIRED)
+    world.when(machine(asks.credentials("app", "wrong"))).then_refused(Why.CLIENT_SECRET_WRONG)
+    old, new = overlapping(world)
+    assert (works(world, old), works(world, new)) == (False, True)
+    assert world.client().secret_expires_on is None
+
+
+def test_a_secret_that_a_reset_keeps_works_no_longer_than_its_last_day() -> None:
+    world = given(client(), until_day("2027-01-16"))
+    old, new = overlapping(world, 30 * DAY)
+    world.given(until_day("2027-01-15"))
+    world.wait(DAY + 16 * 3_600 - 1)
+    assert works(world, old)
+    world.when(machine(by(new))).then_refused(Why.CLIENT_SECRET_EXPIRED)
+    world.wait(1)
+    assert not works(world, old)
+
+
+def test_the_last_day_of_a_secret_is_one_of_the_calendar() -> None:
+    world = given(client())
+    for text in ("2027-02-30", "20270228", "tomorrow", "2027-1-1", "9999-12-31x"):
+        assert "secretExpiresOn" in world.when(until_day(text)).then_faults()
+    world.given(until_day("2027-02-28"), until_day(None))
+    assert world.client().secret_expires_on is None
+
+
 def test_as_many_secrets_are_compared_for_an_unknown_client_as_for_a_wrong_secret() -> None:
     """Or the same answer would come sooner."""
     world, compared = given(), set()

@@ -13,6 +13,8 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
 - Disabling or deleting the client ends the old secret for good (`client.disable`, `client.delete`).
 - When each was last used is noted so that an administrator sees whether the old one is still needed. It is
   kept to the minute: a client that authenticates a thousand times a second must not write a thousand times.
+- A present secret with a last day is `invalid_client` from the day after on, in UTC; kept as the old one, it
+  works no longer than that either. A new secret has no last day until it is given one.
 - A wrong secret is `invalid_client`, however often it comes (READINGS 38): 256 random bits are not guessed.
   How many came since the present secret was set is counted by the runtime and noted now and then, so that an
   administrator sees a backend that was left with a secret that no longer works.
@@ -28,7 +30,7 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Update, refuse_fields
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
-from ostiary_core.model.instant import Instant, is_news, later
+from ostiary_core.model.instant import Instant, end_of_day, is_news, later
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import Bounds
 from ostiary_core.model.records import Client, revise
@@ -49,8 +51,7 @@ def reset(event: events.ClientSecretReset, who: Actor, client: Client, snapshot:
         return refuse_fields(overlap_seconds)
     secret = draw_client_secret(event.entropy)
     changed = _with_secret(client, secret.digest, snapshot.now, overlap_seconds)
-    kind = FactKind.CLIENT_SECRET_ADDED if overlap_seconds else FactKind.CLIENT_SECRET_RESET
-    return decide_update(client, changed, kind, who, reply=SecretIssued(changed, secret))
+    return decide_update(client, changed, _kind_of_reset(changed), who, reply=SecretIssued(changed, secret))
 
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
@@ -60,21 +61,33 @@ def replace_secret(
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
     if _is_present(client, event.digest):
         return Decision(ClientKnown(client))
-    changed = _with_secret(client, event.digest, snapshot.now)
-    return decide_update(client, changed, FactKind.CLIENT_SECRET_RESET, who)
+    overlap_seconds = _read_overlap(event.fields)
+    if isinstance(overlap_seconds, tuple):
+        return refuse_fields(overlap_seconds)
+    changed = _with_secret(client, event.digest, snapshot.now, overlap_seconds)
+    return decide_update(client, changed, _kind_of_reset(changed), who)
+
+
+def _kind_of_reset(changed: Client) -> FactKind:
+    keeps_old = changed.old_secret_digest is not None
+    return FactKind.CLIENT_SECRET_ADDED if keeps_old else FactKind.CLIENT_SECRET_RESET
 
 
 def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: int = 0) -> Client:
     old_digest, old_used_at = client.secret_digest, client.secret_used_at
     if _is_waiting_for_first_use(client, now):
         old_digest, old_used_at = client.old_secret_digest, client.old_secret_used_at
-    keeps = bool(overlap_seconds)
+    old_until = later(now, overlap_seconds)
+    if client.secret_expires_on is not None and old_digest == client.secret_digest:
+        old_until = min(old_until, end_of_day(client.secret_expires_on))
+    keeps = old_until > now
     return revise(
         client,
         secret_digest=digest,
         secret_used_at=None,
+        secret_expires_on=None,
         old_secret_digest=old_digest if keeps else None,
-        old_secret_until=later(now, overlap_seconds) if keeps else None,
+        old_secret_until=old_until if keeps else None,
         old_secret_used_at=old_used_at if keeps else None,
         wrong_secrets=0,
         wrong_secret_at=None,

@@ -221,9 +221,13 @@ class ClientSecretReset(ClientEvent):
 
 @immutable(kw_only=True)
 class ClientSecretReplaced(ClientEvent, AdministrationEvent):
-    """An administrator sets the digest of a secret made elsewhere; issued tokens stay valid."""
+    """An administrator sets the digest of a secret made elsewhere; issued tokens stay valid.
+
+    `fields` is as for a reset.
+    """
 
     digest: Digest = field(repr=False)
+    fields: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @immutable(kw_only=True)

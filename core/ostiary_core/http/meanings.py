@@ -72,6 +72,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.CLIENT_DELETED: _CLIENT,
         Why.CLIENT_DISABLED: _CLIENT,
         Why.CLIENT_SECRET_WRONG: _CLIENT,
+        Why.CLIENT_SECRET_EXPIRED: _CLIENT,
         Why.GRANT_TYPE_MISSING: _request("grant_type is missing."),
         Why.GRANT_TYPE_UNKNOWN: _oauth(
             "unsupported_grant_type",

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from ostiary_core.model.fields import FieldReader, FieldRule
 from ostiary_core.model.immutable import immutable
-from ostiary_core.model.instant import NOT_YET, Instant
+from ostiary_core.model.instant import NOT_YET, Instant, end_of_day
 from ostiary_core.model.key import Key, RawKey, Table, make_key
 from ostiary_core.model.record_type import NAME, Bounds, Kind, RecordField, RecordType, Setting
 from ostiary_core.model.secret import Digest
@@ -56,6 +56,8 @@ class Client:
     """Digest of the secret; None for built-in clients, which cannot authenticate."""
     secret_used_at: Instant | None = None
     """Last authentication with the present secret, to about a minute (`client_secret.record_use`)."""
+    secret_expires_on: str | None = None
+    """Last day, in UTC, on which the present secret authenticates, as 2027-06-30; None for no end."""
     old_secret_digest: Digest | None = field(default=None, repr=False)
     """Digest of the previous secret, where a reset kept it."""
     old_secret_until: Instant | None = None
@@ -84,6 +86,24 @@ class Client:
     @property
     def key(self) -> Key:
         return make_key(Key, (self.table, self.client_id))
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day of the calendar, as 2027-06-30.
+
+    >>> is_date("2027-06-30"), is_date("2027-06-31"), is_date("20270630"), is_date("2027-6-30")
+    (True, False, False, False)
+    """
+    try:
+        end_of_day(text)
+    except (ValueError, OverflowError):
+        return False
+    return len(text) == len("2027-06-30")
+
+
+def is_secret_expired(client: Client, now: Instant) -> bool:
+    """Whether the day is over on which the present secret was to authenticate last."""
+    return client.secret_expires_on is not None and now >= end_of_day(client.secret_expires_on)
 
 
 def is_redirect_uri(text: str) -> bool:
@@ -184,6 +204,12 @@ CLIENT: Final[RecordType[Client]] = RecordType(
             *("refreshTokenTtl", Kind.INTEGER, "refresh_token_seconds", Setting.EDITED),
             bounds=REFRESH_TOKEN_SECONDS,
             rule=FieldRule.REFRESH_LIFETIME,
+        ),
+        RecordField(
+            *("secretExpiresOn", Kind.TEXT, "secret_expires_on", Setting.EDITED),
+            most=10,
+            is_valid=is_date,
+            rule=FieldRule.DATE,
         ),
         RecordField("enabled", Kind.BOOLEAN, "enabled", Setting.SWITCHED, is_filtered=True),
         RecordField("builtIn", Kind.BOOLEAN, "built_in", is_filtered=True),

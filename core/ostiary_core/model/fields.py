@@ -45,6 +45,7 @@ class FieldRule(StrEnum):
     ROLE = "role"
     ROLE_CODE = "role-code"
     PERMISSION = "permission"
+    DATE = "date"
     TOKEN_LIFETIME = "token-lifetime"
     TEXT_CODE_PURPOSE = "text-code-purpose"
     PICTURE = "picture"

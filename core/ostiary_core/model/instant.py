@@ -46,6 +46,16 @@ def whole_seconds(milliseconds: int) -> int:
     return milliseconds // SECOND_MS
 
 
+def end_of_day(date: str) -> Instant:
+    """Return the instant at which a day of the calendar ends in UTC; `ValueError` for what is no such day.
+
+    >>> end_of_day("1970-01-01")
+    86400000
+    """
+    start = datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC)
+    return Instant((start - _EPOCH + timedelta(days=1)) // timedelta(milliseconds=1))
+
+
 def iso_time(instant: Instant) -> str:
     """Format an instant as ISO-8601 text in UTC with `Z` ("Common conventions").
 

@@ -30,6 +30,7 @@ class Why(StrEnum):
     CLIENT_DELETED = auto()
     CLIENT_DISABLED = auto()
     CLIENT_SECRET_WRONG = auto()
+    CLIENT_SECRET_EXPIRED = auto()
     # The grant and its parameters.
     GRANT_TYPE_MISSING = auto()
     GRANT_TYPE_UNKNOWN = auto()

@@ -5,6 +5,7 @@ from typing import Final
 
 from ostiary_core.events import ClientCredentials
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.client import is_secret_expired
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.secret import Digest, digest_of
@@ -13,7 +14,7 @@ from ostiary_core.model.why import Why
 _NOT_AUTHENTICATED: Final = frozenset(
     {
         *(Why.CLIENT_UNKNOWN, Why.CLIENT_BUILT_IN, Why.CLIENT_SECRET_WRONG),
-        *(Why.CLIENT_DELETED, Why.CLIENT_DISABLED),
+        *(Why.CLIENT_DELETED, Why.CLIENT_DISABLED, Why.CLIENT_SECRET_EXPIRED),
     }
 )
 """Reasons answered with `invalid_client` ("Authentication", rule 1)."""
@@ -36,6 +37,8 @@ def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot) -> C
         return Why.CLIENT_SECRET_WRONG
     if client.deleted_at is not None:
         return Why.CLIENT_DELETED
+    if is_secret_expired(client, snapshot.now) and not (old and _is_one_of(credentials, old, None)):
+        return Why.CLIENT_SECRET_EXPIRED
     return client if client.enabled else Why.CLIENT_DISABLED
 
 

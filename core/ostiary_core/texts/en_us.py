@@ -139,6 +139,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
             "must be 1 to 64 lower-case letters, digits, dots, hyphens or underscores, a letter first"
         ),
         "field.permission": "is not a permission of this server",
+        "field.date": "must be a day, as 2027-06-30",
         "field.token-lifetime": "must be from 1 to 365 days",
         "field.text-code-purpose": "must be change-phone or reset-password",
         "field.picture": "must be a PNG, JPEG or WebP picture of at most 4096 by 4096 pixels",

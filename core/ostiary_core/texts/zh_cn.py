@@ -123,6 +123,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.timezone": "必须是有效的时区名称",
         "field.role-code": "必须是 1 到 64 个小写字母、数字、点、连字符或下划线，并以字母开头",
         "field.permission": "不是有效的权限代码",
+        "field.date": "必须是日期，例如 2027-06-30",
         "field.token-lifetime": "必须在 1 到 365 天之间",
         "field.text-code-purpose": "必须是 change-phone 或 reset-password",
         "field.picture": "必须是 PNG、JPEG 或 WebP 图片，且宽高不超过 4096 像素",

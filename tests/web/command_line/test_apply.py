@@ -59,6 +59,37 @@ def declared(machine: Machine, tmp_path: Path) -> Declared:
     return Declared(machine, tmp_path)
 
 
+def test_a_declaration_comes_from_standard_input(declared: Declared) -> None:
+    ran = declared.machine.run("apply", "-", stdin=SHOP)
+    assert ran.exit_code == 0, ran.err
+    assert "+ clients.shop" in ran.out
+    assert "[clients.shop]" in declared.stands()
+    ran = declared.machine.run("apply", "-", stdin="[clients")
+    assert (ran.exit_code, ran.out) == (1, "")
+    assert "'-' is not TOML" in ran.err
+
+
+def test_a_secret_that_is_replaced_works_on_for_as_long_as_declared(declared: Declared) -> None:
+    def rotated(secret: str, *more: str) -> Any:
+        digest = sha256(secret.encode()).hexdigest()
+        return declared.apply("\n".join((SHOP, f'secretDigest = "sha256:{digest}"', *more)))
+
+    rotated(SECRET, 'secretExpiresOn = "2027-06-30"')
+    assert 'secretExpiresOn = "2027-06-30"' in declared.stands()
+    keep, until = "keepOldForSeconds = 86400", 'secretExpiresOn = "2028-06-30"'
+    [change] = rotated("another-secret-of-their-own", keep, until)["changes"]
+    assert change["fields"] == {
+        "secret": {"from": None, "to": None},
+        "secretExpiresOn": {"from": None, "to": "2028-06-30"},
+    }
+    shown = declared.machine.script("client", "show", "shop")
+    assert shown["oldSecretUntil"] is not None
+    assert shown["secretExpiresOn"] == "2028-06-30"
+    assert rotated("another-secret-of-their-own", keep, until)["changes"] == []
+    third = f'{SHOP}\nsecretDigest = "sha256:{"0" * 64}"\nkeepOldForSeconds = 5'
+    assert declared.faults(third) == {"clients.shop.keepOldForSeconds"}
+
+
 def test_records_are_made_changed_and_deleted_and_nothing_is_done_twice(declared: Declared) -> None:
     assert declared.apply(SHOP + AUDITOR, "--dry-run")["applied"] is False
     assert declared.stands().strip() == ""

@@ -51,7 +51,8 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
     """Apply the clients and roles that the TOML in FILE declares: all of them, or none.
 
     What matches already is not touched, so FILE can be applied again at any time. A field that is left out
-    has its default. A new client without a given secret gets one, which is printed once.
+    has its default. A new client without a given secret gets one, which is printed once. FILE may be - for
+    standard input.
     """
     try:
         declared = read_declaration(file, os.environ)
@@ -167,7 +168,7 @@ def _format_records(clients: list[Client], roles: list[Role]) -> Iterator[str]:
             yield from _format_table("roles", role.role_id, ROLE.values(role))
     for client in clients:
         if client.deleted_at is None and not client.built_in:
-            fields = CLIENT.values(client)
+            fields = {name: value for name, value in CLIENT.values(client).items() if value is not None}
             if fields["enabled"] is True:
                 del fields["enabled"]
             yield from _format_table("clients", client.client_id, fields)

@@ -6,16 +6,19 @@ Rules, all in this file:
   field, the rules judge; a name that is none is refused here.
 - A client's secret is in a file (`secretFile`), in a variable of the environment (`secretEnv`), or given as
   its SHA-256 (`secretDigest = "sha256:…"`), which is what the store has of it. Without any of these a new
-  client gets one that is drawn, and one that is there keeps its own.
+  client gets one that is drawn, and one that is there keeps its own. With `keepOldForSeconds` beside it, a
+  secret that another one replaces works on for so long.
 """
 
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.role import ROLE
@@ -31,6 +34,10 @@ _SECRET: Final = re.compile(r"[\x21-\x7e]{22,256}", re.ASCII)
 _DIGEST: Final = re.compile(r"sha256:([0-9a-fA-F]{64})", re.ASCII)
 
 
+STANDARD_INPUT: Final = Path("-")
+"""Stands for standard input in place of a file."""
+
+
 class DeclarationError(Exception):
     """A file that cannot be read as a declaration: where and why, without any secret."""
 
@@ -41,6 +48,8 @@ class DeclaredClient:
 
     fields: Mapping[str, object]
     secret_digest: Digest | None = field(repr=False)
+    overlap: Mapping[str, object] = field(default_factory=dict)
+    """How long the secret before it works on, if that is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Declaration:
 def read_declaration(path: Path, environment: Mapping[str, str]) -> Declaration | tuple[FieldFault, ...]:
     """Return what the file declares, or its unknown names; raise `DeclarationError`.
 
-    Paths of secret files start from the file's folder.
+    Paths of secret files start from the file's folder, of standard input from the present one.
     """
     content = _parse(path)
     tables = {kind: _tables(kind, content.get(kind, {})) for kind in ("clients", "roles")}
@@ -62,15 +71,18 @@ def read_declaration(path: Path, environment: Mapping[str, str]) -> Declaration 
         raise DeclarationError(f"declares more than {_MOST_RECORDS} clients and roles")
     unknown = (
         *(FieldFault(name, FieldRule.UNKNOWN) for name in content if name not in tables),
-        *_unknown("clients", tables["clients"], (*(each.name for each in CLIENT.audited), *_SECRETS)),
+        *_unknown(
+            "clients", tables["clients"], (*(each.name for each in CLIENT.audited), *_SECRETS, KEEP_OLD_FOR)
+        ),
         *_unknown("roles", tables["roles"], tuple(each.name for each in ROLE.audited)),
     )
     if unknown:
         return unknown
     clients = {
         client_id: DeclaredClient(
-            {name: value for name, value in table.items() if name not in _SECRETS},
+            {name: value for name, value in table.items() if name not in (*_SECRETS, KEEP_OLD_FOR)},
             _read_secret(f"clients.{client_id}", table, path.parent, environment),
+            {name: value for name, value in table.items() if name == KEEP_OLD_FOR},
         )
         for client_id, table in tables["clients"].items()
     }
@@ -79,7 +91,7 @@ def read_declaration(path: Path, environment: Mapping[str, str]) -> Declaration 
 
 def _parse(path: Path) -> dict[str, object]:
     try:
-        with path.open("rb") as file:
+        with sys.stdin.buffer if path == STANDARD_INPUT else path.open("rb") as file:
             content = file.read(_LONGEST_FILE + 1)
     except OSError as error:
         raise DeclarationError(f"cannot be read: {error.strerror}") from None

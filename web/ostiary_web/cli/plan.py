@@ -163,17 +163,31 @@ def _client_step(
             action=Action.CREATE, kind="clients", identifier=client_id, fields=made, events=(event,)
         )
     current = CLIENT.values(stored)
+    replaced = tuple(_replace_secret(client_id, declared, stored))
+    if replaced:
+        current["secretExpiresOn"] = None  # which a new secret has not yet
     stays = {"enabled": current["enabled"]}
     changed = _compare(current, {**CLIENT.defaults(), **stays, **declared.fields})
-    steps = tuple(_client_events(client_id, changed, declared, stored))
-    if any(isinstance(event, events.ClientSecretReplaced) for event in steps):
+    steps = (*replaced, *_client_events(client_id, changed))
+    if replaced:
         changed[SECRET] = Values(None, None)
     return PlanStep(action=Action.CHANGE, kind="clients", identifier=client_id, fields=changed, events=steps)
 
 
-def _client_events(
-    client_id: str, changed: Mapping[str, Values], declared: DeclaredClient, stored: Client
-) -> Iterator[AdministrationEvent]:
+def _replace_secret(
+    client_id: str, declared: DeclaredClient, stored: Client
+) -> Iterator[events.ClientSecretReplaced]:
+    if declared.secret_digest not in (None, stored.secret_digest):
+        assert declared.secret_digest is not None
+        yield events.ClientSecretReplaced(
+            caller=OPERATOR,
+            client_id=client_id,
+            digest=declared.secret_digest,
+            fields=declared.overlap,
+        )
+
+
+def _client_events(client_id: str, changed: Mapping[str, Values]) -> Iterator[AdministrationEvent]:
     switched = {name for name in changed if name == "enabled" and isinstance(changed[name].after, bool)}
     edited = {name: changed[name] for name in changed if name not in switched}
     if edited:
@@ -183,9 +197,6 @@ def _client_events(
     for name in switched:
         switch = events.ClientEnabled if changed[name].after else events.ClientDisabled
         yield switch(caller=OPERATOR, client_id=client_id)
-    if declared.secret_digest not in (None, stored.secret_digest):
-        assert declared.secret_digest is not None
-        yield events.ClientSecretReplaced(caller=OPERATOR, client_id=client_id, digest=declared.secret_digest)
 
 
 def _list_new(fields: Mapping[str, object]) -> dict[str, Values]:

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import trio
 
-from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, is_secret_expired
+from ostiary_core.model.instant import Instant, end_of_day
 from ostiary_core.model.one_time_password import key_id_of
 from ostiary_core.model.records import Client, GrantType, SecondFactor, Table
 from ostiary_net.observability.log import list_frames
@@ -29,6 +29,9 @@ from ostiary_web.server.storage import LoggingStore, ServerStore, find_unwritabl
 from ostiary_web.server.temporary_files import can_be_used, temporary_folder
 
 _MOST_APART_MS: Final = 2_000
+_DAY_MS: Final = 24 * 60 * 60 * 1_000
+_WARNED_DAYS: Final = 30
+"""How long before its last day a secret is warned of."""
 _HOLDS_SECONDS: Final = 60.0
 _LONG_LOG_BYTES: Final = 160 * 2**20
 """Length of a log that SQLite was kept from putting back: by itself it stays under half."""
@@ -171,7 +174,7 @@ def _check_store(store: ServerStore, clock: Clock) -> list[Finding]:
     for client in store.records(Table.CLIENT):
         # A disabled client can do nothing, whatever it is.
         if isinstance(client, Client) and client.enabled and not (client.deleted_at or client.built_in):
-            findings += check_client(client)
+            findings += check_client(client, clock.now())
     return findings
 
 
@@ -202,9 +205,16 @@ def _find_last_change(record: object) -> Instant:
     return record.updated_at if isinstance(record, Client) else Instant(0)
 
 
-def check_client(client: Client) -> Iterator[Finding]:
+def check_client(client: Client, now: Instant) -> Iterator[Finding]:
     """Yield what makes a client useless, what RFC 9700 advises against, and what is unusual."""
     about = f"client {client.client_id}"
+    if client.secret_expires_on is not None:
+        days = max(0, end_of_day(client.secret_expires_on) - now) // _DAY_MS
+        on = {"date": client.secret_expires_on}
+        if is_secret_expired(client, now):
+            yield Finding(Level.FAULT, about, "check.client.secret_expired", on)
+        elif days < _WARNED_DAYS:
+            yield Finding(Level.WARNING, about, "check.client.secret_expires", on)
     if not client.scopes:
         yield Finding(Level.WARNING, about, "check.client.no_scope")
     local = [uri for uri in client.redirect_uris if uri.startswith("http://")]

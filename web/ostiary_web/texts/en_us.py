@@ -640,6 +640,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.clients.lastUsedAt": "Last used at",
         "column.clients.secretLastUsedAt": "Secret last used at",
         "column.clients.oldSecretLastUsedAt": "Old secret last used at",
+        "column.clients.secretExpiresOn": "Last day of the secret",
         "column.clients.oldSecretUntil": "Old secret works until",
         "column.clients.wrongSecrets": "Wrong secrets",
         "column.clients.wrongSecretLastAt": "Last wrong secret at",
@@ -655,6 +656,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "note.clients.autoApproveScopes": "Scopes that users are not asked about.",
         "note.clients.accessTokenTtl": "{least} to {most}; {default} if empty.",
         "note.clients.refreshTokenTtl": "{least} to {most}; {default} if empty.",
+        "note.clients.secretExpiresOn": "As 2027-06-30, in UTC; no end if empty. A reset clears it.",
         "note.clients.enabled": (
             "For new clients; yes if empty. Existing clients are enabled and disabled elsewhere."
         ),
@@ -837,6 +839,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "why.client_unknown": "No client has this identifier.",
         "why.client_built_in": "A built-in client has no secret to authenticate with.",
         "why.client_secret_wrong": "The client's secret was wrong.",
+        "why.client_secret_expired": "The last day of the client's secret was over.",
         "why.grant_type_missing": "grant_type was missing.",
         "why.grant_type_unknown": "Unknown grant_type.",
         "why.grant_not_registered": "The client is not authorized to use this grant type.",
@@ -980,6 +983,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
             other="is {count} seconds behind the newest record: it was set back",
         ),
         "check.clock.fine": "agrees with the newest records",
+        "check.client.secret_expired": "its secret ended with {date}: reset it",
+        "check.client.secret_expires": "its secret ends with {date}: reset it before, with an overlap",
         "check.client.no_scope": (
             "has no scope: nothing is granted to it, and every authorization request for it is refused"
         ),

@@ -49,7 +49,9 @@ async def _extra_context(page: PageContext, client: Client | None) -> dict[str, 
 
 def _findings(page: PageContext, client: Client | None) -> list[str]:
     """Return what makes a client useless or is advised against, in words."""
-    found = () if client is None or client.built_in else check_client(client)
+    found = (
+        () if client is None or client.built_in else check_client(client, page.request.service.clock.now())
+    )
     return [page.text(finding.key, **finding.values) for finding in found]
 
 

@@ -19,6 +19,7 @@ Options = Sequence[tuple[str, str | Sequence[str]]]
 """Values with their texts, or labels of groups with the values in them."""
 
 _ALWAYS_SHOWN: Final = ("lastUsedAt", "secretLastUsedAt", "lastSignInAt")
+_INPUTS: Final = {FieldRule.PHONE: "tel", FieldRule.DATE: "date"}
 _LONGEST_TEXT: Final = 100
 _LONGEST_NUMBER: Final = 9
 """Digits."""
@@ -155,7 +156,7 @@ def _control(field: RecordField[Any], options: Mapping[str, Options]) -> str:
         case _ if field.setting is Setting.IMPORTED:
             return "password"
         case _:
-            return "tel" if field.rule is FieldRule.PHONE else "text"
+            return _INPUTS.get(field.rule, "text")
 
 
 def _hint(page: PageContext, field: RecordField[Any], *, is_new: bool) -> str:
