@@ -278,6 +278,7 @@ RULES: Final = _table(
     _rule(events.LoginRefreshed, own_account.refresh_login),
     _rule(events.SignedOut, own_account.sign_out),
     _rule(events.OwnSessionEnded, own_account.end_own_session),
+    _rule(events.OtherSessionsEnded, own_account.sign_out_elsewhere),
     _rule(events.PersonalTokenCreated, personal_token.create),
     _rule(events.PersonalTokenUsed, personal_token.record_use),
     _administration(events.AccountRequested, own_account.show_account, reads_only=True),

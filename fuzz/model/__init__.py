@@ -87,6 +87,7 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.SWEEP: sweep,
     Verb.SHOW_ACCOUNT: accounts.show_account,
     Verb.END_OWN_SESSION: accounts.end_own_session,
+    Verb.SIGN_OUT_ELSEWHERE: accounts.sign_out_elsewhere,
     Verb.CREATE_TOKEN: accounts.create_token,
     Verb.NOTE_TOKEN_USE: accounts.note_token_use,
     Verb.CHOOSE: accounts.choose,

@@ -114,6 +114,14 @@ def end_own_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     return Verdict(DONE, "a user ends one of their sessions")
 
 
+def sign_out_elsewhere(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.require_login(call, now)
+    wrong_at = user.wrong_at
+    realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
+    user.wrong_at = wrong_at
+    return Verdict(DONE, "signed out elsewhere: everything ends but this, and wrong passwords still count")
+
+
 def create_token(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now)
     chosen, seconds = frozenset(call.permissions or ()), call.refresh_seconds or 0

@@ -219,6 +219,8 @@ class Driver:
                     source=SOURCE,
                     entropy=drawn,
                 )
+            case Verb.SIGN_OUT_ELSEWHERE:
+                return events.OtherSessionsEnded(caller=person(call))
             case Verb.CREATE_TOKEN:
                 return events.PersonalTokenCreated(
                     caller=person(call),

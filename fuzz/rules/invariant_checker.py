@@ -41,12 +41,15 @@ ENDING_A_USER = frozenset(
         Verb.RECOVER_PASSWORD,
         Verb.CHANGE_PASSWORD,
         Verb.CHANGE_PHONE,
+        Verb.SIGN_OUT_ELSEWHERE,
         Verb.CONFIRM_FACTOR,
         Verb.REMOVE_FACTOR,
         Verb.RESET_FACTOR,
     }
 )
-BY_THEMSELVES = ABOUT_OWN_FACTOR | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE}
+BY_THEMSELVES = ABOUT_OWN_FACTOR | {
+    *(Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.SIGN_OUT_ELSEWHERE),
+}
 """What people do with their own account, mostly with their current password."""
 ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT, Verb.FORCE_OUT_CLIENT})
 

@@ -58,6 +58,7 @@ class Verb(StrEnum):
     SWEEP = "sweep"
     SHOW_ACCOUNT = "show-account"
     END_OWN_SESSION = "end-own-session"
+    SIGN_OUT_ELSEWHERE = "sign-out-elsewhere"
     CREATE_TOKEN = "create-token"
     NOTE_TOKEN_USE = "note-token-use"
     CHOOSE = "choose"
@@ -94,6 +95,7 @@ BY_LOGIN = (
         Verb.CHANGE_PASSWORD,
         Verb.CHANGE_PHONE,
         Verb.END_OWN_SESSION,
+        Verb.SIGN_OUT_ELSEWHERE,
         Verb.CREATE_TOKEN,
         Verb.CHOOSE,
     }

@@ -71,7 +71,7 @@ def call_of(history: History, step: Step) -> Call:
     if verb is Verb.CREATE_TOKEN:
         given = PERMISSIONS.get(step.change or "nothing", ())
         return base._replace(permissions=given, refresh_seconds=TOKEN_SECONDS[step.number % 2])
-    if verb is Verb.NOTE_TOKEN_USE:
+    if verb in (Verb.NOTE_TOKEN_USE, Verb.SIGN_OUT_ELSEWHERE):
         return base
     if verb in ABOUT_OWN_FACTOR or verb is Verb.ENTER_FACTOR:
         return _factor_call(history, step, base)

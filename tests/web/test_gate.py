@@ -206,6 +206,8 @@ OTHERS = {
     SIGNED_IN: routes_in(
         """
         PUT /api/auth/avatar, DELETE /api/auth/avatar, PUT /api/auth/phone, PUT /api/auth/locale,
+        GET /api/auth/sign-ins, POST /api/auth/logout-elsewhere,
+        GET /account/sessions/end-others, POST /account/sessions/end-others,
         GET /api/auth/tokens, POST /api/auth/tokens, DELETE /api/auth/tokens/<session_id>,
         GET /account/tokens, POST /account/tokens, GET /account/tokens/<session_id>/end,
         POST /account/tokens/<session_id>/end,

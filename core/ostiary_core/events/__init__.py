@@ -11,6 +11,7 @@ from ostiary_core.events.account import (
     AvatarChosen as AvatarChosen,
     LocaleChosen as LocaleChosen,
     LoginRefreshed as LoginRefreshed,
+    OtherSessionsEnded as OtherSessionsEnded,
     OwnSessionEnded as OwnSessionEnded,
     PasswordChanged as PasswordChanged,
     PasswordHashRequested as PasswordHashRequested,

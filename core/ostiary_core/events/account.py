@@ -127,6 +127,11 @@ class OwnSessionEnded(OwnAccountEvent):
 
 
 @immutable(kw_only=True)
+class OtherSessionsEnded(OwnAccountEvent):
+    """A user signs out everywhere else: all sessions and codes of the user end but this login session."""
+
+
+@immutable(kw_only=True)
 class PersonalTokenCreated(OwnAccountEvent):
     """A user makes a personal access token, with a name, permissions and a number of days."""
 

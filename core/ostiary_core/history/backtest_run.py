@@ -50,7 +50,10 @@ _LONGEST_WAIT_MS: Final = 10 * SECOND_MS
 """Longest wait of a request for its turn (READINGS 47)."""
 
 _MADE_IN_A_SESSION: Final = frozenset(
-    {Why.PASSWORD_CHANGED, Why.PHONE_CHANGED, Why.SECOND_FACTOR_SET_UP, Why.SECOND_FACTOR_REMOVED}
+    {
+        *(Why.PASSWORD_CHANGED, Why.PHONE_CHANGED, Why.SIGNED_OUT_ELSEWHERE),
+        *(Why.SECOND_FACTOR_SET_UP, Why.SECOND_FACTOR_REMOVED),
+    }
 )
 """Endings of all sessions of a user but the one that asked for it (`end_other_sessions`)."""
 

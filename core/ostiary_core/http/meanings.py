@@ -145,6 +145,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.CODE_REPLAYED: _ENDED,
         Why.SIGNED_OUT: _ENDED,
         Why.PERSONAL_TOKEN_ENDED: _ENDED,
+        Why.SIGNED_OUT_ELSEWHERE: _ENDED,
         Why.SESSION_FORCED_OUT: _ENDED,
         Why.CONSENT_WITHDRAWN: _ENDED,
         Why.PASSWORD_CHANGED: _ENDED,

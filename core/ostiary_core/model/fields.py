@@ -49,6 +49,7 @@ class FieldRule(StrEnum):
     TOKEN_LIFETIME = "token-lifetime"
     TEXT_CODE_PURPOSE = "text-code-purpose"
     PICTURE = "picture"
+    PICTURE_TOO_LARGE = "picture-too-large"
     PARAMETER = "parameter"
     CODE_CHALLENGE = "code-challenge"
     CODE_CHALLENGE_METHOD = "code-challenge-method"

@@ -103,6 +103,7 @@ class Why(StrEnum):
     CODE_REPLAYED = auto()
     SIGNED_OUT = auto()
     PERSONAL_TOKEN_ENDED = auto()
+    SIGNED_OUT_ELSEWHERE = auto()
     SESSION_FORCED_OUT = auto()
     CONSENT_WITHDRAWN = auto()
     PASSWORD_CHANGED = auto()

@@ -59,7 +59,7 @@ class Transition:
 _INHERITED_ENDINGS: Final = (
     (
         "user's {records} end",
-        "password, telephone, reset, disabled, deleted, wrong passwords, forced out",
+        "password, telephone, reset, disabled, deleted, wrong passwords, forced out, signed out elsewhere",
         FactKind.USER_SESSIONS_ENDED,
     ),
     ("client disabled", "administrator disables the client", FactKind.CLIENT_DISABLED),

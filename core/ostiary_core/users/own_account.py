@@ -7,6 +7,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
   made lives on, under the new epoch.
 - Five wrong current passwords within fifteen minutes end everything, those that were to allow a new telephone
   number among them (READINGS 41).
+- Signing out everywhere else ends as much as a password change.
 - Failed sign-ins end nothing and are counted by the runtime alone (`throttling.sign_in_throttle`).
 - A successful one may bring another hash of the same password, made as new ones are; it ends nothing.
 - For users who have a second factor, or must have one, the right password gives a ticket and no session
@@ -167,6 +168,15 @@ def end_own_session(event: events.OwnSessionEnded, who: Person, snapshot: Snapsh
     why = Why.PERSONAL_TOKEN_ENDED if is_token else Why.SIGNED_OUT
     changes, fact = session.end(stored, why, snapshot.now)
     return Decision(Done(), changes, (fact,))
+
+
+@require_actor(find_active_person)
+def sign_out_elsewhere(event: events.OtherSessionsEnded, who: Person, snapshot: Snapshot) -> Decision:
+    """End all sessions and codes of the caller but the login session that asks."""
+    user, why = who.user, Why.SIGNED_OUT_ELSEWHERE
+    # Wrong passwords still count, or whoever holds one session could guess on for ever.
+    ended = with_next_epoch(user, why, snapshot.now, wrong_passwords_at=user.wrong_passwords_at)
+    return _end_other_sessions(who, why, ended)
 
 
 def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision:
@@ -334,9 +344,11 @@ def all_ended_fact(user: User, why: Why, actor_id: str | None = None) -> Fact:
 
 def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind) -> Decision:
     """End all sessions of a user but the login session that made the change: it moves to the new epoch."""
+    return _end_other_sessions(who, why, changed, own_change(kind, who.user, changed, why))
+
+
+def _end_other_sessions(who: Person, why: Why, changed: User, *facts: Fact) -> Decision:
     kept = revise(who.session, epochs=who.session.epochs._replace(user=changed.epoch))
     return Decision(
-        Done(),
-        (Update(who.user, changed), Update(who.session, kept)),
-        (own_change(kind, who.user, changed, why), all_ended_fact(changed, why)),
+        Done(), (Update(who.user, changed), Update(who.session, kept)), (*facts, all_ended_fact(changed, why))
     )

@@ -27,7 +27,6 @@ import structlog
 import trio
 
 from ostiary_core.model.instant import Instant, iso_time
-from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Secret
 from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
 
@@ -45,13 +44,14 @@ _ATTEMPT_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMessage:
-    """A message with a code in it, which its printed form does not show."""
+    """A message, which may have a code in it; its printed form shows neither."""
 
     phone: str = field(repr=False)
-    purpose: TextCodePurpose
-    code: Secret
+    purpose: str
+    """What it is for, in a word, as a gateway may choose by it how to send it."""
+    code: Secret | None = None
     text: str = field(repr=False)
-    """Text that the telephone shows, with the code."""
+    """Text that the telephone shows, with the code if there is one."""
     at: Instant
 
 
@@ -92,7 +92,7 @@ class Gateway:
         headers = {"Idempotency-Key": self.entropy_source.draw()[:16].hex()}
         if (token := await trio.to_thread.run_sync(self.read_token)) is not None:
             headers["Authorization"] = f"Bearer {token.reveal()}"
-        content = {"phone": message.phone, "purpose": message.purpose.value, "text": message.text}
+        content = {"phone": message.phone, "purpose": message.purpose, "text": message.text}
         cause, pause_seconds = "", _FIRST_PAUSE_SECONDS
         for attempt in range(_ATTEMPTS):
             if attempt:
@@ -160,8 +160,8 @@ class Outbox:
         """Append the message's line to the file."""
         entry = {
             "phone": message.phone,
-            "purpose": message.purpose.value,
-            "code": message.code.reveal(),
+            "purpose": message.purpose,
+            "code": None if message.code is None else message.code.reveal(),
             "text": message.text,
             "at": iso_time(message.at),
         }

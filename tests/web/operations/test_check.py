@@ -3,6 +3,7 @@
 import json
 import sys
 import sysconfig
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
@@ -177,6 +178,17 @@ def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(tmp_p
     assert sum("RFC 9700" in line for line in told) == 3
     machine.script("client", "disable", "weak")
     assert levels(machine) == {}, "it can do nothing"
+
+
+def test_a_secret_is_warned_of_before_its_last_day_and_named_at_fault_after_it(tmp_path: Path) -> None:
+    machine = prepare(tmp_path)
+    machine.script("client", "create", "app", "--redirect-uri", "https://app.example/callback")
+    today = datetime.now(UTC).date()
+    for days, found in ((40, {}), (20, {"client app": "warning"}), (-2, {"client app": "fault"})):
+        last_day = (today + timedelta(days=days)).isoformat()
+        machine.script("client", "update", "app", "--secret-expires-on", last_day)
+        assert levels(machine) == found
+        assert sum(last_day in line for line in machine.run("check").lines) == len(found)
 
 
 def test_a_client_without_a_scope_is_named_as_nothing_is_granted_to_it(tmp_path: Path) -> None:

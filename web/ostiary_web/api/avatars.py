@@ -5,6 +5,7 @@ into them (`pictures/metadata.py`). Nothing in them is ever run: the type is the
 and the answer forbids a browser to see anything else.
 """
 
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Final
 
@@ -24,12 +25,13 @@ from ostiary_web.pictures.orphaned_files import FILES_PREFIX
 avatars = GatedRoutes("avatars", __name__)
 
 _PATH: Final = "/api/auth/avatar"
-UPLOAD_PATHS: Final = (_PATH, "/account/picture")
-"""Paths that receive pictures: the interface's and the page's."""
-LONGEST_UPLOAD: Final = 2 * 1024 * 1024 + 64 * 1024
-"""Largest upload in bytes: the picture and the form around it."""
-
 _LONGEST_PICTURE: Final = 2 * 1024 * 1024
+_FORM_AROUND: Final = 64 * 1024
+UPLOAD_LIMITS: Final[Mapping[str, int]] = {
+    _PATH: _LONGEST_PICTURE + _FORM_AROUND,
+    "/account/picture": 8 * _LONGEST_PICTURE + _FORM_AROUND,
+}
+"""Largest uploads in bytes, by path: a page takes a whole photograph, to say that it is too large."""
 _FIELD: Final = "file"
 
 
@@ -69,7 +71,7 @@ async def store_picture(context: RequestContext) -> str:
     if content is None:
         context.refuse(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.REQUIRED),))
     if len(content) > _LONGEST_PICTURE:
-        context.refuse(Why.BODY_TOO_LARGE)
+        context.refuse(Why.BODY_TOO_LARGE, (FieldFault(_FIELD, FieldRule.PICTURE_TOO_LARGE),))
     picture = picture_in(content)
     stripped = None if picture is None else strip_metadata(content, picture.type)
     if picture is None or stripped is None:

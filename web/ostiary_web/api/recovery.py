@@ -118,7 +118,7 @@ async def _compose_message(
     until = later(now, SPECIFICATION.text_code_seconds)
     return TextMessage(
         phone=event.phone,
-        purpose=event.purpose,
+        purpose=event.purpose.value,
         code=drawn.code,
         text=_message(event.purpose, drawn.code, until, language, zone),
         at=now,

@@ -16,6 +16,7 @@ from ostiary_web.api.auth import LONGEST_USERNAME, Account, Login, SecondFactorN
 from ostiary_web.api.avatars import Picture
 from ostiary_web.api.grants import Grant
 from ostiary_web.api.second_factor import LONGEST_TICKET, RecoveryCodes, SecondFactorSecret
+from ostiary_web.api.sign_ins import MOST_SIGN_INS, SignIn
 from ostiary_web.api.tokens import NewPersonalToken, PersonalToken
 from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, set_of, text
@@ -147,6 +148,15 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
             206: Reply("The part that was asked for."),
             304: Reply("Not changed."),
         },
+    ),
+    "GET /api/auth/sign-ins": DescribedOperation(
+        "listSignIns",
+        f"One's own newest {MOST_SIGN_INS} sign-ins and failed ones, as far as the audit trail is kept",
+        data=list[SignIn],
+    ),
+    "POST /api/auth/logout-elsewhere": DescribedOperation(
+        "signOutElsewhere",
+        "End everything of the user but this login session: other sign-ins, applications, access tokens",
     ),
     "GET /api/auth/tokens": DescribedOperation(
         "listTokens", "One's own personal access tokens, the newest first", data=list[PersonalToken]

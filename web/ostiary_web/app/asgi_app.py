@@ -19,7 +19,7 @@ from ostiary_net.front_door import DoorLimits, Guard, patch_hypercorn
 from ostiary_net.front_door.limits import Scope
 from ostiary_net.lane.shortcut import make_shortcut
 from ostiary_net.observability.metrics import Metrics
-from ostiary_web.api.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
+from ostiary_web.api.avatars import UPLOAD_LIMITS
 from ostiary_web.api.health import HEALTH_PATHS
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.app.factory import Application
@@ -168,8 +168,8 @@ def _announce_first_administrator(services: AppServices) -> None:
 
 def _body_limit(path: str) -> int:
     """Return the largest body in bytes for a path (READINGS 37)."""
-    if path in UPLOAD_PATHS:
-        return LONGEST_UPLOAD
+    if path in UPLOAD_LIMITS:
+        return UPLOAD_LIMITS[path]
     if not path.startswith(_ADMINISTRATION):
         return _LONGEST_BODY
     return LONGEST_IMPORT if path.endswith("/import") else _LONGEST_ADMINISTRATION_BODY

@@ -35,6 +35,7 @@ from ostiary_web.api.resources.roles import roles
 from ostiary_web.api.resources.routes import RecordId
 from ostiary_web.api.resources.users import users
 from ostiary_web.api.second_factor import second_factor
+from ostiary_web.api.sign_ins import sign_ins
 from ostiary_web.api.tokens import tokens
 from ostiary_web.api_document.routes import build_document, docs
 from ostiary_web.http.context import RequestRefused, request_context, respond
@@ -123,7 +124,7 @@ def create_app(settings: Settings) -> QuartTrio:
     app.url_map.converters["record"] = RecordId
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
-    accounts = (auth, second_factor, account, recovery, avatars, tokens)
+    accounts = (auth, second_factor, account, recovery, avatars, tokens, sign_ins)
     resources = (clients, users, roles, online_users, overview, audit)
     described = (docs,) if settings.api_docs_enabled else ()
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn, TypeVar
 
 import msgspec
@@ -27,10 +28,12 @@ from ostiary_core.texts import Language, Languages
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.observability.log import log_refusal
 from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import ListQuery
 from ostiary_web.pictures.orphaned_files import orphaned_files
 from ostiary_web.server.app_services import AppServices, current_services
+from ostiary_web.server.notices import find_notices
 from ostiary_web.server.telephones import phone_number
 
 T = TypeVar("T")
@@ -129,13 +132,16 @@ class RequestContext:
         """Return the decision on `event`; raise `TurnFailed`, which the app answers as a 500.
 
         The audit trail is told what it refuses an administrator. A picture that an account loses by it is
-        removed, whoever caused the event.
+        removed, and users are told of a changed password or number, whoever caused the event.
         """
         decision = await self.service.decide(event, self.origin)
         await self.service.report_refusals(decision, self.permission, self.origin)
         with trio.CancelScope(shield=True):
             for name in orphaned_files(decision.changes):
                 await self.services.files.remove(name)
+            now = self.service.clock.now()
+            for message in find_notices(decision.changes, self.languages, self.language, now):
+                await self.services.text_messages.send(partial(_give, message), self.trace_id)
         return decision
 
     async def decide(self, event: Event) -> Reply:
@@ -239,6 +245,11 @@ def respond(answer: Answer) -> Response:
     for name, value in answer.headers:
         response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
     return response
+
+
+async def _give(message: TextMessage) -> TextMessage:
+    """Return a message that is written already, as a job."""
+    return message
 
 
 class _DuplicateMember(Exception):

@@ -5,12 +5,13 @@ from collections.abc import Awaitable
 
 from quart import Response, request
 
-from ostiary_core.events import LocaleChosen, OwnSessionEnded, TimezoneChosen
+from ostiary_core.events import LocaleChosen, OtherSessionsEnded, OwnSessionEnded, TimezoneChosen
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
 from ostiary_web.api.avatars import remove_picture, store_picture
+from ostiary_web.api.sign_ins import list_sign_ins
 from ostiary_web.http.browser import forget_preference
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
@@ -23,7 +24,9 @@ account_pages = PageRoutes("account_pages", __name__)
 
 _ACCOUNT = "/account"
 _SESSIONS = "/account/sessions"
+_ELSEWHERE = "/account/sessions/end-others"
 _SESSIONS_A_PAGE = 100
+_SIGN_INS_SHOWN = 20
 _SHOWN_KINDS = (SessionKind.LOGIN.value, SessionKind.AUTHORIZATION_CODE.value)
 _PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 
@@ -76,6 +79,28 @@ async def show_sessions(page: PageContext) -> Response:
     return await _sessions(page)
 
 
+@account_pages.get(_ELSEWHERE, gate=SIGNED_IN)
+async def ask_to_end_others(page: PageContext) -> Response:
+    """Ask before the user is signed out everywhere else."""
+    return await render(
+        page,
+        "administration/confirm.html",
+        place=_SESSIONS,
+        heading=page.text("page.elsewhere_sure"),
+        confirm_text=page.text("page.elsewhere_will"),
+        action_name=page.text("page.elsewhere"),
+        back=_SESSIONS,
+        action=_ELSEWHERE,
+    )
+
+
+@account_pages.post(_ELSEWHERE, gate=SIGNED_IN)
+async def end_others(page: PageContext) -> Response:
+    """Sign the user out everywhere else."""
+    await page.request.decide(OtherSessionsEnded(caller=page.request.caller))
+    return page.redirect(f"{_SESSIONS}?done=1")
+
+
 @account_pages.post("/account/sessions/<session_id>/end", gate=SIGNED_IN, form_is_on=_SESSIONS)
 async def end_session(page: PageContext, session_id: str) -> Response:
     """End one of the user's sessions."""
@@ -117,6 +142,8 @@ async def _sessions(page: PageContext, reply: Refused | None = None) -> Response
         "sessions.html",
         place=_SESSIONS,
         refused=reply,
+        notice=page.done_notice,
+        sign_ins=[] if number > 1 else await list_sign_ins(context, _SIGN_INS_SHOWN),
         sessions=found.items,
         total=found.total,
         number=number,

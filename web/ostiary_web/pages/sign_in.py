@@ -1,11 +1,12 @@
 """Pages for signing in, in one step or two, for signing out, and for the password."""
 
 from typing import Final
+from urllib.parse import parse_qs, urlsplit
 
 from quart import Response
 
-from ostiary_core.events import SignedOut
-from ostiary_core.model.reply import LoginIssued, Refused, SecondFactorAsked
+from ostiary_core.events import ClientRequested, Operator, SignedOut
+from ostiary_core.model.reply import ClientKnown, LoginIssued, Refused, SecondFactorAsked
 from ostiary_core.model.sign_in_ticket import read_ticket
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
@@ -170,8 +171,24 @@ async def _sign_in_form(
         return_to=return_to,
         forgotten=recovery_page(return_to),
         username=username,
+        application=await _find_application(page, return_to),
         notice=page.text("page.recovered") if has_parameter("recovered") else None,
     )
+
+
+async def _find_application(page: PageContext, return_to: str) -> str | None:
+    """Return the name of the client whose authorization request waits behind the sign-in.
+
+    Only that of a registered client with this redirect URI: else a made-up link could lend itself a name.
+    """
+    if not may_lead_away(return_to):
+        return None
+    query = parse_qs(urlsplit(return_to).query)
+    client_id, redirect_uri = (query.get(name, [""])[0] for name in ("client_id", "redirect_uri"))
+    reply = (await page.request.submit(ClientRequested(caller=Operator(), client_id=client_id))).reply
+    if not isinstance(reply, ClientKnown) or not reply.client.enabled:
+        return None
+    return reply.client.name if redirect_uri in reply.client.redirect_uris else None
 
 
 async def _code_form(

@@ -54,6 +54,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.home": "Home",
         # --- signing in, the password, the first page
         "page.sign_in": "Sign in",
+        "page.sign_in_for": "to continue to {name}",
         "page.sign_in_lead": "Use your account of the administration backend.",
         "page.form_of_another_tab": (
             "This page was opened again in another tab, or a long time ago. Please try again from here."
@@ -207,6 +208,18 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.address": "Address",
         "page.device": "Browser or program",
         "page.end_session": "Sign out",
+        "page.elsewhere": "Sign out everywhere else",
+        "page.elsewhere_sure": "Sign out everywhere else?",
+        "page.elsewhere_will": (
+            "Other browsers, applications and personal access tokens end at once. You stay signed in here. "
+            "If somebody may know your password, change it instead: that ends the same."
+        ),
+        "page.sign_ins": "Latest sign-ins",
+        "page.sign_ins_lead": "If one of these was not you, change your password.",
+        "page.sign_in_at": "When",
+        "page.sign_in_outcome": "Outcome",
+        "page.sign_in_succeeded": "Signed in",
+        "page.sign_in_failed": "Failed",
         "page.tokens": "Personal access tokens",
         "page.tokens_lead": (
             "For programs that administer in your name over the interface. A token does what you chose for "
@@ -871,6 +884,14 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "A refresh token that was used before the last refresh came again."
         ),
         # --- text messages
+        "message.password-changed": (
+            "The password of your account {username} was changed. If that was not you, ask an administrator "
+            "for help at once."
+        ),
+        "message.phone-changed": (
+            "Your account {username} no longer has this telephone number. If that was not you, ask an "
+            "administrator for help at once."
+        ),
         "message.change-phone": (
             "{code} is your code to use this number for your account. It can be used once, until {until} ("
             "{zone}). If you did not ask for it, ignore this message and do not share the code."
@@ -1056,6 +1077,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "ending.revoked_by_client": "The client revoked the session",
         "ending.code_replayed": "The authorization code that the session came from was presented again",
         "ending.signed_out": "The user signed out",
+        "ending.signed_out_elsewhere": "The user signed out everywhere else",
         "ending.personal_token_ended": "The user ended the access token",
         "ending.session_forced_out": "{actor} ended this one session",
         "ending.replayed_after_grace": (

@@ -51,6 +51,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.home": "返回首页",
         # --- signing in, the password, the first page
         "page.sign_in": "登录",
+        "page.sign_in_for": "登录后继续访问 {name}",
         "page.sign_in_lead": "使用您的管理后台账号登录。",
         "page.form_of_another_tab": "该页面已在另一个标签页中重新打开，或打开时间过久，请在此重试。",
         "page.form_without_cookie": (
@@ -177,6 +178,17 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.address": "地址",
         "page.device": "浏览器或程序",
         "page.end_session": "退出",
+        "page.elsewhere": "退出其他所有登录",
+        "page.elsewhere_sure": "退出其他所有登录？",
+        "page.elsewhere_will": (
+            "其他浏览器、应用和个人访问令牌将立即失效，当前浏览器保持登录。如果有人可能知道您的密码，请改为修改密码：效果相同。"
+        ),
+        "page.sign_ins": "最近登录",
+        "page.sign_ins_lead": "如果其中有不是您本人的登录，请修改密码。",
+        "page.sign_in_at": "时间",
+        "page.sign_in_outcome": "结果",
+        "page.sign_in_succeeded": "已登录",
+        "page.sign_in_failed": "失败",
         "page.tokens": "个人访问令牌",
         "page.tokens_lead": (
             "供程序以您的名义调用管理接口。令牌只能做您为它选定、且您自己仍有权限做的事。修改密码或手机号后，全部令牌失效。"
@@ -675,6 +687,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "why.replayed_by_another_user_agent": "已使用过的刷新令牌以不同的 User-Agent 再次出现",
         "why.replayed_two_generations_late": "上一次刷新之前就已使用过的刷新令牌再次出现",
         # --- text messages
+        "message.password-changed": "您的账号 {username} 的密码已被修改。如非本人操作，请立即联系管理员。",
+        "message.phone-changed": "您的账号 {username} 已不再绑定本号码。如非本人操作，请立即联系管理员。",
         "message.change-phone": (
             "验证码 {code}，用于将本号码绑定到您的账号，{until}（{zone}）前有效，仅可使用一次。如非本人操作，"
             "请忽略，切勿告知他人。"
@@ -813,6 +827,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "ending.revoked_by_client": "客户端撤销了会话",
         "ending.code_replayed": "产生该会话的授权码被再次提交",
         "ending.signed_out": "用户退出登录",
+        "ending.signed_out_elsewhere": "用户退出了其他所有登录",
         "ending.personal_token_ended": "用户作废了访问令牌",
         "ending.session_forced_out": "{actor}强制下线了该会话",
         "ending.replayed_after_grace": (

@@ -1,0 +1,75 @@
+"""Serve `/api/auth/sign-ins` and `/api/auth/logout-elsewhere`: for a user who fears for the account."""
+
+from typing import Annotated, Final
+
+from msgspec import Meta
+from quart import Response
+
+from ostiary_core.events import OtherSessionsEnded
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.identifiers import CONSOLE_CLIENT
+from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.storage.listing import AUDIT, Listing, ListingStore
+from ostiary_web.api.answer_data import AnswerData, Time
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
+
+sign_ins = GatedRoutes("sign_ins", __name__)
+
+MOST_SIGN_INS: Final = 50
+"""Most sign-ins shown of a user, the newest."""
+
+
+# --- what the pages do too
+
+
+async def list_sign_ins(context: RequestContext, most: int = MOST_SIGN_INS) -> list[AuditEntry]:
+    """Return the caller's newest sign-ins and failed ones, as far as the trail is kept."""
+    own = {"user_id": context.user.user_id}
+
+    def question(store: ListingStore, now: Instant) -> list[AuditEntry]:
+        kinds = (
+            {"kind": FactKind.SESSION_STARTED.value, "client_id": CONSOLE_CLIENT},
+            {"kind": FactKind.SIGN_IN_FAILED.value},
+        )
+        listings = (Listing(resource=AUDIT, filters={**own, **kind}, page_size=most) for kind in kinds)
+        found = [entry for listing in listings for entry in store.items_after(listing, None, now)]
+        return sorted(found, key=lambda entry: (entry.at, entry.number), reverse=True)[:most]
+
+    return await context.query(question)
+
+
+# --- the interface
+
+
+class SignIn(AnswerData):
+    """A sign-in of the user, or an attempt that failed."""
+
+    at: Time
+    succeeded: Annotated[bool, Meta(description="False for a wrong password or a disabled account.")]
+    ip: str | None
+    user_agent: str | None
+
+
+@sign_ins.get("/api/auth/sign-ins", gate=SIGNED_IN)
+async def get_sign_ins(context: RequestContext) -> Response:
+    """List the caller's newest sign-ins and failed ones."""
+    return context.success(
+        [
+            SignIn(
+                at=iso_time(entry.at),
+                succeeded=entry.kind is FactKind.SESSION_STARTED,
+                ip=entry.source,
+                user_agent=entry.user_agent,
+            )
+            for entry in await list_sign_ins(context)
+        ]
+    )
+
+
+@sign_ins.post("/api/auth/logout-elsewhere", gate=SIGNED_IN)
+async def log_out_elsewhere(context: RequestContext) -> Response:
+    """End everything of the caller but this login session."""
+    await context.decide(OtherSessionsEnded(caller=context.caller))
+    return context.success(None)
