@@ -48,7 +48,7 @@ class TextMessage:
 
     phone: str = field(repr=False)
     purpose: str
-    """What it is for, in a word, as a gateway may choose by it how to send it."""
+    """Purpose of the message in a word, by which a gateway may choose how to send it."""
     code: Secret | None = None
     text: str = field(repr=False)
     """Text that the telephone shows, with the code if there is one."""

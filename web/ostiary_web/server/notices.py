@@ -25,11 +25,11 @@ def find_notices(
             continue
         if after.deleted_at is not None or after.epoch == before.epoch:
             continue  # as at a sign-in, which may store another hash of the same password
+        said = languages.by_tag(after.locale) or language
         if after.phone != before.phone:
-            key = "message.phone-changed"
+            purpose, text = "phone-changed", said.text("message.phone-changed", username=after.username)
         elif after.password_hash != before.password_hash:
-            key = "message.password-changed"
+            purpose, text = "password-changed", said.text("message.password-changed", username=after.username)
         else:
             continue
-        text = (languages.by_tag(after.locale) or language).text(key, username=after.username)
-        yield TextMessage(phone=before.phone, purpose=key.removeprefix("message."), text=text, at=now)
+        yield TextMessage(phone=before.phone, purpose=purpose, text=text, at=now)
