@@ -212,7 +212,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.elsewhere_sure": "Sign out everywhere else?",
         "page.elsewhere_will": (
             "Other browsers, applications and personal access tokens end at once. You stay signed in here. "
-            "If another person may know your password, change it instead: that ends the same."
+            "If others may know your password, change it instead: that ends the same."
         ),
         "page.sign_ins": "Latest sign-ins",
         "page.sign_ins_lead": "If one of these was not you, change your password.",
