@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from fuzz.shared.invariants import TOLD, Violation
 from ostiary_core.model.decision import Decision, Delete, Insert
-from ostiary_core.model.fact import Fact
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import Client, Record, Role, Session, SessionKind, User
 
 LONGEST_TOLD: Final = 4_000
@@ -71,7 +71,8 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
             written.setdefault((type(kept), str(kept.key.id)), []).append(moved)
     told: dict[tuple[type[Record], str], list[_Told]] = {}
     for fact in decision.facts:
-        if fact.changes:
+        # A refusal tells the permission that was missing, and changes nothing.
+        if fact.changes and fact.kind is not FactKind.ADMINISTRATOR_REFUSED:
             said: _Told = {each.field: (each.before, each.after) for each in fact.changes}
             told.setdefault(_subject(fact), []).append(said)
     for key in written.keys() | told.keys():
