@@ -20,7 +20,7 @@ from fuzz.model.records import (
     require_fields_in_order,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
-from fuzz.shared.odd_fields import faults_of, is_odd, sent_in
+from fuzz.shared.odd_fields import faults_of, is_odd, read_sent
 
 
 def find_user(realm: Realm, call: Call, now: int) -> User:
@@ -77,7 +77,7 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     realm.users[user_id] = User(
         user_id, call.username or "", call.password or "", roles=roles, must_change_password=must_change
     )
-    realm.users[user_id].locale = sent_in(call, "locale", None)
+    realm.users[user_id].locale = read_sent(call, "locale", None)
     return Verdict(Answer(kind=AnswerKind.USER, sub=user_id, username=call.username), "a new account")
 
 
@@ -121,7 +121,7 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     others = [one for one in realm.users.values() if one is not user and not one.deleted]
     if any(one.username == username or (phone is not None and one.phone == phone) for one in others):
         return refuse("A0409", "uniqueness conflict")
-    user.username, user.roles, user.locale = username, roles, sent_in(call, "locale", user.locale)
+    user.username, user.roles, user.locale = username, roles, read_sent(call, "locale", user.locale)
     user.must_change_password = user.must_change_password if call.must_change is None else call.must_change
     if phone == user.phone:
         return Verdict(answer_of_user(user), "an account is changed")

@@ -144,7 +144,7 @@ def is_odd(call: Call, field: str) -> bool:
     return odd is not None and field in odd.fields
 
 
-def sent_in(call: Call, field: str, otherwise: str | None) -> str | None:
+def read_sent(call: Call, field: str, otherwise: str | None) -> str | None:
     """What a call sends in a field besides what is in order, or what stands otherwise."""
     odd = odd_fields_of(call)
     return otherwise if odd is None or field not in odd.fields else str(odd.fields[field] or "") or None
