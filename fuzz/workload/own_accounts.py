@@ -90,7 +90,9 @@ class OwnAccounts:
             [(1, used), (until_ms - 1, used)],
             [(0, replace(step, by=token)), (0, above)],
         ]
-        return random.choice(ways)
+        if holder == ADMINISTRATOR or random.random() < 0.3:
+            return random.choice(ways)
+        return self._token_of_new_role(step, holder)
 
     # --- second factors
 
@@ -141,6 +143,23 @@ class OwnAccounts:
             [(60_000, replace(entry, change=random.choice(("two-before", "two-after"))))],
         ]
         return random.choice(ways)
+
+    def _token_of_new_role(self, step: Step, holder: str) -> list[tuple[int, Step]]:
+        """A role for the holder, a token with all that it allows, and the role taken away; the last of it
+        first."""
+        role, change = self.picks.role(), self.random.choice(("helpdesk", "people", "roles", "clients"))
+        first = Step(number=0, at=0, verb=Verb.REGISTER_ROLE, role=role, change=change)
+        given = replace(first, verb=Verb.CHANGE_USER, user=holder, change="role")
+        before = [first, replace(first, verb=Verb.CHANGE_ROLE), given]
+        token = Ref(Kind.ACCESS, step.number + len(before) + 1)
+        used = Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, change=change, by=token)
+        less = (replace(given, change="no-role"), replace(first, verb=Verb.CHANGE_ROLE, change="nothing"))
+        after = [
+            [used, self.random.choice(less), used],
+            [Step(number=0, at=0, verb=Verb.RESET_PASSWORD, user=holder, by=token)],
+        ]
+        steps = [*before, replace(step, change=change), *self.random.choice(after)]
+        return [(0, each) for each in reversed(steps)]
 
     def _reachable(self) -> str:
         reachable = [name for name, user in self.picks.history.names.items() if user.phone is not None]
