@@ -26,6 +26,7 @@ from ostiary_core.model.records import (
     Record,
     RefreshToken,
     Role,
+    SecondFactor,
     Session,
     SessionKind,
     Table,
@@ -209,6 +210,30 @@ def a_session_is_found_by_its_present_access_token(stores: StoreFactory) -> None
     )
 
 
+def a_second_factor_is_kept_whole(stores: StoreFactory) -> None:
+    """Check that a second factor keeps every field, from its offer to its end.
+
+    The scenario has none: its rules need a key, which a store may have and need not.
+    """
+    pair = _Pair(stores)
+    offered = SecondFactor(
+        user_id="u" * 32, salt=bytes(range(32)), key_id="a key", recovery_digests=("b", "a")
+    )
+    other = replace(offered, user_id="v" * 32, salt=bytes(32))
+    used = revise(
+        offered,
+        confirmed_at=Instant(1_800_000_000_123),
+        used_step=60_000_004,
+        ticket_used_at=Instant(1_800_000_000_122),
+        wrong_codes_at=(Instant(2), Instant(1)),
+    )
+    spent = revise(used, recovery_digests=(), wrong_codes_at=())
+    for change in (Insert(offered), Insert(other), Update(offered, used), Update(used, spent), Delete(spent)):
+        pair.write(change)
+        pair.read(Table.SECOND_FACTOR, offered.user_id, other.user_id)
+    pair.write(Insert(offered))
+
+
 def a_write_of_any_other_revision_loses(stores: StoreFactory) -> None:
     """Check that a write loses, with all that is written with it, unless its record is as it was read.
 
@@ -276,6 +301,7 @@ CHECKS: Final[tuple[Callable[[StoreFactory], None], ...]] = (
     every_record_is_found_under_its_own_key,
     keys_that_differ_only_at_their_end_are_two,
     a_session_is_found_by_its_present_access_token,
+    a_second_factor_is_kept_whole,
     a_write_of_any_other_revision_loses,
     a_crash_between_writes_leaves_none_of_them,
 )

@@ -204,7 +204,8 @@ def make_scenario() -> Sequence[EventBatch]:
 def run_scenario() -> Backend:
     """Run a backend through all that can happen to sessions, users and clients, and return it.
 
-    Every table is written in every way in which the rules write it.
+    Every table but that of second factors, which need a key, is written in every way in which the rules write
+    it.
     """
     store = MemoryStore()
     here = Backend(store)

@@ -137,13 +137,15 @@ def test_the_life_writes_every_table_in_every_way() -> None:
     store = Noting()
     for batch in make_scenario():
         store.turn(batch.events, batch.at)
-    assert all(store.records(table) for table in RECORD_TABLES)
+    # Second factors need a key: single writes of them are made instead (`a_second_factor_is_kept_whole`).
+    tables = [table for table in RECORD_TABLES if table is not Table.SECOND_FACTOR]
+    assert all(store.records(table) for table in tables)
     never_changed = {Table.REFRESH_TOKEN}
     never_deleted = {Table.USER, Table.CLIENT, Table.CONSENT}
     assert store.ways == {
-        *((Insert, table) for table in RECORD_TABLES),
-        *((Update, table) for table in RECORD_TABLES if table not in never_changed),
-        *((Delete, table) for table in RECORD_TABLES if table not in never_deleted),
+        *((Insert, table) for table in tables),
+        *((Update, table) for table in tables if table not in never_changed),
+        *((Delete, table) for table in tables if table not in never_deleted),
     }
 
 
