@@ -247,6 +247,8 @@ ROOMS: Final = (
     Room("/account/second-factor", "bob"),
     Room("/account/applications", "bob"),
     Room("/account/sessions", "bob"),
+    Room("/account/sessions/end-others", "bob"),
+    Room("/account/tokens", "admin"),
     Room("/admin", "admin"),
     Room("/admin/clients", "admin"),
     Room("/admin/clients/new", "admin"),
@@ -280,7 +282,7 @@ NO_ROOMS: Final = (
     *("/language", "/brand/<name>"),  # lead back, and are a picture
     *("/admin/people/<item_id>", "/admin/people/import/<run_id>", "/admin/audit/sessions/<session_id>"),
     *("/account/applications/<client_id>/withdraw", "/admin/clients/<item_id>/end-old-secret"),
-    *("/admin/online/end", "/admin/selected/users"),
+    *("/admin/online/end", "/admin/selected/users", "/account/tokens/<session_id>/end"),
 )
 """Routes whose address is drawn or whose page is there only at times, with all below them; other tests open
 them. Sheets are no pages."""
