@@ -53,6 +53,7 @@ def families() -> Iterator[str]:
     yield from (f"title.{each.name}" for each in (*SHEETS, audit.AUDIT_EVENTS))
     yield from (f"column.{each.name}.{field.name}" for each in LISTS for field in each.fields)
     yield from (f"column.refusals.{told}" for told in ("permission", "times"))
+    yield from (f"column.tokens.{told}" for told in ("name", "permissions", "expiresInDays"))
     yield from (
         f"note.{each.name}.{field.name}"
         for each in SHEETS

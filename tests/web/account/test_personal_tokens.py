@@ -273,6 +273,10 @@ async def test_the_trail_tells_who_made_a_token_what_for_and_how_it_ended(served
     expect_success(await api.call("DELETE", f"/api/auth/tokens/{token['id']}"))
     made, ended = served.audit()[-2:]  # and no sign-in
     assert (made.kind, made.session_id) == (FactKind.PERSONAL_TOKEN_CREATED, token["id"])
+    browser = served.browser()
+    await browser.sign_in()
+    page = (await browser.get("/admin/audit?kind=personal-token-created")).text
+    assert "<li>Days: 1</li>" in page
     assert made.user_id is not None
     assert {change.field: change.after for change in made.changes} == {
         "name": "deploys",

@@ -47,7 +47,7 @@ def format_changes(kind: FactKind, changes: Iterable[FieldChange], language: Lan
         key = f"column.{_list_name(kind)}.{change.field}"
         # A release after this one may have content of fields that it does not know.
         name = language.text(key) if key in language.texts else change.field
-        if kind.value.endswith(("-registered", "-refused")):
+        if kind.value.endswith(("-registered", "-created", "-refused")):
             return language.text("change.value", field=name, value=after)
         if kind.value.endswith("-deleted"):
             return language.text("change.value", field=name, value=before)
@@ -59,7 +59,8 @@ def format_changes(kind: FactKind, changes: Iterable[FieldChange], language: Lan
 def _list_name(kind: FactKind) -> str:
     """Return the list whose column headings name the changed fields."""
     subject = kind.value.partition("-")[0]
-    return {"client": "clients", "role": "roles", "administrator": "refusals"}.get(subject, "users")
+    lists = {"client": "clients", "role": "roles", "administrator": "refusals", "personal": "tokens"}
+    return lists.get(subject, "users")
 
 
 def _format_value(value: Value, language: Language) -> str:
