@@ -116,6 +116,19 @@ class OwnAccounts:
         if step.verb is Verb.BEGIN_FACTOR:
             confirmed = replace(step, verb=Verb.CONFIRM_FACTOR, change="now")
             signed_in = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
+            if random.random() < 0.4:
+                # Signed in twice, they remove it in one session: the other one has ended.
+                other = Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, by=Ref(Kind.ACCESS, step.number + 3))
+                ticket = Ref(Kind.TICKET, step.number + 2)
+                removed = replace(step, verb=Verb.REMOVE_FACTOR, change="recovery")
+                return [
+                    (0, other),
+                    (0, removed),
+                    (0, replace(removed, twist=Twist.WRONG_PASSWORD)),
+                    (0, replace(signed_in, verb=Verb.ENTER_FACTOR, token=ticket, change="now")),
+                    (30_000, signed_in),
+                    (0, confirmed),
+                ]
             way = random.choice(("now", "recovery", "two-after"))
             return [
                 (random.choice((0, 30_000)), signed_in),
