@@ -215,7 +215,7 @@ async def serving(
     application = _application(settings, environment, dependencies)
     # No time is lost with the rest of a body that is refused.
     # Time for each answer on any machine: what is late is tried at the doors, by a virtual clock.
-    limits = replace(make_door_limits(settings), linger_seconds=0.0, answer_seconds=600.0)
+    limits = replace(make_door_limits(settings), linger_seconds=0.0)
     guarded = Guard(application, limits)
     async with application.open() as services, opened_door(door, guarded, services.service) as open_transport:
         guarded.draw_trace_id = services.service.draw_trace_id

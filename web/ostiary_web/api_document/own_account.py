@@ -157,6 +157,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     "POST /api/auth/logout-elsewhere": DescribedOperation(
         "signOutElsewhere",
         "End everything of the user but this login session: other sign-ins, applications, access tokens",
+        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
     "GET /api/auth/tokens": DescribedOperation(
         "listTokens", "One's own personal access tokens, the newest first", data=list[PersonalToken]
