@@ -28,6 +28,7 @@ async def test_a_client_is_registered_and_its_secret_shown_this_once(api: Api) -
         "id": "app",
         "accessTokenTtl": 1800,
         "refreshTokenTtl": 604800,
+        "secretExpiresOn": None,
         "enabled": True,
         "builtIn": False,
         "wrongSecrets": 0,

@@ -44,7 +44,7 @@ CLIENTS = Kind(
             *("id", "clientId", "name", "redirectUris", "grantTypes", "scopes", "autoApproveScopes"),
             *("accessTokenTtl", "refreshTokenTtl", "enabled", "builtIn", "createdAt", "updatedAt"),
             *("lastUsedAt", "secretLastUsedAt", "oldSecretLastUsedAt", "oldSecretUntil"),
-            *("wrongSecrets", "wrongSecretLastAt"),
+            *("wrongSecrets", "wrongSecretLastAt", "secretExpiresOn"),
         }
     ),
     built_in=2,
