@@ -56,6 +56,8 @@ OTHER_DESK: Final = "other-desk"
 DESKS: Final = (DESK, OTHER_DESK)
 """Who administers: super administrators to whom nobody does anything."""
 
+_RENEWED: Final = ["LoginRefreshed", "AccountRequested"]
+
 
 @dataclass
 class Exchanges:
@@ -299,6 +301,8 @@ class Exchanges:
                 self.story.fault(
                     DOCUMENTED, f"{call.verb} fails with {response.status} though no fault was injected"
                 )
+        elif self._is_renewed_in_vain(operation, answer):
+            operation.outcome = Outcome.UNKNOWN
         elif not is_let_in or answer.error == OVERTAKEN or (seen and seen[-1].turned_away):
             operation.outcome = Outcome.NEVER
         elif call.verb is Verb.REQUEST_TEXT_CODE and has_failed and not answer.error and not seen:
@@ -307,6 +311,12 @@ class Exchanges:
             operation.outcome = Outcome.ANSWERED
             self._note(operation, answer)
         self.story.tell_operation(operation, f"{response.status} {answer}")
+
+    def _is_renewed_in_vain(self, operation: Operation, answer: Answer) -> bool:
+        """Whether a page renewed its login, and another had renewed it again before the page looked at the
+        account: then nobody is told what the renewal gave."""
+        kinds = [one.kind for one in self.witness.seen.get(operation.number, ())]
+        return operation.call.face is Face.PAGE and answer.error == "A1001" and kinds[-2:] == _RENEWED
 
     def _complete(self, call: Call, answer: Answer, source: str) -> Answer:
         """With what HTTP does not say: which session began, and whose login it is."""

@@ -7,14 +7,29 @@ What is told in each story is in explanations.txt, to be read;
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ostiary_core import Policy, Secret, Why, events as e
+from ostiary_core import Entropy, Policy, Secret, Why, events as e
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import Insert
-from ostiary_core.model.records import RECORD_TABLES, Session, SessionKind, TextCodePurpose
+from ostiary_core.model.decision import Insert, Update
+from ostiary_core.model.one_time_password import (
+    derive_second_factor,
+    digest_recovery_code,
+    one_time_password,
+    step_at,
+)
+from ostiary_core.model.records import (
+    RECORD_TABLES,
+    SecondFactor,
+    Session,
+    SessionKind,
+    Table,
+    TextCodePurpose,
+    revise,
+)
 from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.oauth.state_tables import SESSION_ENDINGS
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
@@ -35,7 +50,7 @@ class Tale:
     """A world, and the session that somebody asks about: that of a redeemed code, until another is named."""
 
     def __init__(self, policy: Policy | None = None) -> None:
-        self.world = given(client(), user(phone=PHONE), policy=policy or Policy())
+        self.world = given(client(), user(phone=PHONE), policy=policy or Policy(second_factor_key=bytes(32)))
         self.code = self.world.code()
         self.first = self.ask(redeem(self.world.basic(), self.code))
         self.session: Session = self.world.the_session()
@@ -192,6 +207,60 @@ def without_the_trail(end: Callable[[Tale], object]) -> Callable[[Tale], None]:
     return move
 
 
+RECOVERY_CODE = Secret("abcd-efgh-jkmn-pqrs")
+
+
+def give_second_factor(tale: Tale) -> None:
+    """A second factor that alice had before the tale began."""
+    user_id = tale.world.user_ids["alice"]
+    [alice] = tale.world.store.fetch(Table.USER, [user_id])
+    digests = (digest_recovery_code(user_id, RECOVERY_CODE.reveal()),)
+    factor = SecondFactor(
+        user_id=user_id, salt=bytes(16), key_id="", recovery_digests=digests, confirmed_at=tale.world.now
+    )
+    tale.world.store.write([Insert(factor), Update(alice, revise(alice, has_second_factor=True))])
+
+
+def set_up_second_factor(tale: Tale) -> None:
+    key = tale.world.policy.second_factor_key
+    own: dict[str, Any] = {"caller": caller_of(tale.world.login()), "user_id": tale.world.user_ids["alice"]}
+    entered: dict[str, Any] = {"verified_against": asks.hash_of("right"), "password_matches": True}
+    tale.ask(e.SecondFactorBegun(**own, **entered, entropy=Entropy(bytes(32))), BROWSER)
+    [factor] = tale.world.store.fetch(Table.SECOND_FACTOR, [own["user_id"]])
+    assert isinstance(factor, SecondFactor)
+    code = one_time_password(derive_second_factor(key, factor.salt), step_at(tale.world.now))
+    tale.ask(e.SecondFactorConfirmed(**own, code=Secret(code)), BROWSER)
+
+
+def remove_second_factor(tale: Tale) -> None:
+    login = tale.world.login()
+    give_second_factor(tale)
+    removal = e.SecondFactorRemoved(
+        caller=caller_of(login),
+        user_id=tale.world.user_ids["alice"],
+        verified_against=asks.hash_of("right"),
+        password_matches=True,
+        code=RECOVERY_CODE,
+    )
+    tale.ask(removal, BROWSER)
+
+
+def reset_second_factor(tale: Tale) -> None:
+    give_second_factor(tale)
+    of_user(e.SecondFactorReset)(tale)
+
+
+def end_personal_token(tale: Tale) -> None:
+    caller = caller_of(tale.world.login("root"))
+    fields = {"name": "deploys", "permissions": ["audit.read"], "expiresInDays": 30}
+    made = e.PersonalTokenCreated(
+        caller=caller, fields=fields, user_agent=BROWSER, source="198.51.100.5", entropy=Entropy(bytes(32))
+    )
+    tale.ask(made, BROWSER)
+    tale.session = tale.world.the_session(SessionKind.PERSONAL_TOKEN)
+    tale.ask(e.OwnSessionEnded(caller=caller, session_id=tale.session.session_id), BROWSER)
+
+
 def revoke(tale: Tale) -> None:
     tale.ask(asks.revoke(tale.world.basic(), tale.first.access_token))
 
@@ -230,6 +299,11 @@ STORIES: dict[str, Callable[[Tale], object]] = {
         e.ClientDisabled(caller=e.Operator(), client_id="app")
     ),
     "signed out": sign_out,
+    "signed out elsewhere": lambda tale: tale.by_alice(e.OtherSessionsEnded),
+    "second factor set up": set_up_second_factor,
+    "second factor removed": remove_second_factor,
+    "second factor reset": reset_second_factor,
+    "personal access token ended": end_personal_token,
     "several endings": end_in_many_ways,
     "endings after the maximum": end_after_the_maximum,
     "revoked, and no audit trail": without_the_trail(revoke),

@@ -84,6 +84,8 @@ class Body:
     members: Mapping[str, Any]
     media_type: str = JSON
     is_required: bool = True
+    is_strict: bool = False
+    """Whether other members are refused; those of the administration's operations always are."""
     rule: Json = field(default_factory=dict)
     """Schema of a rule between the members."""
 
@@ -152,7 +154,8 @@ def describe(
     }
     if operation.body is not None:
         name = f"{operation.name[0].upper()}{operation.name[1:]}Body"
-        sent = object_type(name, operation.body.members, strict=gate.permission is not None)
+        is_strict = operation.body.is_strict or gate.permission is not None
+        sent = object_type(name, operation.body.members, strict=is_strict)
         schema = schemas.of(sent) | operation.body.rule
         described["requestBody"] = {
             "required": operation.body.is_required,

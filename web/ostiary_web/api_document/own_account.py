@@ -172,7 +172,8 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
                 "name": text(1, LONGEST_NAME),
                 "permissions": set_of(Permission, 1),
                 "expiresInDays": Annotated[int, Meta(ge=LIFETIME_DAYS.least, le=LIFETIME_DAYS.most)],
-            }
+            },
+            is_strict=True,
         ),
         data=NewPersonalToken,
         status=201,
