@@ -27,7 +27,7 @@ UNREADABLE = [
     ('{"number":2,"at":1000,"verb":"sign-in","colour":"red"}', "unknown field `colour`"),
     ('{"number":2,"at":1000,"verb":"fly"}', "Invalid enum value 'fly'"),
     ('{"number":2,"at":1000,"verb":"refresh","token":"refresh@1"}', "Expected `object | null`, got `str`"),
-    ('{"number":2,"at":1000,"verb":"refresh","token":{"kind":"ticket","number":1}}', "enum value 'ticket'"),
+    ('{"number":2,"at":1000,"verb":"refresh","token":{"kind":"coupon","number":1}}', "enum value 'coupon'"),
     ('{"number":2,"at":1000,"verb":"approve","uri":-1}', "Expected `int` >= 0"),
     ('{"number":2,"at":1000,"verb":"change-client","change":"role"}', "expected one of one-uri, "),
     ('{"number":2,"at":1000,"verb":"sign-in","change":"role"}', "expected nothing as the change of sign-in"),
