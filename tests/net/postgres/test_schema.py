@@ -134,6 +134,9 @@ def columns() -> dict[str, dict[str, tuple[str, bool]]]:
     return found
 
 
+BOOLEANS = {"enabled", "built_in", "must_change_password", "has_second_factor"}
+
+
 @pytest.mark.parametrize(
     "name, kind", [(stored.name, stored.record) for stored in TABLES.values()] + [("audit", AuditEntry)]
 )
@@ -142,7 +145,7 @@ def test_the_schema_has_the_columns_of_the_class(
 ) -> None:
     expected = {
         column: (
-            "boolean" if column in ("enabled", "built_in", "must_change_password") else TYPES[type_],
+            "boolean" if column in BOOLEANS else TYPES[type_],
             null,
         )
         for column, (type_, null) in read_columns(kind).items()
