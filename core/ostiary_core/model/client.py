@@ -98,7 +98,7 @@ def is_date(text: str) -> bool:
         end_of_day(text)
     except (ValueError, OverflowError):
         return False
-    return len(text) == len("2027-06-30")
+    return True
 
 
 def is_secret_expired(client: Client, now: Instant) -> bool:

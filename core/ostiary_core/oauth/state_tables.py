@@ -6,6 +6,7 @@ they reached. Rows stand in the order of the specification's tables.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -153,6 +154,11 @@ CODE_REFUSALS: Final = MappingProxyType(
 # --- the session
 
 
+_session_ends: Final = partial(
+    Transition, source=SessionState.ACTIVE, target=SessionState.ENDED, fact=FactKind.SESSION_ENDED
+)
+"""Makes the row of what ends one session."""
+
 SESSION_STARTS: Final = Transition(
     name="session starts",
     source=NO_RECORD,
@@ -196,28 +202,17 @@ SESSION_TRANSITIONS: Final = (
     _TOKEN_CREATED,
     PAIR_ROTATES,
     PAIR_REPEATS,
-    Transition(
-        name="replayed after the grace",
-        source=SessionState.ACTIVE,
-        trigger="spent refresh token, too late",
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
-        why=Why.REPLAYED_AFTER_GRACE,
+    _session_ends(
+        name="replayed after the grace", trigger="spent refresh token, too late", why=Why.REPLAYED_AFTER_GRACE
     ),
-    Transition(
+    _session_ends(
         name="replayed by another User-Agent",
-        source=SessionState.ACTIVE,
         trigger="spent refresh token, different User-Agent",
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
         why=Why.REPLAYED_BY_ANOTHER_USER_AGENT,
     ),
-    Transition(
+    _session_ends(
         name="replayed two generations late",
-        source=SessionState.ACTIVE,
         trigger="refresh token of an older generation",
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
         why=Why.REPLAYED_TWO_GENERATIONS_LATE,
     ),
     Transition(
@@ -238,12 +233,9 @@ SESSION_TRANSITIONS: Final = (
         target=SessionState.EXPIRED,
         refusal=Why.MAXIMUM_REACHED,
     ),
-    Transition(
+    _session_ends(
         name="revoked by its client",
-        source=SessionState.ACTIVE,
         trigger="its access token or any refresh token at /revoke",
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
         why=Why.REVOKED_BY_CLIENT,
     ),
     *(
@@ -256,14 +248,7 @@ SESSION_TRANSITIONS: Final = (
         )
         for name, trigger, fact in _INHERITED_ENDINGS
     ),
-    Transition(
-        name="forced out",
-        source=SessionState.ACTIVE,
-        trigger="administrator ends this session",
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
-        why=Why.SESSION_FORCED_OUT,
-    ),
+    _session_ends(name="forced out", trigger="administrator ends this session", why=Why.SESSION_FORCED_OUT),
     Transition(
         name="refresh by another client",
         source=SessionState.ACTIVE,
@@ -271,28 +256,13 @@ SESSION_TRANSITIONS: Final = (
         target=SessionState.ACTIVE,
         refusal=Why.TOKEN_OF_ANOTHER_CLIENT,
     ),
-    Transition(
-        name="signed out",
-        source=SessionState.ACTIVE,
-        trigger="sign-out of a login session",
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
-        why=Why.SIGNED_OUT,
+    _session_ends(name="signed out", trigger="sign-out of a login session", why=Why.SIGNED_OUT),
+    _session_ends(
+        name="token ended", trigger="its holder ends a personal access token", why=Why.PERSONAL_TOKEN_ENDED
     ),
-    Transition(
-        name="token ended",
-        source=SessionState.ACTIVE,
-        trigger="its holder ends a personal access token",
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
-        why=Why.PERSONAL_TOKEN_ENDED,
-    ),
-    Transition(
+    _session_ends(
         name="code replayed",
-        source=SessionState.ACTIVE,
         trigger="its code redeemed again, where the setting asks for it",
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
         why=Why.CODE_REPLAYED,
     ),
     Transition(

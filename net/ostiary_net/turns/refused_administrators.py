@@ -1,6 +1,7 @@
 """Tell the audit trail what administrators are refused, each at once and repeated ones by their number."""
 
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Final
 
 import structlog
 
@@ -10,7 +11,6 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Monotonic
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.why import Why
 from ostiary_core.throttling.refusal_counts import RefusalCounts
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
@@ -18,22 +18,11 @@ from ostiary_net.turns.turns import Turns
 _log: Final = structlog.get_logger("ostiary")
 
 
-class _RefusedRequest(NamedTuple):
-    """What an entry says of a refusal: all of it makes two of them the same."""
-
-    actor_id: str
-    why: Why
-    permission: Permission | None
-    user_id: str | None
-    client_id: str | None
-    role_id: str | None
-
-
 class RefusedAdministrators:
     """The refusals that one process has told of or counts."""
 
     def __init__(self) -> None:
-        self._counts: RefusalCounts[_RefusedRequest, Origin] = RefusalCounts()
+        self._counts: RefusalCounts[AdministratorRefused, Origin] = RefusalCounts()
 
     async def report(
         self,
@@ -46,8 +35,15 @@ class RefusedAdministrators:
         """Tell of the refusals in a decision, or count those that came before; log it where that fails."""
         for fact in decision.facts:
             if fact.kind is FactKind.REFUSED and fact.actor_id is not None and fact.why is not None:
-                refusal = _RefusedRequest(
-                    fact.actor_id, fact.why, permission, fact.user_id, fact.client_id, fact.role_id
+                # All that an entry says but how often: refusals alike in it are the same.
+                refusal = AdministratorRefused(
+                    actor_id=fact.actor_id,
+                    why=fact.why,
+                    permission=permission,
+                    user_id=fact.user_id,
+                    client_id=fact.client_id,
+                    role_id=fact.role_id,
+                    times=0,
                 )
                 times = self._counts.count(refusal, origin, now)
                 if times:
@@ -60,9 +56,9 @@ class RefusedAdministrators:
             await _tell(refusal, origin, times, turns)
 
 
-async def _tell(refusal: _RefusedRequest, origin: Origin, times: int, turns: Turns) -> None:
+async def _tell(refusal: AdministratorRefused, origin: Origin, times: int, turns: Turns) -> None:
     try:
-        await turns.decide(AdministratorRefused(**refusal._asdict(), times=times), origin)
+        await turns.decide(replace(refusal, times=times), origin)
     except TurnFailed as failure:
         cause = type(failure.__cause__ or failure).__name__
         _log.error("refusal not kept", trace_id=origin.trace_id, cause=cause)

@@ -40,7 +40,13 @@ from ostiary_web.http.browser import (
 )
 from ostiary_web.http.context import RequestContext, RequestRefused, request_context
 from ostiary_web.http.zones import zone_for
-from ostiary_web.pages.addresses import other_sign_in_page, page_address, see_other, sign_in_page
+from ostiary_web.pages.addresses import (
+    may_lead_away,
+    other_sign_in_page,
+    page_address,
+    see_other,
+    sign_in_page,
+)
 from ostiary_web.pages.agents import agent_markup
 from ostiary_web.pages.moments import ago, moment
 from ostiary_web.texts import TextFamily
@@ -218,6 +224,11 @@ async def _load_account(context: RequestContext) -> None:
         return
     reply = (await context.submit(AccountRequested(caller=context.signed_in))).reply
     context.account_known = reply if isinstance(reply, AccountKnown) else None
+
+
+def policy_for_form(return_to: str) -> str:
+    """Return the Content-Security-Policy of a page whose form leads to `return_to` in the end."""
+    return FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY
 
 
 def choose_language(user: User | None) -> Language:

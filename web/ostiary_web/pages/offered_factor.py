@@ -11,8 +11,7 @@ from ostiary_core.model.one_time_password import otpauth_uri
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Secret
 from ostiary_web.api.second_factor import SecondFactorSecret
-from ostiary_web.pages.addresses import may_lead_away
-from ostiary_web.pages.context import FORMS_LEAD_AWAY, FORMS_STAY, PageContext, render
+from ostiary_web.pages.context import PageContext, policy_for_form, render
 
 _MOST_SHOWN = 400
 """Most characters of secret or codes that a form may bring back."""
@@ -41,7 +40,7 @@ async def show_set_up(
         page,
         "second_factor_set_up.html",
         refused=reply,
-        policy=FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY,
+        policy=policy_for_form(return_to),
         return_to=return_to,
         cancel=page.sign_in_page(return_to) if ticket else return_to,
         action=action,

@@ -26,7 +26,7 @@ from ostiary_web.pages.addresses import (
     see_other,
     sign_in_page,
 )
-from ostiary_web.pages.context import FORMS_LEAD_AWAY, FORMS_STAY, PageContext, render
+from ostiary_web.pages.context import PageContext, policy_for_form, render
 from ostiary_web.pages.offered_factor import read_offer, show_set_up
 from ostiary_web.pages.routes import PageRoutes, redirect_before_use
 
@@ -167,7 +167,7 @@ async def _sign_in_form(
         page,
         "sign_in.html",
         refused=reply,
-        policy=FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY,
+        policy=policy_for_form(return_to),
         return_to=return_to,
         forgotten=recovery_page(return_to),
         username=username,
@@ -198,7 +198,7 @@ async def _code_form(
         page,
         "sign_in_code.html",
         refused=reply,
-        policy=FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY,
+        policy=policy_for_form(return_to),
         return_to=return_to,
         sign_in=page.sign_in_page(return_to),
         ticket=ticket,
@@ -213,6 +213,6 @@ async def _password_form(
         "password.html",
         refused=reply,
         faults=faults,
-        policy=FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY,
+        policy=policy_for_form(return_to),
         return_to=return_to,
     )

@@ -76,7 +76,7 @@ def encode_preview(preview: Preview, resource: Resource[Any, Any], rows: SheetRo
         PreviewedRow(
             row=number,
             name=str(rows.by_number[number].get(naming) or ""),
-            outcome=outcome_of(facts),
+            outcome=_outcome_of(facts),
             changes=encode_changes(change for fact in facts for change in fact.changes),
         )
         for number, facts in preview.items()
@@ -90,7 +90,7 @@ def encode_preview(preview: Preview, resource: Resource[Any, Any], rows: SheetRo
     )
 
 
-def outcome_of(facts: tuple[Fact, ...]) -> Outcome:
+def _outcome_of(facts: tuple[Fact, ...]) -> Outcome:
     """Return what a row does, by the facts that it makes."""
     if not facts:
         return "unchanged"

@@ -60,8 +60,6 @@ class Chart:
     periods: tuple[tuple[Markup, str | None], ...]
     """Name of each period, and the address of its list."""
     note: str = ""
-    is_empty: bool = False
-    """Whether there is nothing to show."""
     bar_width: int = _BAR
 
     @property
@@ -86,13 +84,7 @@ def draw(
                 parts.append(Part(colour=each.colour, y=round(y, 2), height=round(height, 2)))
         bars.append(Bar(x=_SLOT * place + (_SLOT - _BAR) // 2, parts=tuple(parts), total=total))
     return Chart(
-        name=name,
-        series=tuple(series),
-        bars=tuple(bars),
-        most=most,
-        periods=tuple(periods),
-        note=note,
-        is_empty=not most,
+        name=name, series=tuple(series), bars=tuple(bars), most=most, periods=tuple(periods), note=note
     )
 
 

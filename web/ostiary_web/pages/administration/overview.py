@@ -1,7 +1,7 @@
 """The overview of an administrator: what happened in a day, week or month, and what needs attention."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
@@ -58,7 +58,7 @@ async def show_overview(page: PageContext) -> Response:
     found = await page.request.query(make_overview_query(span, counted, kinds))
     view = View(page, found)
     charts, clients = list(_charts(view)), _clients(view)
-    quiet = [page.text(f"overview.{chart.name}") for chart in charts if chart.is_empty]
+    quiet = [page.text(f"overview.{chart.name}") for chart in charts if not _has_content(chart)]
     quiet += [] if clients else [page.text("page.overview_clients")]
     return await render(
         page,
@@ -68,7 +68,7 @@ async def show_overview(page: PageContext) -> Response:
         ranges=[(name, page.text(f"overview.{name}")) for name in _RANGES],
         attention=await find_attention(view),
         tiles=list(_tiles(view)),
-        charts=[chart for chart in charts if not chart.is_empty],
+        charts=[chart for chart in charts if _has_content(chart)],
         quiet=quiet and page.text("page.overview_nothing", what=page.text("change.between").join(quiet)),
         clients=clients,
         may_read_trail=view.may_read_trail,
@@ -82,6 +82,11 @@ async def show_overview(page: PageContext) -> Response:
 
 
 # --- numbers and charts
+
+
+def _has_content(chart: Chart) -> bool:
+    """Whether a chart shows anything: endings of many sessions at once stand in its note alone."""
+    return chart.most > 0 or (chart.name == "ended" and chart.note != "")
 
 
 def _tiles(view: View) -> Iterator[Tile]:
@@ -147,8 +152,7 @@ def _trail_charts(view: View, kinds: Mapping[SessionKind, str]) -> Iterator[Char
     ended = view.by_reason(Metric.ENDED, lambda why: entries(FactKind.SESSION_ENDED, why=why))
     together = view.found.totals.total(Metric.ENDED_TOGETHER).number
     note = page.text("page.overview_ended_together", count=together) if together else ""
-    chart = draw("ended", ended, view.periods(FactKind.SESSION_ENDED), note)
-    yield replace(chart, is_empty=chart.is_empty and not together)
+    yield draw("ended", ended, view.periods(FactKind.SESSION_ENDED), note)
     refreshed = page.text("overview.refreshed")
     refreshes = [
         view.series(Metric.REFRESHED, [""], refreshed, "others", href=entries(FactKind.PAIR_ROTATED))
