@@ -206,6 +206,22 @@ async def test_five_wrong_codes_make_the_user_wait_from_every_address(served: Se
     assert (await enter(served, asked["ticket"], code_of(served, shown["secret"]))).status_code == 200
 
 
+async def test_an_unlock_ends_the_wait_for_the_code_too(served: Served) -> None:
+    api, shown = await anna_with_one(served)
+    asked = await ticket_of(served)
+    wait = 0
+    while wait < 10:
+        guess = await served.api().post(LOGIN, json={"username": "anna", "password": "?"})
+        wait = int(guess.headers.get("Retry-After", 0))
+        later(served, wait if wait < 10 else 0)
+    assert (await enter(served, asked["ticket"], code_of(served, shown["secret"]))).status_code == 429
+    anna = (await api.succeed("GET", "/api/auth/me"))["id"]
+    root = await served.administrator()
+    await root.succeed("POST", f"/api/iam/users/{anna}/unlock")
+    later(served, 1)
+    assert (await enter(served, asked["ticket"], code_of(served, shown["secret"]))).status_code == 200
+
+
 async def test_setting_up_ends_every_other_session(served: Served) -> None:
     await served.user()
     here, there = served.api(), served.api()

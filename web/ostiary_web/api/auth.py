@@ -45,9 +45,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
     (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
     """
     service, name = context.service, canonical_username(username)
-    wait = await service.admit_guess(name, context.origin)
-    if wait:
-        raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
+    await admit_guess(context, name)
     while True:
         on_file = (await context.submit(events.PasswordHashRequested(of=username))).reply
         password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
@@ -74,6 +72,13 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
         assert isinstance(issued, LoginIssued)
         service.sign_in_throttle.forgive(context.source, name, service.clock.monotonic())
         return issued
+
+
+async def admit_guess(context: RequestContext, name: str) -> None:
+    """Count a guess at a canonical name, of a password or code; raise `RequestRefused` where it must wait."""
+    wait = await context.service.admit_guess(name, context.origin)
+    if wait:
+        raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
 
 
 async def renew_login(context: RequestContext, refresh_token: Secret, arrival: Arrival) -> LoginIssued:

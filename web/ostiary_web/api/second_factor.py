@@ -10,14 +10,14 @@ from ostiary_core.events import Event
 from ostiary_core.http.sender import user_agent_of
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.one_time_password import otpauth_uri
-from ostiary_core.model.reply import LoginIssued, RecoveryCodesDrawn, Refused, Reply, SecondFactorOffered
+from ostiary_core.model.reply import LoginIssued, RecoveryCodesDrawn, Reply, SecondFactorOffered
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.sign_in_ticket import Ticket, read_ticket
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.answer_data import AnswerData
-from ostiary_web.api.auth import encode_login, verify_current_password
+from ostiary_web.api.auth import admit_guess, encode_login, verify_current_password
 from ostiary_web.api.body_texts import longest, read_texts
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
@@ -59,9 +59,7 @@ async def finish_sign_in(context: RequestContext, ticket: str, code: str) -> Log
     """
     service, read = context.service, _read(context, ticket)
     name = canonical_username(read.username)
-    wait = service.sign_in_throttle.admit(context.source, name, service.clock.monotonic())
-    if wait:
-        raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
+    await admit_guess(context, name)
     entered = events.SecondFactorEntered(
         ticket=read,
         code=Secret(code),
