@@ -214,7 +214,7 @@ class Exchanges:
         connection = instance.connect(source, slow=mishap.slow)
         operations = [self._operation(step.number, call, instance) for call in calls]
         requests = [
-            number_request(request_of(call, by_form=mishap.form), operation.number, [])
+            number_request(self._as_browsers_do(request_of(call, by_form=mishap.form)), operation.number, [])
             for call, operation in zip(calls, operations, strict=True)
         ]
         setting = (instance.times_set, instance.incarnation)

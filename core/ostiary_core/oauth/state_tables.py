@@ -6,7 +6,6 @@ they reached. Rows stand in the order of the specification's tables.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -154,10 +153,17 @@ CODE_REFUSALS: Final = MappingProxyType(
 # --- the session
 
 
-_session_ends: Final = partial(
-    Transition, source=SessionState.ACTIVE, target=SessionState.ENDED, fact=FactKind.SESSION_ENDED
-)
-"""Makes the row of what ends one session."""
+def _session_ends(*, name: str, trigger: str, why: Why) -> Transition:
+    """Make the row of what ends one session."""
+    return Transition(
+        name=name,
+        source=SessionState.ACTIVE,
+        trigger=trigger,
+        target=SessionState.ENDED,
+        fact=FactKind.SESSION_ENDED,
+        why=why,
+    )
+
 
 SESSION_STARTS: Final = Transition(
     name="session starts",
