@@ -13,6 +13,9 @@ from fuzz.model import Model
 from fuzz.simulation.order import Event, apply, explains, follow
 
 MOST_TRIES: Final = 6_000
+"""Events tried for each of `_BREADTHS`."""
+_BREADTHS: Final = (1, 2, math.inf)
+"""How often an order may swerve from the witness's: it seldom has to more than once."""
 
 
 @dataclass
@@ -29,17 +32,19 @@ class Tries:
 def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tries) -> bool:
     """Whether some other order explains the event that failed and all the others.
 
-    The order that went wrong may lie further back than the answer that shows it, so each time nothing is
-    found the search begins one crowd of overlapping operations earlier.
+    What went wrong may lie further back than the answer that shows it, so each time nothing is found the
+    search begins one crowd of overlapping operations earlier. It goes back all the way with few swerves
+    before it takes more of them: a late crowd has more orders than can be tried.
     """
-    begin = failed + 1
-    while begin > 0 and tries.left > 0:
-        begin = _crowd_before(events, begin)
-        model = deepcopy(start)
-        _, found = follow(model, events[:begin], 0, Counter())
-        if found is not None:
-            return False
-        for swerves in (1, 2, math.inf):
+    for swerves in _BREADTHS:
+        tries.left = MOST_TRIES
+        begin = failed + 1
+        while begin > 0 and tries.left > 0:
+            begin = _crowd_before(events, begin)
+            model = deepcopy(start)
+            _, found = follow(model, events[:begin], 0, Counter())
+            if found is not None:
+                return False
             if _explore(model, list(events[begin:]), failed - begin + 1, swerves, tries):
                 return True
     return False

@@ -6,7 +6,13 @@ from itertools import chain
 from typing import Any
 
 import pytest
+import trio
+from trio.testing import MockClock
 
+from ostiary_core.model.secret import digest_of
+from ostiary_net.runtime.system import SystemClock
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_web.server.submissions import Submissions
 from tests.rows import row
 from tests.support.callers import Api, expect_refusal, fields_of
 from tests.support.served import Served
@@ -148,6 +154,35 @@ async def test_a_create_request_sent_twice_makes_one_record(served: Served, api:
     await other.fail(409, "A0409", "POST", kind.path, kind.new("one"))
     served.clock.wait(0.001)
     await api.fail(409, "A0409", "POST", kind.path, kind.new("one"))
+
+
+async def test_who_waited_for_the_same_request_fails_with_it_and_does_not_wait_again(
+    autojump_clock: MockClock,
+) -> None:
+    """An answer comes in ten seconds, whatever the store does (READINGS 46); a later one starts anew."""
+    submissions = Submissions(SystemClock())
+    tries = 0
+
+    async def stall() -> str:
+        nonlocal tries
+        tries += 1
+        await trio.sleep(9)
+        raise TurnFailed
+
+    async def submit() -> None:
+        with pytest.raises(TurnFailed):
+            await submissions.submit(digest_of("ann"), "/api/iam/users", {}, stall)
+        ended.append(trio.current_time())
+
+    ended: list[float] = []
+    for _ in range(2):
+        begun = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(submit)
+        assert ended == [begun + 9] * 3
+        ended.clear()
+    assert tries == 2
 
 
 @every_resource

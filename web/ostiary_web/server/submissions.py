@@ -28,10 +28,11 @@ class Submitted(NamedTuple, Generic[T]):
 
 @dataclass(slots=True)
 class _Submission:
-    """One create request, and its reply once it succeeded."""
+    """One create request, and its reply once it succeeded, or its failure."""
 
     done: trio.Event = field(default_factory=trio.Event)
     reply: Any = None
+    failure: Exception | None = None
     succeeded_at: Monotonic | None = None
 
 
@@ -48,18 +49,24 @@ class Submissions:
         """Return the reply of `make`, which runs once for equal requests within a second.
 
         A browser that sends a form twice has stopped waiting for the first answer. So `make` is not
-        cancelled, and the second request gets the first one's reply: a secret is shown once.
+        cancelled, and the second request gets the first one's reply: a secret is shown once. It gets the
+        first one's failure too: to try in its turn would take longer than an answer may.
         """
         key = _key(caller, path, content)
         while (earlier := self._find(key)) is not None:
             await earlier.done.wait()
             if earlier.reply is not None:
                 return Submitted(earlier.reply, is_repeated=True)
+            if earlier.failure is not None:
+                raise earlier.failure
         submission = self._submissions[key] = _Submission()
         try:
             with trio.CancelScope(shield=True):
                 reply = submission.reply = await make()
             submission.succeeded_at = self._clock.monotonic()
+        except Exception as error:
+            submission.failure = error
+            raise
         finally:
             if submission.reply is None:
                 del self._submissions[key]
