@@ -24,7 +24,7 @@ from ostiary_core.http.envelope import failure
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.client import SCOPES
 from ostiary_core.model.fields import FieldFault
-from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages, Plural
+from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages
 from tests.core.test_http_service import answer_of
 from tests.support import asks
 from tests.support.languages import MADE_UP, THREE, assert_says_the_same, keys_in, made_up, strings_in
@@ -107,7 +107,7 @@ def test_what_is_said_twice_or_by_nobody_is_refused() -> None:
 
 
 def test_a_plural_takes_the_form_of_its_number() -> None:
-    text = Plural(one="Once.", other="{count} times.")
+    text = "{count:one=Once|other={count} times}."
     counting, made = (
         ENGLISH.with_texts({"page.times": text}),
         made_up(ENGLISH.with_texts({"page.times": text})),
@@ -116,7 +116,7 @@ def test_a_plural_takes_the_form_of_its_number() -> None:
     assert counting.text("page.times", count=2) == "2 times."
     for count, form in ((1, "one"), (2, "few"), (5, "many"), (12, "many"), (22, "few")):
         assert made.text("page.times", count=count) == f"«{form}: {count} times.»"
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="format"):
         counting.text("page.times", count="2")
 
 

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Formatter
 
-from ostiary_core.texts import ENGLISH, LANGUAGES, Language, Languages, Plural, PluralCategory
+from ostiary_core.texts import ENGLISH, LANGUAGES, Language, Languages, PluralCategory
+
+_FORMS = re.compile(r"\{count:([^{}]*(?:\{[a-z]+\}[^{}]*)*)\}")
+"""The words for a number in a text."""
 
 
 def assert_says_the_same(language: Language, as_in: Language) -> None:
@@ -16,26 +19,20 @@ def assert_says_the_same(language: Language, as_in: Language) -> None:
     categories = {language.plural_category(count) for count in (*range(1_001), 1_000_000)} | {"other"}
     for key, text in language.texts.items():
         assert _placeholders(text) == _placeholders(as_in.texts[key]), key
-        assert all(form.strip() for form in _forms_of(text).values()), key
-        if isinstance(text, Plural):
-            assert _forms_of(text).keys() == categories, key
-            assert "count" in _placeholders(text), key
+        assert text.strip(), key
+        for forms in _FORMS.findall(text):
+            words = dict(form.split("=", 1) for form in forms.split("|"))
+            assert words.keys() == categories, key
+            assert all(words.values()), key
 
 
-def _forms_of(text: str | Plural) -> dict[str, str]:
-    """The forms of a text by their plural categories."""
-    if isinstance(text, str):
-        return {"other": text}
-    return {name: form for name in text.__slots__ if (form := getattr(text, name)) is not None}
-
-
-def _placeholders(text: str | Plural) -> set[str | None]:
-    """What is filled in, in any form."""
+def _placeholders(text: str) -> set[str]:
+    """What is filled in, the words for a number included."""
     return {
         name
-        for form in _forms_of(text).values()
-        for _, name, _, _ in Formatter().parse(form)
-        if name is not None
+        for _, field, forms, _ in Formatter().parse(text)
+        if field is not None
+        for name in (field, *_placeholders(forms or ""))
     }
 
 
@@ -60,11 +57,9 @@ def _plural_category(count: int) -> PluralCategory:
     return "few" if count % 10 in (2, 3, 4) and count // 10 % 10 != 1 else "many"
 
 
-def _wrap_text(text: str | Plural) -> str | Plural:
-    if isinstance(text, str):
-        return f"«{text}»"
-    one, few, many = (f"«{name}: {text.other}»" for name in ("one", "few", "many"))
-    return Plural(one=one, few=few, many=many, other="")
+def _wrap_text(text: str) -> str:
+    plain = _FORMS.sub(lambda found: found[1].partition("other=")[2], text)
+    return f"«{text}»" if plain == text else f"«{{count:one=one|few=few|many=many|other=other}}: {plain}»"
 
 
 def made_up(english: Language) -> Language:

@@ -6,10 +6,10 @@ What is named here is for embedders (docs/embedding.md), who may add a language 
 from typing import Final
 
 from ostiary_core.texts.en_us import ENGLISH
-from ostiary_core.texts.language import Language, Languages, Plural, PluralCategory
+from ostiary_core.texts.language import Language, Languages, PluralCategory
 from ostiary_core.texts.zh_cn import CHINESE
 
 LANGUAGES: Final = Languages((ENGLISH, CHINESE))
 """Default languages of an endpoint."""
 
-__all__ = ["CHINESE", "ENGLISH", "LANGUAGES", "Language", "Languages", "Plural", "PluralCategory"]
+__all__ = ["CHINESE", "ENGLISH", "LANGUAGES", "Language", "Languages", "PluralCategory"]

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.texts.language import Language, Plural, PluralCategory
+from ostiary_core.texts.language import Language, PluralCategory
 
 
 def _plural_category(count: int) -> PluralCategory:
     return "one" if count == 1 else "other"
 
 
-_TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
+_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         # --- why a request was refused: the message of the envelope
         "refusal.request_malformed": "The request is malformed.",

@@ -1,6 +1,8 @@
 """Languages: tag, plural forms and texts; and which of several a request prefers.
 
-A text has a key of words in lower case with dots between, and placeholders in braces.
+A text has a key of words in lower case with dots between, and placeholders in braces. Where words depend on
+a number, the placeholder has a form for each plural category of its language, or `other` for all others:
+`{count} {count:one=day|other=days}`.
 """
 
 import re
@@ -18,21 +20,16 @@ _RANGE: Final = re.compile(
 _MOST_RANGES: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plural:
-    """A text that depends on a number: one form for each plural category of its language."""
+class _Count(int):
+    """A number in a text: `{count}` is its digits, `{count:one=day|other=days}` the words for it."""
 
-    zero: str | None = None
-    one: str | None = None
-    two: str | None = None
-    few: str | None = None
-    many: str | None = None
-    other: str
+    category: PluralCategory
 
-    def form(self, category: PluralCategory) -> str:
-        """Return the text for numbers of a category, or `other`, as in Unicode CLDR."""
-        form: str | None = getattr(self, category)
-        return self.other if form is None else form
+    def __format__(self, forms: str) -> str:
+        if not forms:
+            return str(self)
+        words = dict(form.split("=", 1) for form in forms.split("|"))
+        return words.get(self.category, words["other"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,22 +42,21 @@ class Language:
     """Name of the language in itself."""
     plural_category: Callable[[int], PluralCategory] = field(repr=False)
     """Function from a number to its plural category."""
-    texts: Mapping[str, str | Plural] = field(repr=False)
+    texts: Mapping[str, str] = field(repr=False)
 
     def text(self, key: str, /, **values: object) -> str:
-        """Return the text of `key` with `values` filled in; a `Plural` takes the form for `count`.
+        """Return the text of `key` with `values` filled in, and the words for the number `count`.
 
         Raises `KeyError` for a key or a value that is missing: a fault of the program.
         """
+        number = values.get("count")
+        if isinstance(number, int):
+            count = values["count"] = _Count(number)
+            count.category = self.plural_category(number)
         text = self.texts[key]
-        if isinstance(text, Plural):
-            count = values["count"]
-            if not isinstance(count, int):
-                raise TypeError(f"the count of {key!r} must be a whole number")
-            text = text.form(self.plural_category(count))
         return text.format_map(values) if values else text
 
-    def with_texts(self, texts: Mapping[str, str | Plural]) -> "Language":
+    def with_texts(self, texts: Mapping[str, str]) -> "Language":
         """Return the language with more texts; raise `ValueError` for a key that it has already."""
         twice = sorted(self.texts.keys() & texts.keys())
         if twice:

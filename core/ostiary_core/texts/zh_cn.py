@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.texts.language import Language, Plural, PluralCategory
+from ostiary_core.texts.language import Language, PluralCategory
 
 
 def _plural_category(count: int) -> PluralCategory:
     return "other"
 
 
-_TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
+_TEXTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         # --- why a request was refused: the message of the envelope
         "refusal.request_malformed": "请求格式错误",

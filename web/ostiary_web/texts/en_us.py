@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ostiary_core.texts import ENGLISH, Plural
+from ostiary_core.texts import ENGLISH
 
 LANGUAGE: Final = ENGLISH.with_texts(
     {
@@ -85,15 +85,9 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.phone": "Telephone number",
         "page.send_code": "Send the code",
         "page.text_code": "Code from the text message",
-        "page.code_sent": Plural(
-            one=(
-                "If the number belongs to an account, a code is on its way to it. It is good for {count} "
-                "minute."
-            ),
-            other=(
-                "If the number belongs to an account, a code is on its way to it. It is good for {count} "
-                "minutes."
-            ),
+        "page.code_sent": (
+            "If the number belongs to an account, a code is on its way to it. It is good for {count} "
+            "{count:one=minute|other=minutes}."
         ),
         "page.have_code": "I already have a code",
         "page.recovered": "Your new password is set. Sign in with it.",
@@ -190,11 +184,9 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.may_see": "May see",
         "page.withdraw": "Withdraw",
         "page.withdraw_sure": "Withdraw from {name}?",
-        "page.withdraw_will": Plural(
-            one="It is signed out of your account at once ({count} running session), and must ask you again.",
-            other=(
-                "It is signed out of your account at once ({count} running sessions), and must ask you again."
-            ),
+        "page.withdraw_will": (
+            "It is signed out of your account at once ({count} running {count:one=session|other=sessions}), "
+            "and must ask you again."
         ),
         "page.sessions": "My sessions",
         "page.sessions_lead": (
@@ -249,11 +241,11 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.apply": "Apply",
         "page.filters": "Filters",
         "page.ago_now": "just now",
-        "page.ago_minutes": Plural(one="{count} minute ago", other="{count} minutes ago"),
-        "page.ago_hours": Plural(one="{count} hour ago", other="{count} hours ago"),
-        "page.ago_days": Plural(one="{count} day ago", other="{count} days ago"),
-        "page.ago_months": Plural(one="{count} month ago", other="{count} months ago"),
-        "page.ago_years": Plural(one="{count} year ago", other="{count} years ago"),
+        "page.ago_minutes": "{count} {count:one=minute|other=minutes} ago",
+        "page.ago_hours": "{count} {count:one=hour|other=hours} ago",
+        "page.ago_days": "{count} {count:one=day|other=days} ago",
+        "page.ago_months": "{count} {count:one=month|other=months} ago",
+        "page.ago_years": "{count} {count:one=year|other=years} ago",
         "page.show_all": "Show all",
         "page.any": "any",
         "page.yes": "yes",
@@ -264,10 +256,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.pages": "Pages",
         "page.page_before": "Previous",
         "page.page_after": "Next",
-        "page.page_of": Plural(
-            one="{count} record · page {number} of {pages}",
-            other="{count} records · page {number} of {pages}",
-        ),
+        "page.page_of": "{count} {count:one=record|other=records} · page {number} of {pages}",
         "page.page_last": "Last page",
         "page.nothing_found": "Nothing matches",
         "page.nothing_on_page": "Nothing is on this page",
@@ -290,9 +279,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.import_done": "{created} registered, {updated} changed, {unchanged} unchanged.",
         "page.select": "Select {name}",
         "page.selected": "Selected:",
-        "page.selected_heading": Plural(
-            one="{action}: {count} selected record", other="{action}: {count} selected records"
-        ),
+        "page.selected_heading": "{action}: {count} selected {count:one=record|other=records}",
         "page.selected_enable_will": "They can be used again. What ended stays ended.",
         "page.selected_disable_will": "They can no longer be used, and all their sessions end at once.",
         "page.selected_delete_will": "They are deleted for good, and all their sessions end at once.",
@@ -371,63 +358,35 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "One per line, exactly as the client sends them; https, or http on localhost and 127.0.0.1."
         ),
         "page.client_hint_automatic": "Users are not asked for these.",
-        "page.client_disable_will": Plural(
-            one=(
-                "It can no longer authenticate. {count} running session that you may see ends at once, and "
-                "enabling the client again does not bring it back."
-            ),
-            other=(
-                "It can no longer authenticate. {count} running sessions that you may see end at once, and "
-                "enabling the client again brings none of them back."
-            ),
+        "page.client_disable_will": (
+            "It can no longer authenticate. {count} running {count:one=session|other=sessions} that you may "
+            "see {count:one=ends|other=end} at once, and enabling the client again brings nothing "
+            "back."
         ),
         "page.client_force": "End all sessions",
-        "page.client_force_will": Plural(
-            one=(
-                "{count} running session that you may see ends at once, and codes that were not redeemed are "
-                "void. The client stays enabled, and its secrets keep working."
-            ),
-            other=(
-                "{count} running sessions that you may see end at once, and codes that were not redeemed are "
-                "void. The client stays enabled, and its secrets keep working."
-            ),
+        "page.client_force_will": (
+            "{count} running {count:one=session|other=sessions} that you may see {count:one=ends|other=end} "
+            "at once, and codes that were not redeemed are void. The client stays enabled, and its secrets "
+            "keep working."
         ),
-        "page.client_delete_will": Plural(
-            one=(
-                "It is gone for good, and its identifier is never given out again. {count} running session "
-                "that you may see ends at once."
-            ),
-            other=(
-                "It is gone for good, and its identifier is never given out again. {count} running sessions "
-                "that you may see end at once."
-            ),
+        "page.client_delete_will": (
+            "It is gone for good, and its identifier is never given out again. {count} running "
+            "{count:one=session|other=sessions} that you may see {count:one=ends|other=end} at once."
         ),
-        "page.client_reset_will": Plural(
-            one=(
-                "The old secret stops working at once, or when the time chosen here is over. If two work "
-                "now and the newer has never been used, the older is kept and the newer replaced. Issued "
-                "tokens stay good: {count} running session that you may see goes on."
-            ),
-            other=(
-                "The old secret stops working at once, or when the time chosen here is over. If two work "
-                "now and the newer has never been used, the older is kept and the newer replaced. Issued "
-                "tokens stay good: {count} running sessions that you may see go on."
-            ),
+        "page.client_reset_will": (
+            "The old secret stops working at once, or when the time chosen here is over. If two work now and "
+            "the newer has never been used, the older is kept and the newer replaced. Issued tokens stay "
+            "good: {count} running {count:one=session|other=sessions} that you may see "
+            "{count:one=goes|other=go} on."
         ),
         "page.client_overlap": "Keep the old secret for",
         "page.client_overlap_none": "no time: it ends at once",
-        "page.hours": Plural(one="{count} hour", other="{count} hours"),
-        "page.days": Plural(one="{count} day", other="{count} days"),
+        "page.hours": "{count} {count:one=hour|other=hours}",
+        "page.days": "{count} {count:one=day|other=days}",
         "page.client_end_old": "End the old secret",
-        "page.client_end_old_will": Plural(
-            one=(
-                "Systems that still use the old secret can no longer authenticate. {count} running session "
-                "that you may see goes on."
-            ),
-            other=(
-                "Systems that still use the old secret can no longer authenticate. {count} running sessions "
-                "that you may see go on."
-            ),
+        "page.client_end_old_will": (
+            "Systems that still use the old secret can no longer authenticate. {count} running "
+            "{count:one=session|other=sessions} that you may see {count:one=goes|other=go} on."
         ),
         "page.users": "Users",
         "page.users_lead": "Who can sign in to this backend, and with which roles.",
@@ -440,32 +399,18 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "page.user_no_roles": "No roles are registered.",
         "page.user_reset": "Set a new password",
-        "page.user_reset_will": Plural(
-            one=(
-                "{name} must choose another password at the next sign-in. {count} running session ends at "
-                "once."
-            ),
-            other=(
-                "{name} must choose another password at the next sign-in. {count} running sessions end at "
-                "once."
-            ),
+        "page.user_reset_will": (
+            "{name} must choose another password at the next sign-in. {count} running {count:one=session "
+            "ends|other=sessions end} at once."
         ),
         "page.user_force": "Sign out everywhere",
-        "page.user_force_will": Plural(
-            one=(
-                "{name} is signed out in browsers and applications alike: {count} running session ends at "
-                "once."
-            ),
-            other=(
-                "{name} is signed out in browsers and applications alike: {count} running sessions end at "
-                "once."
-            ),
+        "page.user_force_will": (
+            "{name} is signed out in browsers and applications alike: {count} running {count:one=session "
+            "ends|other=sessions end} at once."
         ),
         "page.user_unlock": "Unlock",
         "page.failed_sign_ins": "Failed sign-ins",
-        "page.failed_count": Plural(
-            one="{count} failed try is remembered.", other="{count} failed tries are remembered."
-        ),
+        "page.failed_count": "{count} failed {count:one=try is|other=tries are} remembered.",
         "page.failed_waits_everywhere": "No further try is taken before",
         "page.failed_tries": "Failed tries",
         "page.failed_waits_until": "Waits until",
@@ -476,39 +421,23 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "page.failed_since": "Counted since",
         "page.user_applications": "Applications that may sign this user in",
-        "page.user_withdraw_will": Plural(
-            one=(
-                "{name} is signed out of it at once ({count} running session), and it must ask again. The "
-                "audit trail says who withdrew."
-            ),
-            other=(
-                "{name} is signed out of it at once ({count} running sessions), and it must ask again. The "
-                "audit trail says who withdrew."
-            ),
+        "page.user_withdraw_will": (
+            "{name} is signed out of it at once ({count} running {count:one=session|other=sessions}), and it "
+            "must ask again. The audit trail says who withdrew."
         ),
-        "page.user_disable_will": Plural(
-            one=(
-                "{name} can no longer sign in. {count} running session ends at once, and enabling the user "
-                "again does not bring it back."
-            ),
-            other=(
-                "{name} can no longer sign in. {count} running sessions end at once, and enabling the user "
-                "again brings none of them back."
-            ),
+        "page.user_disable_will": (
+            "{name} can no longer sign in. {count} running {count:one=session ends|other=sessions end} at "
+            "once, and enabling the user again brings nothing back."
         ),
-        "page.user_delete_will": Plural(
-            one="{name} is deleted for good. {count} running session ends at once.",
-            other="{name} is deleted for good. {count} running sessions end at once.",
+        "page.user_delete_will": (
+            "{name} is deleted for good. {count} running {count:one=session ends|other=sessions end} at once."
         ),
         "page.user_phone_ends": "Another number ends all sessions of the user.",
         "page.roles": "Roles",
         "page.roles_lead": "Named sets of permissions.",
         "page.roles_none": "No roles are registered yet",
         "page.role_new": "Register a role",
-        "page.role_holders": Plural(
-            one="{count} user has this role ({enabled} enabled).",
-            other="{count} users have this role ({enabled} enabled).",
-        ),
+        "page.role_holders": "{count} {count:one=user has|other=users have} this role ({enabled} enabled).",
         "page.role_held_by": "Who has it",
         "page.role_all_holders": "All {count}",
         "page.role_built_in": "Built in: it holds every permission and cannot be changed.",
@@ -536,9 +465,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "overview.failed": "Failed sign-ins",
         "overview.started": "Client sessions",
         "overview.ended": "Ended sessions",
-        "page.overview_ended_together": Plural(
-            one="{count} more bulk ending (user, client or consent).",
-            other="{count} more bulk endings (user, client or consent).",
+        "page.overview_ended_together": (
+            "{count} more bulk {count:one=ending|other=endings} (user, client or consent)."
         ),
         "overview.refreshed": "Refreshes",
         "overview.retried": "Safe retries",
@@ -561,29 +489,20 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.overview_swept": "Last clean-up finished",
         "page.overview_backup": "Last backup",
         "page.overview_uncounted": "Entries not counted yet",
-        "page.attention_secrets": Plural(
-            one="{count} request came with a wrong secret of the client {name}.",
-            other="{count} requests came with a wrong secret of the client {name}.",
+        "page.attention_secrets": (
+            "{count} {count:one=request|other=requests} came with a wrong secret of the client {name}."
         ),
-        "page.attention_late": Plural(
-            one=(
-                "{count} safe retry of the client {name} came more than {seconds} s late: a little "
-                "later, and its session ends."
-            ),
-            other=(
-                "{count} safe retries of the client {name} came more than {seconds} s late: a little later, "
-                "and their sessions end."
-            ),
+        "page.attention_late": (
+            "{count} safe {count:one=retry|other=retries} of the client {name} came more than {seconds} s "
+            "late: a little later, and {count:one=its session ends|other=their sessions end}."
         ),
         "page.attention_sweep": "Clean-up is behind: it has not finished for an hour.",
-        "page.attention_uncounted": Plural(
-            one="{count} entry of the audit trail is not counted yet.",
-            other="{count} entries of the audit trail are not counted yet.",
+        "page.attention_uncounted": (
+            "{count} {count:one=entry|other=entries} of the audit trail {count:one=is|other=are} not counted "
+            "yet."
         ),
         "page.attention_no_backup": "No backup has been made with ostiary backup yet.",
-        "page.attention_backup": Plural(
-            one="The last backup is {count} day old.", other="The last backup is {count} days old."
-        ),
+        "page.attention_backup": "The last backup is {count} {count:one=day|other=days} old.",
         "page.attention_schema": (
             "The database has schema {newer}, and this release knows {known}: a newer release is using it."
         ),
@@ -609,22 +528,17 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.online_lead": "Every session that is running now, of users and of clients.",
         "page.online_none": "No session is running",
         "page.online_end": "End",
-        "page.online_end_heading": Plural(one="End {count} session", other="End {count} sessions"),
-        "page.online_end_will": Plural(
-            one="It ends at once: both its tokens are revoked, and nothing else is touched.",
-            other="{count} sessions end at once: their tokens are revoked, and nothing else is touched.",
+        "page.online_end_heading": "End {count} {count:one=session|other=sessions}",
+        "page.online_end_will": (
+            "{count:one=It ends|other={count} sessions end} at once: {count:one=its|other=their} tokens are "
+            "revoked, and nothing else is touched."
         ),
         "page.online_end_selected": "End selected",
         "page.online_end_all": "End all sessions",
-        "page.online_end_all_will": Plural(
-            one=(
-                "All users are signed out, you too: {count} running session ends at once, and codes that "
-                "were not redeemed are void. Users, clients and their secrets, and consents stay."
-            ),
-            other=(
-                "All users are signed out, you too: {count} running sessions end at once, and codes that "
-                "were not redeemed are void. Users, clients and their secrets, and consents stay."
-            ),
+        "page.online_end_all_will": (
+            "All users are signed out, you too: {count} running {count:one=session ends|other=sessions end} "
+            "at once, and codes that were not redeemed are void. Users, clients and their secrets, and "
+            "consents stay."
         ),
         "page.history": "History",
         "page.history_erased": (
@@ -977,9 +891,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "check.settings.no_gateway": "is not set: text messages go to {path}",
         "check.settings.plain_gateway": "is http: recovery codes are sent in the clear",
         "check.settings.trail_for_ever": "the audit trail is kept for ever",
-        "check.settings.trail_for_days": Plural(
-            one="the audit trail is kept for {count} day", other="the audit trail is kept for {count} days"
-        ),
+        "check.settings.trail_for_days": "the audit trail is kept for {count} {count:one=day|other=days}",
         "check.settings.password_set": "is still set, but ignored once an administrator exists",
         "check.files.open": "{path} can be read by others (mode {mode}): chmod go= {path}",
         "check.files.secret_open": "{path} can be read by every user of this machine: chmod o= {path}",
@@ -993,18 +905,17 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "at {path} was built without --enable-optimizations: every request takes more processor time"
         ),
         "check.database.fine": "can be written, and has the schema of this release",
-        "check.second_factors.other_key": Plural(
-            one="{count} user set up a second factor with another key: their codes cannot be checked here",
-            other="{count} users set up a second factor with another key: their codes cannot be checked here",
+        "check.second_factors.other_key": (
+            "{count} {count:one=user|other=users} set up a second factor with another key: their codes "
+            "cannot be checked here"
         ),
         "check.database.log": (
             "the log has {size} MiB, and grows until the program that reads the file has ended"
         ),
         "check.database.fault": "cannot be written: {error} at {place}",
         "check.clock.apart": "differs from the database's by {seconds} s; the database's is used",
-        "check.clock.set_back": Plural(
-            one="is {count} second behind the newest record: it was set back",
-            other="is {count} seconds behind the newest record: it was set back",
+        "check.clock.set_back": (
+            "is {count} {count:one=second|other=seconds} behind the newest record: it was set back"
         ),
         "check.clock.fine": "agrees with the newest records",
         "check.client.secret_expired": "its secret ended with {date}: reset it",
@@ -1018,21 +929,14 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "check.client.long_access": (
             "access tokens live {seconds} s, and so does a stolen one (RFC 9700 §2.2)"
         ),
-        "check.client.long_refresh": Plural(
-            one="the refresh token lifetime is {count} day (RFC 9700 §4.14.2)",
-            other="the refresh token lifetime is {count} days (RFC 9700 §4.14.2)",
+        "check.client.long_refresh": (
+            "the refresh token lifetime is {count} {count:one=day|other=days} (RFC 9700 §4.14.2)"
         ),
         "check.client.no_consent": "users are not asked about {scopes}: only for systems of your own",
         "check.replication.unseen": "could not be read: {error} at {place}",
-        "check.replication.asynchronous": Plural(
-            one=(
-                "is asynchronous, with {count} standby: the last changes are lost with the primary "
-                "(synchronous_standby_names; Patroni: synchronous_mode)"
-            ),
-            other=(
-                "is asynchronous, with {count} standbys: the last changes are lost with the primary "
-                "(synchronous_standby_names; Patroni: synchronous_mode)"
-            ),
+        "check.replication.asynchronous": (
+            "is asynchronous, with {count} {count:one=standby|other=standbys}: the last changes are lost "
+            "with the primary (synchronous_standby_names; Patroni: synchronous_mode)"
         ),
         "check.replication.fine": "a commit waits until a standby has it",
         "check.standbys.unseen": "cannot be read: GRANT pg_monitor TO the role of DATABASE_URL",
@@ -1155,12 +1059,9 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "history.time_unknown": "(unknown)",
         "history.delay_unknown": "some time",
         "history.no_near_misses": "No safe retry was needed.",
-        "history.near_misses": Plural(
-            one="A safe retry saved the client once; it came {latest} after the first use.",
-            other=(
-                "Safe retries that saved the client: {count}; the latest came {latest} after the first use, "
-                "the slowest {longest}."
-            ),
+        "history.near_misses": (
+            "Safe retries that saved the client: {count}; the latest came {latest} after the first use, the "
+            "slowest {longest}."
         ),
         "duration.days": "{count} d",
         "duration.hours": "{count} h",

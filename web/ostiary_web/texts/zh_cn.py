@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ostiary_core.texts import CHINESE, Plural
+from ostiary_core.texts import CHINESE
 
 LANGUAGE: Final = CHINESE.with_texts(
     {
@@ -891,10 +891,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "history.time_unknown": "（未知）",
         "history.delay_unknown": "一段时间",
         "history.no_near_misses": "未发生安全重试。",
-        "history.near_misses": Plural(
-            other=(
-                "安全重试挽救客户端的次数：{count}；最近一次在首次使用 {latest}后，最迟一次在 {longest}后。"
-            )
+        "history.near_misses": (
+            "安全重试挽救客户端的次数：{count}；最近一次在首次使用 {latest}后，最迟一次在 {longest}后。"
         ),
         "duration.days": "{count} 天",
         "duration.hours": "{count} 小时",
