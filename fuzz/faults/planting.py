@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -26,9 +27,23 @@ class Fault:
     plant: Plant
 
 
-def mistakes_in(where: str, *rows: tuple[str, ...]) -> tuple[Fault, ...]:
-    """Faults of one function: the name and the sentence of each, and what it says instead (`instead`)."""
-    return tuple(Fault(name, sentence, instead(where, *texts)) for name, sentence, *texts in rows)
+def read_faults(file: Path) -> tuple[Fault, ...]:
+    """The faults in a file that reads as a patch: a function; the name and the sentence of a fault of it; and
+    behind `-` a text of the function, with the lines behind `+` that take its place (`instead`)."""
+    faults: list[tuple[str, str, str, list[str]]] = []
+    where = ""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("    - "):
+            faults[-1][3].extend((line[6:], ""))
+        elif line.startswith("    + "):
+            texts = faults[-1][3]
+            texts[-1] += f"\n{line[6:]}" if texts[-1] else line[6:]
+        elif line.startswith("  "):
+            name, _, sentence = line.strip().partition(": ")
+            faults.append((where, name, sentence, []))
+        else:
+            where = line
+    return tuple(Fault(name, sentence, instead(where, *texts)) for where, name, sentence, texts in faults)
 
 
 def instead(where: str, *texts: str) -> Plant:

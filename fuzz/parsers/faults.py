@@ -4,6 +4,7 @@ import base64
 from collections.abc import Callable
 from functools import partial
 from io import BytesIO
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 from unittest.mock import patch
@@ -12,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from python_calamine import CalamineError, CalamineWorkbook
 from quart import request
 
-from fuzz.faults.planting import Fault, mistakes_in
+from fuzz.faults.planting import Fault, read_faults
 from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
 from ostiary_core.events import AuthenticationMethod, ClientCredentials, SignedIn
 from ostiary_core.model.fields import FieldRule
@@ -129,23 +130,5 @@ FAULTS: Final = (
         Fault(name, sentence, partial(patch.object, module, reader, substitute))
         for name, sentence, module, reader, substitute in _INSTEAD
     ),
-    *mistakes_in(
-        "ostiary_net.lane.parser.RequestParser.next_event",
-        ("head-twice", "a body is read as a request once more", "= None, end", "= None, self._body_start"),
-        (
-            *("body-beyond", "the next request begins a byte too late"),
-            *("= None, end", "= None, min(end + 1, len(data))"),
-        ),
-    ),
-    *mistakes_in(
-        "ostiary_net.lane.parser.RequestParser.feed",
-        ("pieces-differ", "a request in pieces is waited for in vain", "self._wanted -= self._start", "pass"),
-    ),
-    *mistakes_in(
-        "ostiary_net.front_door.source.find_source",
-        (
-            *("source-left", "the left end of X-Forwarded-For is believed"),
-            *("_iterate_from_right(forwarded_for)", "reversed(list(_iterate_from_right(forwarded_for)))"),
-        ),
-    ),
+    *read_faults(Path(__file__).with_suffix(".txt")),
 )

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
 import psycopg
 
 from fuzz.faults import find_faults
-from fuzz.faults.planting import TOKEN_LOGGED, Fault, Plant, mistakes_in, together
+from fuzz.faults.planting import TOKEN_LOGGED, Fault, Plant, read_faults, together
 from fuzz.processes.server import VARIABLE
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.loading.snapshot import load
@@ -31,6 +32,10 @@ from ostiary_net.turns.ports import CommitUnconfirmed
 
 _MOMENT_SECONDS: Final = 0.05
 """Long enough for a kill or another process to come between."""
+
+
+def _read_faults(subject: str) -> tuple[Fault, ...]:
+    return read_faults(Path(__file__).with_name(f"faults_of_{subject}.txt"))
 
 
 def _method(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Plant:
@@ -114,61 +119,7 @@ def _read_beside(original: Any) -> Any:
     return read
 
 
-_STATEMENTS_OF_A_START: Final = (
-    (
-        *("endings-undone", "a start forgets which sessions ended"),
-        "UPDATE sessions SET ended_at = NULL, ended_why = NULL",
-    ),
-    (
-        *("codes-unused-again", "a start forgets which codes were used"),
-        "UPDATE codes SET session_id = NULL, settled_at = NULL",
-    ),
-    ("grace-over", "a start ends every grace", "UPDATE sessions SET rotated_at = rotated_at - 60000"),
-    ("epochs-forgotten", "a start forgets what ended with a client", "UPDATE clients SET epoch = 0"),
-)
-"""What whoever opens the file runs on it."""
-_BROUGHT_UP: Final = "bring_up_to_date(connection, now)"
-_WRITTEN: Final = "write(self._connection, changes)"
-
-_OF_CRASHES: Final = (
-    *mistakes_in(
-        "ostiary_net.sqlite.turn.SQLiteTurn.commit",
-        (
-            *("answered-before-commit", "a turn is committed after its answers"),
-            "writer.commit(index_pending if self._indexes_pending else None)",
-            f"""finish = index_pending if self._indexes_pending else None
-            from threading import Timer; Timer({_MOMENT_SECONDS}, writer.commit, [finish]).start()""",
-        ),
-    ),
-    *mistakes_in(
-        "ostiary_net.sqlite.store.SQLiteStore.__init__",
-        (
-            *("log-dropped", "a start removes the write-ahead log", "create_file(self.path)"),
-            "create_file(self.path); Path(f'{self.path}-wal').unlink(missing_ok=True)",
-        ),
-    ),
-    *mistakes_in(
-        "ostiary_net.sqlite.turn.SQLiteTurn._write",
-        (
-            *("committed-in-halves", "a turn is kept by two commits", _WRITTEN),
-            f"""half = len(changes) // 2
-        if half:
-            write(self._connection, changes[:half])
-            self._connection.execute("COMMIT")
-            from time import sleep; sleep({_MOMENT_SECONDS})
-            self._connection.execute("BEGIN IMMEDIATE")
-        write(self._connection, changes[half:])""",
-        ),
-    ),
-    *mistakes_in(
-        "ostiary_net.sqlite.store._prepare",
-        *(
-            (name, sentence, _BROUGHT_UP, f"{_BROUGHT_UP}; connection.execute({statement!r})")
-            for name, sentence, statement in _STATEMENTS_OF_A_START
-        ),
-    ),
-    TOKEN_LOGGED,
-)
+_OF_CRASHES: Final = (*_read_faults("crashes"), TOKEN_LOGGED)
 _OF_RACES: Final = (
     Fault(
         "turns-beside",
@@ -188,54 +139,8 @@ _OF_FAILOVERS: Final = (
     Fault("read-beside", "what only reads is asked of a standby", _method(SQLStore, "read", _read_beside)),
     *find_faults("client-epoch-ignored", "retry-differs"),
 )
-_OF_MACHINES: Final = (
-    *mistakes_in(
-        "ostiary_net.sqlite.turn.SQLiteTurn.commit",
-        (
-            *("error-swallowed", "a commit that failed is answered as one that was kept"),
-            "writer.commit(index_pending if self._indexes_pending else None)",
-            """try:
-                writer.commit(index_pending if self._indexes_pending else None)
-            except Exception: pass""",
-        ),
-    ),
-    *mistakes_in(
-        "ostiary_net.runtime.system.SystemClock.now",
-        ("clock-set-back", "the server's clock goes back", "max(self._latest, present, slowed)", "present"),
-    ),
-    *mistakes_in(
-        "ostiary_net.runtime.arrivals.StallDetector.tick",
-        ("pause-unnoticed", "nobody notices that the server stood still", "> _STALL_MS", "> 10**9"),
-    ),
-)
-_OF_TIMING: Final = (
-    *mistakes_in(
-        "ostiary_core.oauth.client_authentication.authenticate_client",
-        (
-            *("unknown-client-later", "an unknown client is refused 20 us later"),
-            "if client is None or",
-            """if client is None:
-        from time import perf_counter_ns as ns; until = ns() + 20_000
-        while ns() < until: pass
-    if client is None or""",
-        ),
-        (
-            *("known-client-later", "a secret is compared for 20 us"),
-            "old_stands =",
-            """from time import perf_counter_ns as ns; until = ns() + 20_000
-    while ns() < until: pass
-    old_stands =""",
-        ),
-    ),
-    *mistakes_in(
-        "ostiary_net.runtime.passwords.Passwords._verify",
-        (
-            *("unknown-name-unhashed", "no password is hashed for a name that nobody has"),
-            "self._matches(self._dummy_hash, password)",
-            "pass",
-        ),
-    ),
-)
+_OF_MACHINES: Final = _read_faults("machines")
+_OF_TIMING: Final = _read_faults("timing")
 
 
 def _plant_by_name(fault: Fault) -> Fault:

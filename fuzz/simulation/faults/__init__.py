@@ -5,17 +5,19 @@ show that they are caught through HTTP as well. All others are in what stands ar
 turns, the front door, the lane, the log, and how a refusal is told.
 """
 
+from pathlib import Path
 from typing import Final
 
 from fuzz.faults import find_faults
-from fuzz.simulation.faults import of_answers, of_storage, of_the_door, of_turns
+from fuzz.faults.planting import read_faults
+from fuzz.simulation.faults import of_answers, of_storage, of_turns
 
 __all__ = ["FAULTS"]
 
 FAULTS: Final = (
     *of_storage.FAULTS,
     *of_turns.FAULTS,
-    *of_the_door.FAULTS,
+    *read_faults(Path(__file__).with_name("of_the_door.txt")),
     *of_answers.FAULTS,
     *find_faults("judged-by-its-turn", "retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked"),
 )

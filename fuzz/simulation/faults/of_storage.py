@@ -1,18 +1,17 @@
 """Mistakes in how turns are written and read, and in what is cleared away."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from fuzz.faults import find_faults
-from fuzz.faults.planting import Fault, instead, mistakes_in, together
+from fuzz.faults.planting import Fault, instead, read_faults, together
 from fuzz.simulation.faults.plants import Original, both
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Table
 from ostiary_core.storage.store import net_changes
-
-_IS_ANOTHER: Final = "(stored and stored.revision) != (before and before.revision)"
 
 
 def answered_first(original: Original) -> Original:
@@ -52,36 +51,9 @@ def reads_remembered(original: Original) -> Original:
 
 
 FAULTS: Final = (
-    *mistakes_in(
-        "ostiary_core.storage.store.MemoryStore.write",
-        (
-            *("last-writer-wins", "revisions are not compared: updates get lost", _IS_ANOTHER, "False"),
-            *(
-                "del self._tables[Table.ACCESS_TOKEN][before.access_digest]",
-                "self._tables[Table.ACCESS_TOKEN].pop(before.access_digest, None)",
-            ),
-            *("del self._tables[key.table][key.id]", "self._tables[key.table].pop(key.id, None)"),
-        ),
-        (
-            *("rows-uncounted", "nobody counts the rows that an UPDATE met", "for change in changes]"),
-            f"""for change in changes]
-        writes = [
-            (key, before, after)
-            for key, before, after in writes
-            for stored in [self._tables[key.table].get(key.id)]
-            if not {_IS_ANOTHER}
-        ]""",
-        ),
-    ),
+    *read_faults(Path(__file__).with_suffix(".txt")),
     Fault("answered-before-commit", "a turn is answered before it is written", both("turn", answered_first)),
     Fault("stale-reads", "reads are served from records once read", both("read", reads_remembered)),
-    *mistakes_in(
-        "ostiary_net.sqlite.turn.SQLiteTurn._write",
-        (
-            *("half-a-turn", "what a turn deletes is not deleted", "write(self._connection, changes)"),
-            "write(self._connection, [each for each in changes if type(each).__name__ != 'Delete'])",
-        ),
-    ),
     Fault(
         "sweeper-hurries",
         "the sweeper erases a salt inside the grace",

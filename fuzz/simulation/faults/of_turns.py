@@ -1,16 +1,15 @@
 """Mistakes in taking turns, and in what the service around them does: answers, the log, clock and entropy."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from fuzz.faults.planting import TOKEN_LOGGED, Fault, mistakes_in
+from fuzz.faults.planting import TOKEN_LOGGED, Fault, read_faults
 from fuzz.shared.seeds import SeededEntropy
 from fuzz.simulation.faults.plants import Original, both
 from ostiary_core.events import CodeRedeemed
 from ostiary_core.model.instant import Instant
-
-_TAKEN: Final = "return retry_lost_races(partial(_take_once, store, clock, choose_events))"
 
 
 def only_the_first(original: Original) -> Original:
@@ -28,26 +27,7 @@ def only_the_first(original: Original) -> Original:
 
 
 FAULTS: Final = (
-    *mistakes_in(
-        "ostiary_net.turns.turns._take_turn",
-        (
-            *("taken-twice", "a turn whose commit was not heard of is taken again", _TAKEN),
-            f"""try:
-        {_TAKEN}
-    except Exception:
-        {_TAKEN}""",
-        ),
-        (
-            *("answered-anyway", "a turn that could not be written is answered as if it were", _TAKEN),
-            f"""try:
-        {_TAKEN}
-    except Exception:
-        from ostiary_core.decide import keys, take_turn
-        from ostiary_core.loading.snapshot import load
-        events = choose_events()[0]
-        return take_turn(events, load(map(keys, events), store.fetch), clock.now(), store.policy)""",
-        ),
-    ),
+    *read_faults(Path(__file__).with_suffix(".txt")),
     Fault(
         "no-second-attempt",
         "a lost race is a failure",
@@ -59,31 +39,11 @@ FAULTS: Final = (
         lambda: patch("ostiary_net.turns.turn_queue.LONGEST_WAIT_SECONDS", 1_000.0),
     ),
     Fault("code-answered-twice", "equal redemptions share an answer", both("turn", only_the_first)),
-    *mistakes_in(
-        "ostiary_net.turns.service.Service._finish",
-        (
-            *("failure-as-refusal", "a failing store is answered with invalid_grant", "pending.failure()"),
-            """Answer(400, (
-            (b"content-type", b"application/json; charset=utf-8"), (b"content-length", b"25")
-        ), b'{"error":"invalid_grant"}')""",
-        ),
-        (
-            *("failure-as-success", "a failing store is answered with 200", "pending.failure()"),
-            "Answer(200, ((b'content-length', b'0'),), b'')",
-        ),
-    ),
     TOKEN_LOGGED,
     Fault(
         "error-logged",
         "the log quotes the store's error",
         lambda: patch("ostiary_net.turns.service.list_frames", lambda error: [str(error)]),
-    ),
-    *mistakes_in(
-        "ostiary_net.runtime.system.SystemClock.now",
-        (
-            *("clock-once-a-minute", "the time is read once a minute", "// _NANOSECONDS_A_MILLISECOND"),
-            "// _NANOSECONDS_A_MILLISECOND // 60_000 * 60_000",
-        ),
     ),
     Fault(
         "entropy-again",
