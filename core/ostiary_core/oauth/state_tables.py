@@ -4,6 +4,7 @@
 they reached. Rows stand in the order of the specification's tables.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -34,7 +35,7 @@ class SessionState(StrEnum):
     """The maximum duration is reached."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Transition:
     """One move of a record: from which state, by what, to which, and how a decision shows it.
 
@@ -56,92 +57,76 @@ class Transition:
         return self.fact is not None or self.refusal is not None
 
 
-_INHERITED_ENDINGS: Final = (
-    (
-        "user's {records} end",
-        "password, telephone, reset, disabled, deleted, wrong passwords, forced out, signed out elsewhere",
-        FactKind.USER_SESSIONS_ENDED,
-    ),
-    ("client disabled", "administrator disables the client", FactKind.CLIENT_DISABLED),
-    ("client deleted", "administrator deletes the client", FactKind.CLIENT_DELETED),
-    (
-        "client forced out",
-        "administrator ends all sessions of the client, or of every client",
-        FactKind.CLIENT_SESSIONS_ENDED,
-    ),
-    (
-        "consent withdrawn",
-        "user withdraws the client's consent, or an administrator for the user",
-        FactKind.CONSENT_WITHDRAWN,
-    ),
-)
-"""Moves by which a user, client or consent ends all its codes and sessions at once (`inherited_endings`).
+def _refused(name: str, state: str, trigger: str, refusal: Why) -> Transition:
+    """Make the row of what is refused in a state, and leaves the record in it."""
+    return Transition(name, state, trigger, state, refusal=refusal)
 
-Each is one fact, of the user, client or consent, however many records end with it.
-"""
+
+def _session_ends(name: str, trigger: str, why: Why) -> Transition:
+    """Make the row of what ends one session."""
+    return Transition(name, SessionState.ACTIVE, trigger, SessionState.ENDED, FactKind.SESSION_ENDED, why)
+
+
+def _inherited_endings(records: str, source: str, target: str) -> Iterator[Transition]:
+    """Make the rows by which a user, client or consent ends all its codes or sessions at once.
+
+    Each is one fact, of the user, client or consent, however many records end with it (`inherited_endings`).
+    """
+    of_user = (
+        "password, telephone, reset, disabled, deleted, wrong passwords, forced out, signed out elsewhere"
+    )
+    of_client = "administrator ends all sessions of the client, or of every client"
+    of_consent = "user withdraws the client's consent, or an administrator for the user"
+    for name, trigger, fact in (
+        (f"user's {records} end", of_user, FactKind.USER_SESSIONS_ENDED),
+        ("client disabled", "administrator disables the client", FactKind.CLIENT_DISABLED),
+        ("client deleted", "administrator deletes the client", FactKind.CLIENT_DELETED),
+        ("client forced out", of_client, FactKind.CLIENT_SESSIONS_ENDED),
+        ("consent withdrawn", of_consent, FactKind.CONSENT_WITHDRAWN),
+    ):
+        yield Transition(name, source, trigger, target, fact)
 
 
 # --- the authorization code
 
 
 CODE_ISSUED: Final = Transition(
-    name="code issued",
-    source=NO_RECORD,
-    trigger="user approves, or the scopes are pre-approved",
-    target=CodeState.ISSUED,
-    fact=FactKind.CODE_ISSUED,
+    "code issued",
+    NO_RECORD,
+    "user approves, or the scopes are pre-approved",
+    CodeState.ISSUED,
+    FactKind.CODE_ISSUED,
 )
 CODE_REDEEMED: Final = Transition(
-    name="code redeemed",
-    source=CodeState.ISSUED,
-    trigger="valid code, verifier, client, redirect URI",
-    target=CodeState.USED,
-    fact=FactKind.CODE_USED,
+    "code redeemed",
+    CodeState.ISSUED,
+    "valid code, verifier, client, redirect URI",
+    CodeState.USED,
+    FactKind.CODE_USED,
 )
 EXCHANGE_FAILS: Final = Transition(
-    name="exchange fails",
-    source=CodeState.ISSUED,
-    trigger="wrong verifier, redirect URI or client, or any other failure of the exchange",
-    target=CodeState.VOID,
-    fact=FactKind.CODE_VOIDED,
+    "exchange fails",
+    CodeState.ISSUED,
+    "wrong verifier, redirect URI or client, or any other failure of the exchange",
+    CodeState.VOID,
+    FactKind.CODE_VOIDED,
 )
 
 CODE_TRANSITIONS: Final = (
     CODE_ISSUED,
     CODE_REDEEMED,
     EXCHANGE_FAILS,
-    Transition(name="code expires", source=CodeState.ISSUED, trigger="300 seconds", target=CodeState.EXPIRED),
+    Transition("code expires", CodeState.ISSUED, "300 seconds", CodeState.EXPIRED),
     Transition(
-        name="expired code refused",
-        source=CodeState.EXPIRED,
-        trigger="redeemed too late",
-        target=CodeState.VOID,
+        "expired code refused",
+        CodeState.EXPIRED,
+        "redeemed too late",
+        CodeState.VOID,
         refusal=Why.CODE_EXPIRED,
     ),
-    *(
-        Transition(
-            name=name.format(records="codes"),
-            source=CodeState.ISSUED,
-            trigger=trigger,
-            target=CodeState.VOID,
-            fact=fact,
-        )
-        for name, trigger, fact in _INHERITED_ENDINGS
-    ),
-    Transition(
-        name="used code refused",
-        source=CodeState.USED,
-        trigger="redeemed again",
-        target=CodeState.USED,
-        refusal=Why.CODE_USED,
-    ),
-    Transition(
-        name="void code refused",
-        source=CodeState.VOID,
-        trigger="redeemed",
-        target=CodeState.VOID,
-        refusal=Why.CODE_VOID,
-    ),
+    *_inherited_endings("codes", CodeState.ISSUED, CodeState.VOID),
+    _refused("used code refused", CodeState.USED, "redeemed again", Why.CODE_USED),
+    _refused("void code refused", CodeState.VOID, "redeemed", Why.CODE_VOID),
 )
 
 CODE_REFUSALS: Final = MappingProxyType(
@@ -153,54 +138,38 @@ CODE_REFUSALS: Final = MappingProxyType(
 # --- the session
 
 
-def _session_ends(*, name: str, trigger: str, why: Why) -> Transition:
-    """Make the row of what ends one session."""
-    return Transition(
-        name=name,
-        source=SessionState.ACTIVE,
-        trigger=trigger,
-        target=SessionState.ENDED,
-        fact=FactKind.SESSION_ENDED,
-        why=why,
-    )
-
-
 SESSION_STARTS: Final = Transition(
-    name="session starts",
-    source=NO_RECORD,
-    trigger="code redeemed, client credentials, sign-in",
-    target=SessionState.ACTIVE,
-    fact=FactKind.SESSION_STARTED,
+    "session starts",
+    NO_RECORD,
+    "code redeemed, client credentials, sign-in",
+    SessionState.ACTIVE,
+    FactKind.SESSION_STARTED,
 )
 _TOKEN_CREATED: Final = Transition(
-    name="personal access token created",
-    source=NO_RECORD,
-    trigger="a user makes one",
-    target=SessionState.ACTIVE,
-    fact=FactKind.PERSONAL_TOKEN_CREATED,
+    "personal access token created",
+    NO_RECORD,
+    "a user makes one",
+    SessionState.ACTIVE,
+    FactKind.PERSONAL_TOKEN_CREATED,
 )
 PAIR_ROTATES: Final = Transition(
-    name="pair rotates",
-    source=SessionState.ACTIVE,
-    trigger="current refresh token",
-    target=SessionState.ACTIVE,
-    fact=FactKind.PAIR_ROTATED,
+    "pair rotates", SessionState.ACTIVE, "current refresh token", SessionState.ACTIVE, FactKind.PAIR_ROTATED
 )
 PAIR_ROTATES_AND_REFUSES: Final = Transition(
-    name="scope too wide, rotated all the same",
-    source=SessionState.ACTIVE,
-    trigger="current refresh token, scope beyond the grant",
-    target=SessionState.ACTIVE,
-    fact=FactKind.PAIR_ROTATED,
+    "scope too wide, rotated all the same",
+    SessionState.ACTIVE,
+    "current refresh token, scope beyond the grant",
+    SessionState.ACTIVE,
+    FactKind.PAIR_ROTATED,
     why=Why.SCOPE_TOO_WIDE,
     refusal=Why.SCOPE_TOO_WIDE,
 )
 PAIR_REPEATS: Final = Transition(
-    name="safe retry",
-    source=SessionState.ACTIVE,
-    trigger="spent refresh token, in the grace, same User-Agent",
-    target=SessionState.ACTIVE,
-    fact=FactKind.PAIR_REPEATED,
+    "safe retry",
+    SessionState.ACTIVE,
+    "spent refresh token, in the grace, same User-Agent",
+    SessionState.ACTIVE,
+    FactKind.PAIR_REPEATED,
 )
 
 SESSION_TRANSITIONS: Final = (
@@ -208,76 +177,48 @@ SESSION_TRANSITIONS: Final = (
     _TOKEN_CREATED,
     PAIR_ROTATES,
     PAIR_REPEATS,
+    _session_ends("replayed after the grace", "spent refresh token, too late", Why.REPLAYED_AFTER_GRACE),
     _session_ends(
-        name="replayed after the grace", trigger="spent refresh token, too late", why=Why.REPLAYED_AFTER_GRACE
+        "replayed by another User-Agent",
+        "spent refresh token, different User-Agent",
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT,
     ),
     _session_ends(
-        name="replayed by another User-Agent",
-        trigger="spent refresh token, different User-Agent",
-        why=Why.REPLAYED_BY_ANOTHER_USER_AGENT,
+        "replayed two generations late",
+        "refresh token of an older generation",
+        Why.REPLAYED_TWO_GENERATIONS_LATE,
     ),
-    _session_ends(
-        name="replayed two generations late",
-        trigger="refresh token of an older generation",
-        why=Why.REPLAYED_TWO_GENERATIONS_LATE,
-    ),
-    Transition(
-        name="retry that may have come in time",
-        source=SessionState.ACTIVE,
-        trigger="spent refresh token, found after the server stood still over the end of the grace",
-        target=SessionState.ACTIVE,
-        refusal=Why.ARRIVAL_UNKNOWN,
+    _refused(
+        "retry that may have come in time",
+        SessionState.ACTIVE,
+        "spent refresh token, found after the server stood still over the end of the grace",
+        Why.ARRIVAL_UNKNOWN,
     ),
     PAIR_ROTATES_AND_REFUSES,
-    Transition(
-        name="maximum duration", source=SessionState.ACTIVE, trigger="time", target=SessionState.EXPIRED
-    ),
-    Transition(
-        name="refused at the maximum",
-        source=SessionState.EXPIRED,
-        trigger="current refresh token or safe retry, in the last second before too",
-        target=SessionState.EXPIRED,
-        refusal=Why.MAXIMUM_REACHED,
+    Transition("maximum duration", SessionState.ACTIVE, "time", SessionState.EXPIRED),
+    _refused(
+        "refused at the maximum",
+        SessionState.EXPIRED,
+        "current refresh token or safe retry, in the last second before too",
+        Why.MAXIMUM_REACHED,
     ),
     _session_ends(
-        name="revoked by its client",
-        trigger="its access token or any refresh token at /revoke",
-        why=Why.REVOKED_BY_CLIENT,
+        "revoked by its client", "its access token or any refresh token at /revoke", Why.REVOKED_BY_CLIENT
     ),
-    *(
-        Transition(
-            name=name.format(records="sessions"),
-            source=SessionState.ACTIVE,
-            trigger=trigger,
-            target=SessionState.ENDED,
-            fact=fact,
-        )
-        for name, trigger, fact in _INHERITED_ENDINGS
+    *_inherited_endings("sessions", SessionState.ACTIVE, SessionState.ENDED),
+    _session_ends("forced out", "administrator ends this session", Why.SESSION_FORCED_OUT),
+    _refused(
+        "refresh by another client",
+        SessionState.ACTIVE,
+        "refresh token presented by another client",
+        Why.TOKEN_OF_ANOTHER_CLIENT,
     ),
-    _session_ends(name="forced out", trigger="administrator ends this session", why=Why.SESSION_FORCED_OUT),
-    Transition(
-        name="refresh by another client",
-        source=SessionState.ACTIVE,
-        trigger="refresh token presented by another client",
-        target=SessionState.ACTIVE,
-        refusal=Why.TOKEN_OF_ANOTHER_CLIENT,
-    ),
-    _session_ends(name="signed out", trigger="sign-out of a login session", why=Why.SIGNED_OUT),
+    _session_ends("signed out", "sign-out of a login session", Why.SIGNED_OUT),
+    _session_ends("token ended", "its holder ends a personal access token", Why.PERSONAL_TOKEN_ENDED),
     _session_ends(
-        name="token ended", trigger="its holder ends a personal access token", why=Why.PERSONAL_TOKEN_ENDED
+        "code replayed", "its code redeemed again, where the setting asks for it", Why.CODE_REPLAYED
     ),
-    _session_ends(
-        name="code replayed",
-        trigger="its code redeemed again, where the setting asks for it",
-        why=Why.CODE_REPLAYED,
-    ),
-    Transition(
-        name="refused once ended",
-        source=SessionState.ENDED,
-        trigger="any refresh token of the session",
-        target=SessionState.ENDED,
-        refusal=Why.SESSION_ENDED,
-    ),
+    _refused("refused once ended", SessionState.ENDED, "any refresh token of the session", Why.SESSION_ENDED),
 )
 
 SESSION_ENDINGS: Final = MappingProxyType(
