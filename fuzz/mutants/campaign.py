@@ -50,11 +50,7 @@ def run(
     if since and not (names := rooms_changed_since(since)):
         print(f"no room changed since {since}")
         return 0
-    try:
-        rooms = rooms_to_judge(names)
-    except LookupError as unknown:
-        print(f"--room: {unknown.args[0]}", file=sys.stderr)
-        return 2
+    rooms = rooms_to_judge(names)
     homes = {module: name for name, room in rooms.items() for module in modules_of(room)}
     modules = list(homes)
     for module in modules:

@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from fuzz.shared.campaign import choose_names
+
 
 @dataclass(frozen=True, slots=True)
 class Room:
@@ -104,15 +106,11 @@ def rooms_changed_since(revision: str) -> list[str]:
 
 
 def rooms_to_judge(names: Sequence[str]) -> dict[str, Room]:
-    """The named rooms, or all that can be judged here. Raises `LookupError` where one is unknown."""
-    for name in names:
-        if name not in ROOMS:
-            raise LookupError(f"no room {name!r}; there are {', '.join(ROOMS)}")
-    if "postgres" in names or os.environ.get(_POSTGRES):
-        chosen = names or tuple(ROOMS)
-    else:
+    """The named rooms, or all that can be judged here. Raises `UsageError` where one is unknown."""
+    chosen = choose_names("room", names, ROOMS)
+    if not names and not os.environ.get(_POSTGRES):
         print(f"postgres is left out: {_POSTGRES} names no server")
-        chosen = names or tuple(name for name in ROOMS if name != "postgres")
+        chosen.remove("postgres")
     return {name: ROOMS[name] for name in chosen}
 
 

@@ -17,7 +17,7 @@ class Target:
     judge: Callable[[bytes], None]
     """Raises `AssertionError` where the reader and its oracle disagree."""
     pieces: tuple[bytes, ...]
-    """What inputs are put together from; the dictionary of a guided run."""
+    """What inputs are put together from."""
 
     @property
     def corpus(self) -> list[Path]:

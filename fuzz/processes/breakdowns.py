@@ -8,8 +8,8 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -214,7 +214,7 @@ def _restart(scene: Scene) -> None:
 
 async def _limit_memory(scene: Scene) -> None:
     """Less is left than the hash of a password takes, which a sign-in needs."""
-    with _limit(scene.server.pid, resource.RLIMIT_DATA, _held_bytes(scene.server.pid) + _SPARE_BYTES):
+    with outages.limit(scene.server.pid, resource.RLIMIT_DATA, _held_bytes(scene.server.pid) + _SPARE_BYTES):
         for tenant in scene.tenants.all:
             tenant.login = None
         await scene.work(_FAULT_SECONDS)
@@ -229,20 +229,11 @@ def _held_bytes(pid: int) -> int:
 async def _limit_descriptors(scene: Scene) -> None:
     """Others connect as well, until there is no descriptor left."""
     held = len(os.listdir(f"/proc/{scene.server.pid}/fd"))
-    with ExitStack() as crowd, _limit(scene.server.pid, resource.RLIMIT_NOFILE, held + _SPARE_DESCRIPTORS):
+    limit = outages.limit(scene.server.pid, resource.RLIMIT_NOFILE, held + _SPARE_DESCRIPTORS)
+    with ExitStack() as crowd, limit:
         for _ in range(_CROWD):
             crowd.enter_context(socket.create_connection(("127.0.0.1", scene.server.port)))
         await scene.work(_FAULT_SECONDS)
-
-
-@contextmanager
-def _limit(pid: int, what: int, most: int) -> Iterator[None]:
-    before = resource.prlimit(pid, what)
-    resource.prlimit(pid, what, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.prlimit(pid, what, before)
 
 
 async def _pause(scene: Scene) -> None:

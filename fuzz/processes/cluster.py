@@ -19,7 +19,7 @@ from urllib.error import URLError
 from fuzz.processes.disks import Disk, make_disks
 from fuzz.processes.keeper import Keeper
 from fuzz.processes.node import PASSWORD, Node
-from fuzz.processes.programs import NotWell, Programs, missing
+from fuzz.processes.programs import NotWell, Programs, require_programs
 from fuzz.processes.proxies import Proxies
 
 _NODES: Final = 3
@@ -158,7 +158,11 @@ class Cluster:
 
 @contextmanager
 def running_cluster(*, strict: bool = False, debian: bool = False) -> Iterator[Cluster]:
-    """A new cluster, gone afterwards; its logs are kept where this ends with an exception."""
+    """A new cluster, gone afterwards; its logs are kept where this ends with an exception.
+
+    Raises `UsageError` where this machine lacks a program.
+    """
+    require_programs()
     folder = Path(tempfile.mkdtemp(prefix="ostiary-cluster-"))
     with Keeper(folder) as keeper:
         cluster = Cluster(keeper, folder, strict=strict, debian=debian)
@@ -173,18 +177,14 @@ def running_cluster(*, strict: bool = False, debian: bool = False) -> Iterator[C
             raise
 
 
-def main() -> int:
+def main() -> None:
     """Run a cluster until the input ends."""
-    if lack := missing():
-        print(lack, file=sys.stderr)
-        return 2
     with running_cluster() as cluster:
         print(f"{cluster.patroni}; primary {cluster.primary().name}; files {cluster.folder}")
         for route, address in cluster.routes.items():
             print(f"{route:<26} {address}", flush=True)
         sys.stdin.read()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,7 +10,6 @@ all the time, and for how much longer than that an instance took none.
 
 import itertools
 import math
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,15 +26,15 @@ from fuzz.processes.availability import DatabaseProbe, InstanceProbe
 from fuzz.processes.cluster import Cluster, running_cluster
 from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.faults import FAULTS_OF_FAILOVERS
-from fuzz.processes.leaks import count_leaks
+from fuzz.processes.leaks import look_for_secrets
 from fuzz.processes.mishaps import ALL, Mishap, Scene, possible_mishaps
-from fuzz.processes.programs import NotWell, missing
+from fuzz.processes.programs import NotWell
 from fuzz.processes.server import NotServing, Server
 from fuzz.processes.tenant import Kind, Tenant
 from fuzz.processes.tenants import Tenants, what_stands
-from fuzz.shared.campaign import Report, command, conduct
+from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_names
 from fuzz.shared.http_client import Request, Response, basic
-from fuzz.shared.invariants import DOCUMENTED, NO_SECRETS, PROGRESS
+from fuzz.shared.invariants import DOCUMENTED, PROGRESS
 from fuzz.shared.selftest import SEED, run_selftest
 
 MOST_SECONDS: Final = 10.0
@@ -194,7 +193,8 @@ class Campaign:
                 connection.report, connection.slowest = self._report, 0.0
             return self._tenants
         if self._tenants is not None:
-            self._look_through_logs(self._tenants.tally.secrets)
+            logs = (*self._cluster.folder.glob("*.log"), *(server.log for server in self._servers))
+            look_for_secrets(logs, self._tenants.tally.secrets)
         generation = number // _ROUNDS_A_TENANCY
         randoms = (Random(f"{self._seed}/{number}/{each}") for each in itertools.count())
         numbers = range(generation * _TENANTS, (generation + 1) * _TENANTS)
@@ -219,22 +219,12 @@ class Campaign:
                 return
             await trio.sleep(0.05)
 
-    def _look_through_logs(self, secrets: set[str]) -> None:
-        for path in [*self._cluster.folder.glob("*.log"), *(server.log for server in self._servers)]:
-            if leaks := count_leaks(path.read_bytes(), secrets):
-                raise InvariantBroken(f"{path.name} holds the text of {leaks} secrets", NO_SECRETS)
-
 
 def run(
     seed: int, rounds: int, *, most_seconds: float, mishaps: Sequence[str], strict: bool, debian: bool
 ) -> int:
-    """Let so many mishaps happen, for at most so long; 0 where nothing was lost, 2 without the programs."""
-    if lack := missing():
-        print(lack, file=sys.stderr)
-        return 2
-    if unknown := set(mishaps) - ALL.keys():
-        print(f"--mishap: {', '.join(unknown)}; there are {', '.join(ALL)}", file=sys.stderr)
-        return 2
+    """Let so many mishaps happen, for at most so long; 0 where nothing was lost."""
+    choose_names("mishap", mishaps, ALL)
     print(f"seed {seed}, {rounds:,} mishaps", flush=True)
     runs = run_mishaps(seed, rounds, mishaps, strict=strict, debian=debian)
     return conduct(runs, _figures, most_seconds=most_seconds)
@@ -248,12 +238,9 @@ def run_mishaps(
         names = list(mishaps or campaign.mishaps)
         if left_out := ALL.keys() - campaign.mishaps:
             print(f"what this machine does not allow: {', '.join(sorted(left_out))}", flush=True)
-        order = Random(f"failover {seed}")
-        deck: list[str] = []
-        for number in range(rounds):
-            if not deck:
-                deck = order.sample(names, len(names))
-            yield campaign.meet(number, deck.pop())
+        drawn = draw_names(names, Random(f"failover {seed}"))
+        for number, name in zip(range(rounds), drawn, strict=False):
+            yield campaign.meet(number, name)
 
 
 @contextmanager
@@ -273,10 +260,7 @@ def _open_campaign(seed: int, *, strict: bool = False, debian: bool = False) -> 
 
 
 def selftest(only: str) -> int:
-    """Plant the known mistakes in the instances; 0 where none survives, 2 without the programs."""
-    if lack := missing():
-        print(lack, file=sys.stderr)
-        return 2
+    """Plant the known mistakes in the instances; 0 where none survives."""
     return run_selftest(only, FAULTS_OF_FAILOVERS, run_planted, len(_SHOWING))
 
 

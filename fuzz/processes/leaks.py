@@ -1,4 +1,4 @@
-"""Looks through bytes for the text of tokens, codes and secrets, however many bytes and however many texts.
+"""Looks through files for the text of tokens, codes and secrets, however many bytes and however many texts.
 
 Tokens have one length and one alphabet, so every stretch of that alphabet is cut into pieces of that length
 and each piece is looked up. What is of another length (a password) is searched for as it is.
@@ -7,10 +7,21 @@ and each piece is looked up. What is of another length (a password) is searched 
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
+
+from fuzz.processes.api import InvariantBroken
+from fuzz.shared.invariants import NO_SECRETS
 
 _STRETCH: Final = re.compile(rb"[A-Za-z0-9_-]{20,}")
 _SHORTEST: Final = 20
+
+
+def look_for_secrets(files: Iterable[Path], secrets: Iterable[str]) -> None:
+    """Raises `InvariantBroken` where a file holds one."""
+    for file in files:
+        if leaks := count_leaks(file.read_bytes(), secrets):
+            raise InvariantBroken(f"{file.name} holds the text of {leaks} secrets", NO_SECRETS)
 
 
 def count_leaks(content: bytes, secrets: Iterable[str]) -> int:

@@ -10,7 +10,6 @@ import itertools
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -41,12 +40,12 @@ from fuzz.processes.failovers import RoamingConnection
 from fuzz.processes.fallible import FILE, MODULE, Machine
 from fuzz.processes.faults import FAULTS_OF_CRASHES, FAULTS_OF_MACHINES, FAULTS_OF_RACES
 from fuzz.processes.keeper import Keeper
-from fuzz.processes.leaks import count_leaks
+from fuzz.processes.leaks import look_for_secrets
 from fuzz.processes.server import VARIABLE, Server
 from fuzz.processes.tenant import Kind, Tenant
 from fuzz.processes.tenants import Tenants, what_stands
-from fuzz.shared.campaign import Report, command, conduct
-from fuzz.shared.invariants import NO_SECRETS, PROGRESS
+from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_names
+from fuzz.shared.invariants import PROGRESS
 from fuzz.shared.selftest import SEED, run_selftest
 
 _TENANTS: Final = 6
@@ -111,12 +110,8 @@ class Round:
                 raise InvariantBroken("a request fails before the fault", PROGRESS) from lost
             finally:
                 self._tenants.close()
-            for path in (
-                self._server.log,
-                *(each for each in self._server.folder.iterdir() if each.is_file()),
-            ):
-                if leaks := count_leaks(path.read_bytes(), self._tenants.tally.secrets):
-                    raise InvariantBroken(f"{path.name} holds the text of {leaks} secrets", NO_SECRETS)
+            files = (each for each in self._server.folder.iterdir() if each.is_file())
+            look_for_secrets((self._server.log, *files), self._tenants.tally.secrets)
         self._tell()
 
     async def _meet(self) -> None:
@@ -186,20 +181,15 @@ class Round:
 
 def run(seed: int, rounds: int, *, most_seconds: float, faults: Sequence[str], postgres: str) -> int:
     """Let so many faults happen, for at most so long; 0 where nothing was lost."""
-    known = faults_of(postgres)
-    if unknown := set(faults) - known.keys():
-        print(f"--fault: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
-        return 2
-    names = list(faults or known)
+    names = choose_names("fault", faults, faults_of(postgres))
     if os.geteuid() and (left_out := set(names) & ON_A_SMALL_DISK.keys()):
         print(f"not as root, so without: {', '.join(sorted(left_out))}", flush=True)
         names = [name for name in names if name not in left_out]
         if not names:
             return 2
     print(f"seed {seed}, {rounds:,} faults of {'PostgreSQL' if postgres else 'SQLite'} servers", flush=True)
-    order = Random(f"machine {seed}")
-    drawn = itertools.chain.from_iterable(order.sample(names, len(names)) for _ in itertools.count())
-    runs = (run_one(seed, each, name, postgres) for each, name in zip(range(rounds), drawn, strict=False))
+    drawn = zip(range(rounds), draw_names(names, Random(f"machine {seed}")), strict=False)
+    runs = (run_one(seed, number, name, postgres) for number, name in drawn)
     return conduct(runs, _figures, most_seconds=most_seconds)
 
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import resource
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
@@ -21,11 +22,19 @@ _WAL_LOCKS: Final = (120, 8)
 def fill_up(server: Server) -> Iterator[None]:
     """No file may grow any further."""
     longest = max(path.stat().st_size for path in server.folder.glob("ostiary.db*"))
-    server.limit_files(longest + _ROOM_BYTES)
+    with limit(server.pid, resource.RLIMIT_FSIZE, longest + _ROOM_BYTES):
+        yield
+
+
+@contextmanager
+def limit(pid: int, what: int, most: int) -> Iterator[None]:
+    """A process may have no more of something, as `resource` names it."""
+    before = resource.prlimit(pid, what)
+    resource.prlimit(pid, what, (most, before[1]))
     try:
         yield
     finally:
-        server.limit_files(None)
+        resource.prlimit(pid, what, before)
 
 
 @contextmanager

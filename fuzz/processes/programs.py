@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import click
+
 from fuzz.processes.keeper import Keeper
 from fuzz.processes.network import Network
 from fuzz.processes.patroni import choose_patroni
@@ -32,17 +34,17 @@ class NotWell(RuntimeError):
     """The cluster did not come to what it should; the text says where its logs are."""
 
 
-def missing() -> str:
-    """What this machine lacks, and how to get it, in one line; empty where nothing is missing."""
+def require_programs() -> None:
+    """Raises `UsageError`, which says what this machine lacks and how to get it, where it lacks any."""
     packages = {
         package for program, package in _PROGRAMS.items() if shutil.which(program, path=_PATH) is None
     }
     if find_postgresql() is None:
         packages.add("postgresql")
-    if not packages:
-        return ""
-    names = " ".join(sorted(packages))
-    return f"missing: {names} (Debian: apt-get install --no-install-recommends {names} python3-etcd)"
+    if packages:
+        names = " ".join(sorted(packages))
+        install = f"apt-get install --no-install-recommends {names} python3-etcd"
+        raise click.UsageError(f"missing: {names} (Debian: {install})")
 
 
 def find_postgresql() -> Path | None:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import Final
 
 import trio
@@ -15,29 +17,21 @@ import trio
 from fuzz.processes import api
 from fuzz.processes.api import InvariantBroken
 from fuzz.processes.cluster import Cluster, running_cluster
-from fuzz.processes.connection import Connection
+from fuzz.processes.failovers import RoamingConnection
 from fuzz.processes.node import Node
-from fuzz.processes.programs import NotWell, missing
-from fuzz.processes.server import ADMIN_PASSWORD, ROOT, NotServing, Server
+from fuzz.processes.programs import NotWell
+from fuzz.processes.server import ROOT, NotServing, Server
+from fuzz.processes.tenant_actions import authorize, refresh, revoke
+from fuzz.processes.tenants import Tenants
 from fuzz.shared.campaign import Report
-from fuzz.shared.http_client import basic
 from fuzz.shared.invariants import ENDED_STAYS_ENDED
 
 _WELL_SECONDS: Final = 120.0
 _ARCHIVED_SECONDS: Final = 60.0
-_CLIENT: Final = "client-0"
-_VERIFIER: Final = "a-verifier-of-forty-three-characters-at-least"
-
-Pair = tuple[str, str]
-"""An access token and a refresh token."""
 
 
 def run(*, debian: bool) -> int:
-    """Put a cluster back to a moment; 0 where nothing that had ended is alive afterwards, 2 without the
-    programs."""
-    if lack := missing():
-        print(lack, file=sys.stderr)
-        return 2
+    """Put a cluster back to a moment; 0 where nothing that had ended is alive afterwards."""
     with running_cluster(debian=debian) as cluster:
         print(f"  {cluster.patroni}", flush=True)
         folder = cluster.folder / "instance"
@@ -56,12 +50,13 @@ def run(*, debian: bool) -> int:
 
 def _walk(cluster: Cluster, server: Server, settings: dict[str, str]) -> None:
     server.start_and_wait()
-    people = _People(server)
+    connect = partial(RoamingConnection, [server], Random(0), Report())
+    tenants = Tenants(iter([Random(0)]), range(1), connect)
     cluster.run_pgbackrest(cluster.primary(), "--type=full", "backup")
-    trio.run(people.begin)
+    trio.run(_begin, tenants)
     moment = _tell_time(cluster)
     alive = _count_alive(cluster)
-    trio.run(people.go_on)
+    trio.run(_go_on, tenants)
     _archive_all(cluster)
     server.stop()
     server.start_and_wait()  # it notes how far the trail is
@@ -85,9 +80,10 @@ def _walk(cluster: Cluster, server: Server, settings: dict[str, str]) -> None:
     )
     print(f"  {done.stdout.strip()}", flush=True)
     server.start_and_wait()
-    trio.run(people.check)
+    tenants.all[0].end(tenants.all[0].live)
+    trio.run(_check, tenants)
     _tell_duration("the others were made anew", lambda: _make_others_anew(cluster, node))
-    trio.run(people.check)
+    trio.run(_check, tenants)
 
 
 def _put_back(cluster: Cluster, node: Node, moment: str) -> None:
@@ -161,52 +157,25 @@ def _tell_duration(what: str, do: Callable[[], None]) -> None:
     print(f"  {what} in {time.monotonic() - began:.1f} s", flush=True)
 
 
-class _People:
-    """One user and one client, and what becomes of their sessions."""
+async def _begin(tenants: Tenants) -> None:
+    """A user and a client with three sessions."""
+    await tenants.move_in()
+    for _ in range(3):
+        await authorize(tenants.all[0])
+    tenants.close()
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._basic = ("", "")
-        self._revoked = self._rotated = self._kept = ("", "")
-        self._ended: list[Pair] = []
 
-    async def begin(self) -> None:
-        """Three sessions."""
-        with Connection(self._server.port) as connection:
-            admin = str((await api.sign_in(connection, "admin", ADMIN_PASSWORD)).data["accessToken"])
-            await api.register_user(connection, admin, "user-0", "the-password-of-user-0")
-            self._basic = basic(_CLIENT, await api.register_client(connection, admin, _CLIENT))
-            self._revoked, self._rotated, self._kept = [await self._begin_one(connection) for _ in range(3)]
+async def _go_on(tenants: Tenants) -> None:
+    """One is revoked, one rotated, and another begins."""
+    for action in (revoke, refresh, authorize):
+        await action(tenants.all[0])
+    tenants.close()
 
-    async def go_on(self) -> None:
-        """One is revoked, one rotated, and another begins."""
-        with Connection(self._server.port) as connection:
-            path, fields = "/api/oauth2/revoke", [self._basic]
-            api.expect(await connection.post_form(path, fields, token=self._revoked[0]), 200, "a revocation")
-            rotated = await self._ask(connection, grant_type="refresh_token", refresh_token=self._rotated[1])
-            late = await self._begin_one(connection)
-        self._ended = [self._revoked, self._rotated, rotated, self._kept, late]
 
-    async def check(self) -> None:
-        """Nothing of before is alive, and whoever signs in anew is served."""
-        with Connection(self._server.port) as connection:
-            for pair in self._ended:
-                for token in pair:
-                    path, fields = "/api/oauth2/introspect", [self._basic]
-                    response = await connection.post_form(path, fields, token=token)
-                    if api.expect(response, 200, "an introspection").json()["active"]:
-                        raise InvariantBroken("a token of before is alive", ENDED_STAYS_ENDED)
-                form = {"grant_type": "refresh_token", "refresh_token": pair[1]}
-                response = await connection.post_form("/api/oauth2/token", [self._basic], **form)
-                api.expect(response, 400, "a refresh token of before")
-            await self._begin_one(connection)
-
-    async def _begin_one(self, connection: Connection) -> Pair:
-        login = str((await api.sign_in(connection, "user-0", "the-password-of-user-0")).data["accessToken"])
-        code = api.code_of(await api.authorize(connection, login, _CLIENT, _VERIFIER))
-        return await self._ask(connection, **api.redemption_form(code, _VERIFIER))
-
-    async def _ask(self, connection: Connection, **form: str) -> Pair:
-        response = await connection.post_form("/api/oauth2/token", [self._basic], **form)
-        content = api.expect(response, 200, "a token is asked for").json()
-        return content["access_token"], content["refresh_token"]
+async def _check(tenants: Tenants) -> None:
+    """Nothing of before is alive, and whoever signs in anew is served."""
+    [tenant] = tenants.all
+    tenant.login = None
+    await tenant.check()
+    await authorize(tenant)
+    tenants.close()

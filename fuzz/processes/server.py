@@ -6,7 +6,6 @@ A start is `python -m ostiary_web serve` in a process of its own.
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -178,13 +177,6 @@ class Server:
             if time.monotonic() > until:
                 raise RuntimeError("a killed process lives on")
             time.sleep(_LOOK_SECONDS)
-
-    def limit_files(self, most_bytes: int | None) -> None:
-        """Let no file of its processes grow past so many bytes: what a full disk is like. None lifts it."""
-        soft = resource.RLIM_INFINITY if most_bytes is None else most_bytes
-        for pid in [self.pid, *self.worker_pids()]:
-            _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
 
     def __enter__(self) -> Self:
         return self

@@ -216,12 +216,13 @@ class Tenant:
                 if spent is not None and await self.is_active(spent):
                     raise self.violation("a token that was rotated away is active again")
         for session in self.ended:
-            for token in session.tokens:
-                if await self.is_active(token):
+            for token in (*session.tokens, session.spent_access, session.spent_refresh):
+                if token is not None and await self.is_active(token):
                     raise self.violation("a session that ended is back")
-            if session.refresh is not None:
-                response = await self.refresh(session.refresh)
-                self.expect_refusal(response, "the refresh token of a session that ended")
+            for refresh in (session.refresh, session.spent_refresh):
+                if refresh is not None:
+                    response = await self.refresh(refresh)
+                    self.expect_refusal(response, "a refresh token of a session that ended")
         for code, verifier in self.used_codes:
             if self.pending is None or code != self.pending.code:
                 self.expect_refusal(await self.redeem(code, verifier), "a code that was used")

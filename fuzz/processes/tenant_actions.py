@@ -17,7 +17,7 @@ async def act(tenant: Tenant) -> None:
     """Do one thing. Raises `Lost` where its answer did not come; `resolve` must follow."""
     [action] = tenant.random.choices([*_WEIGHTS], [*_WEIGHTS.values()])
     if len(tenant.live) >= _MOST_LIVE:
-        action = tenant.random.choice([_revoke, _refresh])
+        action = tenant.random.choice([revoke, refresh])
     await action(tenant)
 
 
@@ -29,7 +29,8 @@ async def _ask_for_machine(tenant: Tenant) -> None:
     tenant.acknowledge("issued to a machine")
 
 
-async def _authorize(tenant: Tenant) -> None:
+async def authorize(tenant: Tenant) -> None:
+    """Begin a session with a code."""
     await tenant.sign_in_if_need_be()
     assert tenant.login is not None
     tenant.drawn += 1
@@ -44,7 +45,8 @@ async def _authorize(tenant: Tenant) -> None:
     tenant.enter(tenant.expect(await tenant.redeem(code, verifier), 200, "an exchange"))
 
 
-async def _refresh(tenant: Tenant) -> None:
+async def refresh(tenant: Tenant) -> None:
+    """Rotate a session."""
     session = tenant.choose_session()
     if session is None:
         return
@@ -67,7 +69,8 @@ async def _retry(tenant: Tenant) -> None:
     tenant.tally.checks += 1
 
 
-async def _revoke(tenant: Tenant) -> None:
+async def revoke(tenant: Tenant) -> None:
+    """End a session."""
     if not tenant.live:
         return
     session = tenant.random.choice(tenant.live)
@@ -167,10 +170,10 @@ async def _change_number(tenant: Tenant) -> None:
 
 _WEIGHTS: Final[dict[Callable[[Tenant], Awaitable[None]], int]] = {
     _ask_for_machine: 20,
-    _authorize: 15,
-    _refresh: 30,
+    authorize: 15,
+    refresh: 30,
     _retry: 10,
-    _revoke: 10,
+    revoke: 10,
     _look: 8,
     _replay: 3,
     _force_out: 1,

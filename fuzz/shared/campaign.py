@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from textwrap import wrap
 from typing import Final, TypeVar
+
+import click
 
 from fuzz.shared.invariants import Violation
 from fuzz.shared.state_tables import DECIDED_ROWS
@@ -150,6 +153,21 @@ def tell_failure(head: str, violations: Iterable[Violation], lines: Sequence[str
             *commands,
         ]
     )
+
+
+def choose_names(what: str, asked: Sequence[str], known: Iterable[str]) -> list[str]:
+    """The names that were asked for, or all there are. Raises `UsageError` for one that there is not."""
+    there_are = list(known)
+    for name in asked:
+        if name not in there_are:
+            raise click.UsageError(f"--{what}: no {what} {name!r}; there are {', '.join(there_are)}")
+    return list(asked) or there_are
+
+
+def draw_names(names: Sequence[str], random: Random) -> Iterator[str]:
+    """Names without an end, in an order by chance in which each comes as often."""
+    while True:
+        yield from random.sample(names, len(names))
 
 
 def choose_seed(seed: int | None) -> int:
