@@ -241,7 +241,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
                     yield "field", _copy(node, keywords=keywords[:number] + keywords[number + 1 :])
             is_symmetric = ast.unparse(node.func).rpartition(".")[2] in _SYMMETRIC
             for number, (one, two) in enumerate(() if is_symmetric else pairwise(arguments)):
-                if not isinstance(one, ast.Starred) and not isinstance(two, ast.Starred):
+                is_starred = isinstance(one, ast.Starred) or isinstance(two, ast.Starred)
+                if not is_starred and ast.unparse(one) != ast.unparse(two):
                     swapped = [*arguments[:number], two, one, *arguments[number + 2 :]]
                     yield "arguments", _copy(node, args=swapped)
         case ast.Tuple(elts=elements, ctx=ast.Load()):

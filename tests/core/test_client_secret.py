@@ -9,6 +9,7 @@ import pytest
 
 from ostiary_core import Why, events as e
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
 from ostiary_core.model.secret import Secret
 from tests.support import asks
@@ -50,6 +51,8 @@ def test_a_given_secret_takes_the_place_of_both_and_changes_nothing_where_it_sta
     world.when(giving).then(ClientKnown, changes=["update client"], facts=[FactKind.CLIENT_SECRET_RESET])
     assert [works(world, secret) for secret in (old, new, brought)] == [False, False, True]
     world.when(giving).then(ClientKnown, changes=(), facts=())
+    too_short = replace(giving, digest=old.digest, fields={"keepOldForSeconds": 59})
+    assert world.when(too_short).then_faults() == {"keepOldForSeconds": FieldRule.OVERLAP}
     registered = client("moved")
     assert isinstance(registered, e.ClientRegistered)
     world.when(replace(registered, secret_digest=brought.digest)).then(ClientKnown)
@@ -147,6 +150,28 @@ def test_a_secret_that_a_reset_keeps_works_no_longer_than_its_last_day() -> None
     world.when(machine(by(new))).then_refused(Why.CLIENT_SECRET_EXPIRED)
     world.wait(1)
     assert not works(world, old)
+
+
+def test_the_last_day_of_a_secret_that_nobody_used_does_not_bound_the_one_before_it() -> None:
+    world = given(client())
+    old, _ = overlapping(world, 30 * DAY)
+    world.given(until_day("2027-01-15"))
+    world.given(reset(keepOldForSeconds=30 * DAY))
+    world.wait(20 * DAY)
+    assert works(world, old)
+
+
+@pytest.mark.parametrize("waited, is_over", [(DAY - 0.001, False), (DAY, True)])
+def test_an_old_secret_is_ended_once_and_only_while_it_works(waited: float, is_over: bool) -> None:
+    world = given()
+    old, _ = overlapping(world)
+    world.wait(waited)
+    ending = e.OldSecretEnded(caller=e.Operator(), client_id="app")
+    facts = [] if is_over else [FactKind.CLIENT_OLD_SECRET_ENDED]
+    world.when(ending).then(ClientKnown, changes=[] if is_over else ["update client"], facts=facts)
+    assert (world.client().updated_at == world.now) is not is_over
+    assert not works(world, old)
+    world.when(ending).then(ClientKnown, changes=[], facts=[])
 
 
 def test_the_last_day_of_a_secret_is_one_of_the_calendar() -> None:
