@@ -8,6 +8,7 @@ from ostiary_core.throttling.sign_in_throttle import (
     FREE_BY_ADDRESS,
     FREE_BY_NAME,
     FREE_BY_NAME_AND_ADDRESS,
+    FailuresOfName,
     SignInThrottle,
 )
 
@@ -173,3 +174,56 @@ def test_a_right_password_takes_back_one_guess_at_the_name_and_no_more() -> None
     guesses.forgive(HERE, "anna", START)
     waits = [guesses.admit(f"198.51.100.{number}", "anna", START) for number in range(42)]
     assert waits == [0] * (FREE_BY_NAME - 60) + [1, 1]
+
+
+def test_a_right_password_before_the_second_factor_is_taken_back_and_makes_nobody_known() -> None:
+    guesses = SignInThrottle()
+    fail(guesses, 3)
+    for _ in range(FREE_BY_NAME):
+        assert guesses.admit(HERE, "anna", START) == 0
+        guesses.take_back(HERE, "anna", START)
+    for source, free in ((HERE, FREE - 3), (ELSEWHERE, FREE)):
+        assert fail(guesses, FREE, START, source).count(0) == free
+        assert guesses.admit(source, "anna", START) == 1
+
+
+def test_what_a_process_counts_against_a_name_is_told_by_address_the_longest_wait_first() -> None:
+    guesses = SignInThrottle()
+    assert guesses.failures_of("anna", START) == FailuresOfName(0, 0, ())
+    assert guesses.failures_of("anna", START).longest_wait_seconds == 0
+    for source, times in (("192.0.2.2", 2), (ELSEWHERE, 6), ("192.0.2.1", 2), (HERE, 7), ("192.0.2.3", 3)):
+        in_row(guesses, "anna", source, times)
+    in_row(guesses, "anna", "192.0.2.4", 1)
+    guesses.forgive("192.0.2.4", "anna", START)
+    in_row(guesses, "anna smith", HERE, 6)
+    told = guesses.failures_of("anna", START)
+    assert told.failures == 20
+    assert [(each.address, each.failures, each.wait_seconds) for each in told.by_address] == [
+        *((HERE, 7, 7), (ELSEWHERE, 6, 3)),
+        *(("192.0.2.3", 3, 0), ("192.0.2.1", 2, 0), ("192.0.2.2", 2, 0)),
+    ]
+    assert (told.wait_seconds, told.longest_wait_seconds) == (0, 7)
+    later = guesses.failures_of("anna", after(START, 120))
+    assert [(each.address, each.failures) for each in later.by_address] == [
+        *((HERE, 5), (ELSEWHERE, 4), ("192.0.2.3", 1)),
+    ]
+
+
+def test_a_name_that_waits_wherever_it_comes_from_says_so() -> None:
+    guesses = SignInThrottle()
+    for number in range(FREE_BY_NAME + 1):
+        guesses.admit(f"192.0.2.{number}", "anna", after(START, number))
+    told = guesses.failures_of("anna", after(START, FREE_BY_NAME))
+    assert (told.failures, told.wait_seconds, told.longest_wait_seconds) == (FREE_BY_NAME, 1, 1)
+
+
+def test_an_unlock_takes_the_waits_of_one_name_back_and_no_others() -> None:
+    guesses = SignInThrottle()
+    for name in ("anna", "anna smith"):
+        in_row(guesses, name, HERE, 6)
+        in_row(guesses, name, ELSEWHERE, 6)
+    before = guesses.failures_of("anna smith", START)
+    guesses.unlock("anna", START)
+    assert guesses.failures_of("anna", START) == FailuresOfName(0, 0, ())
+    assert guesses.failures_of("anna smith", START) == before
+    assert [guesses.admit(HERE, "anna", START) for _ in range(6)] == [0] * 5 + [1]

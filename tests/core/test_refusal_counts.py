@@ -27,7 +27,9 @@ def test_one_that_comes_after_its_hour_tells_of_those_before_it_too() -> None:
 
 
 def test_no_more_than_so_many_are_remembered_and_none_beyond_is_told() -> None:
+    many = RefusalCounts[int, None]()
+    assert [many.count(number, None, START) for number in range(10_002)] == [1] * 10_000 + [0, 0]
     counts = RefusalCounts[int, None](most=2)
     assert [counts.count(number, None, START) for number in (0, 1, 2, 0)] == [1, 1, 0, 0]
-    counts.take_due(after(WINDOW_MS))
+    assert counts.take_due(after(WINDOW_MS)) == [(0, None, 1)]
     assert counts.count(2, None, after(WINDOW_MS)) == 1

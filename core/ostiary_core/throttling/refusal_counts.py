@@ -12,14 +12,15 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 WINDOW_MS: Final = 60 * MINUTE_MS
-_MOST: Final = 10_000
-"""Most refusals that one process remembers; further ones are not told of until an hour has passed."""
 
 
 class RefusalCounts(Generic[K, V]):
-    """The refusals of an hour, by what makes them the same. The caller brings the time."""
+    """The refusals of an hour, by what makes them the same. The caller brings the time.
 
-    def __init__(self, *, most: int = _MOST) -> None:
+    Past `most` that are remembered, further ones are not told of until an hour has passed.
+    """
+
+    def __init__(self, *, most: int = 10_000) -> None:
         self._most = most
         self._open: dict[K, tuple[Monotonic, int, V]] = {}
 

@@ -78,7 +78,7 @@ class FailuresOfName:
     @property
     def longest_wait_seconds(self) -> int:
         """Return the longest of the waits."""
-        return max(self.wait_seconds, *(each.wait_seconds for each in self.by_address), 0)
+        return max((self.wait_seconds, *(each.wait_seconds for each in self.by_address)))
 
 
 class FailureBackoff:
