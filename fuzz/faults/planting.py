@@ -48,14 +48,16 @@ def read_faults(file: Path) -> tuple[Fault, ...]:
 
 def instead(where: str, *texts: str) -> Plant:
     """A plant by which the function at `where` reads otherwise: a text that stands there once, what takes its
-    place, another text, and so on. Raises `ValueError` where one stands there never or twice."""
+    place, another text, and so on. One in another function is named as its `co_qualname` has it. Raises
+    `ValueError` where a text stands there never or twice."""
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
 
     @contextmanager
     def planted() -> Iterator[None]:
         module, name = _find(where)
         source = inspect.getsource(module)
-        [node] = [each for qualified, each in functions_of(ast.parse(source)) if qualified == name]
+        in_source = name.replace(".<locals>", "")
+        [node] = [each for qualified, each in functions_of(ast.parse(source)) if qualified == in_source]
         lines = source.splitlines(keepends=True)
         text = "".join(lines[node.lineno - 1 : node.end_lineno])
         for old, new in pairs:

@@ -1,11 +1,13 @@
 """Authenticate clients by their secrets."""
 
 import hmac
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
-from ostiary_core.events import ClientCredentials
+from ostiary_core.events.event import AuthenticatedEvent, ClientCredentials
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.client import is_secret_expired
+from ostiary_core.model.decision import Decision, refuse
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.secret import Digest, digest_of
@@ -60,11 +62,23 @@ def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | No
     )
 
 
-def authenticate_for_grant(
-    grant: GrantType, credentials: ClientCredentials, snapshot: Snapshot
-) -> Client | Why:
-    """Authenticate the client and check that it registers `grant`; else say why not."""
-    client = authenticate_client(credentials, snapshot)
-    if isinstance(client, Client) and grant not in client.grant_types:
-        return Why.GRANT_NOT_REGISTERED
-    return client
+E = TypeVar("E", bound=AuthenticatedEvent)
+
+
+def require_client(
+    grant: GrantType | None = None,
+) -> Callable[[Callable[[E, Client, Snapshot], Decision]], Callable[[E, Snapshot], Decision]]:
+    """Refuse clients that do not authenticate, then those without `grant`; the rule is given the client."""
+
+    def decorate(handler: Callable[[E, Client, Snapshot], Decision]) -> Callable[[E, Snapshot], Decision]:
+        def decide(event: E, snapshot: Snapshot) -> Decision:
+            client = authenticate_client(event.credentials, snapshot)
+            if isinstance(client, Why):
+                return refuse(client)
+            if grant is not None and grant not in client.grant_types:
+                return refuse(Why.GRANT_NOT_REGISTERED)
+            return handler(event, client, snapshot)
+
+        return decide
+
+    return decorate

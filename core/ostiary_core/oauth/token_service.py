@@ -8,37 +8,31 @@ from ostiary_core import events
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.client import USER_READ
 from ostiary_core.model.decision import Decision, refuse
-from ostiary_core.model.records import GrantType, SessionKind
+from ostiary_core.model.records import Client, GrantType, SessionKind
 from ostiary_core.model.reply import Profile
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code, session
-from ostiary_core.oauth.client_authentication import authenticate_client, authenticate_for_grant
+from ostiary_core.oauth.client_authentication import require_client
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.scopes import is_beyond
 from ostiary_core.oauth.state_tables import SessionState
 
 
-def redeem(event: events.CodeRedeemed, snapshot: Snapshot) -> Decision:
+@require_client(GrantType.AUTHORIZATION_CODE)
+def redeem(event: events.CodeRedeemed, client: Client, snapshot: Snapshot) -> Decision:
     """Exchange a code at `/token` (RFC 6749 §4.1.3). The grant is checked before the code is read."""
-    client = authenticate_for_grant(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot)
-    if isinstance(client, Why):
-        return refuse(client)
     return code.redeem(event, client, snapshot)
 
 
-def refresh(event: events.RefreshRequested, snapshot: Snapshot) -> Decision:
+@require_client(GrantType.REFRESH_TOKEN)
+def refresh(event: events.RefreshRequested, client: Client, snapshot: Snapshot) -> Decision:
     """Exchange a refresh token at `/token` (RFC 6749 §6)."""
-    client = authenticate_for_grant(GrantType.REFRESH_TOKEN, event.credentials, snapshot)
-    if isinstance(client, Why):
-        return refuse(client)
     return session.refresh(event, client, SessionKind.AUTHORIZATION_CODE, snapshot)
 
 
-def issue_to_client(event: events.ClientCredentialsRequested, snapshot: Snapshot) -> Decision:
+@require_client(GrantType.CLIENT_CREDENTIALS)
+def issue_to_client(event: events.ClientCredentialsRequested, client: Client, snapshot: Snapshot) -> Decision:
     """Issue client credentials tokens (RFC 6749 §4.4): no user and no refresh token (READINGS 11)."""
-    client = authenticate_for_grant(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot)
-    if isinstance(client, Why):
-        return refuse(client)
     if not client.scopes:
         return refuse(Why.NO_SCOPE_REGISTERED)
     if is_beyond(event.scopes, client.scopes):
@@ -57,27 +51,23 @@ def issue_to_client(event: events.ClientCredentialsRequested, snapshot: Snapshot
     return Decision(issued, changes, (fact,))
 
 
-def refuse_grant(event: events.GrantUnrecognised, snapshot: Snapshot) -> Decision:
+@require_client()
+def refuse_grant(event: events.GrantUnrecognised, client: Client, snapshot: Snapshot) -> Decision:
     """Refuse a missing or unknown `grant_type`, after the client authenticated."""
-    client = authenticate_client(event.credentials, snapshot)
-    return refuse(client if isinstance(client, Why) else event.why)
+    return refuse(event.why)
 
 
-def introspect(event: events.IntrospectionRequested, snapshot: Snapshot) -> Decision:
+@require_client()
+def introspect(event: events.IntrospectionRequested, client: Client, snapshot: Snapshot) -> Decision:
     """Tell an authenticated client about a token (RFC 7662 §2)."""
-    client = authenticate_client(event.credentials, snapshot)
-    if isinstance(client, Why):
-        return refuse(client)
     if event.token is None:
         return refuse(Why.TOKEN_MISSING)
     return Decision(session.introspect(event.token, client, snapshot))
 
 
-def revoke(event: events.RevocationRequested, snapshot: Snapshot) -> Decision:
+@require_client()
+def revoke(event: events.RevocationRequested, client: Client, snapshot: Snapshot) -> Decision:
     """Revoke a token of an authenticated client (RFC 7009 §2)."""
-    client = authenticate_client(event.credentials, snapshot)
-    if isinstance(client, Why):
-        return refuse(client)
     if event.token is None:
         return refuse(Why.TOKEN_MISSING)
     return session.revoke(event.token, client, snapshot)
