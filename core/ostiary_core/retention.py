@@ -16,19 +16,17 @@ A session that ended with its user, client or consent has no date of its own and
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from ostiary_core.events import GraceExpired, RecordExpired
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.client import REFRESH_TOKEN_SECONDS
 from ostiary_core.model.decision import Decision, Delete
-from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.instant import DAY_SECONDS, Instant, later
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import AuthorizationCode, Record, RefreshToken, Session, Table, TextCode
 from ostiary_core.model.reply import Done
 from ostiary_core.oauth import session
-
-_DAY_SECONDS: Final = 24 * 60 * 60
 
 
 class Expirable(StrEnum):
@@ -73,7 +71,7 @@ def kept_seconds(kind: Expirable, policy: Policy) -> int:
             return code_seconds + (REFRESH_TOKEN_SECONDS.most if policy.revoke_on_code_replay else 0)
         case Expirable.TEXT_CODES:
             # A day and the life of its last code.
-            return _DAY_SECONDS + policy.text_code_seconds + policy.clock_margin_seconds
+            return DAY_SECONDS + policy.text_code_seconds + policy.clock_margin_seconds
         case _:
             return policy.retention_seconds
 

@@ -23,7 +23,7 @@ def test_the_first_is_told_at_once_and_others_by_their_number_when_the_hour_is_o
 def test_one_that_comes_after_its_hour_tells_of_those_before_it_too() -> None:
     counts = RefusalCounts[str, None]()
     assert [counts.count("a", None, after(at)) for at in (0, 1, WINDOW_MS, WINDOW_MS + 1)] == [1, 0, 2, 0]
-    assert counts.take_all() == [("a", None, 1)]
+    assert counts.take_due(None) == [("a", None, 1)]
 
 
 def test_no_more_than_so_many_are_remembered_and_none_beyond_is_told() -> None:

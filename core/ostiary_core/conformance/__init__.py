@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ostiary_core.conformance import histories, lists, records, retention, turns
-from ostiary_core.conformance.harness import AtOnce, Broken, CheckedStore, StoreFactory
+from ostiary_core.conformance.harness import AtOnce, Broken, Check, CheckedStore, StoreFactory
 
 __all__ = ["AtOnce", "CheckedStore", "Flaw", "Report", "check_store"]
-
-Check = Callable[[StoreFactory], None]
-"""One check, which raises `Broken`."""
 
 
 @dataclass(frozen=True, slots=True)

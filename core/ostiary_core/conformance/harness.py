@@ -58,6 +58,10 @@ class StoreFactory:
         return again
 
 
+Check = Callable[[StoreFactory], None]
+"""One check of a store, which raises `Broken`."""
+
+
 class Broken(Exception):
     """Raised when a store breaks a rule; the text says what it did and what it should have done."""
 

@@ -1,17 +1,17 @@
 """Checks of session histories: the entries of a session, and which ending of many ended it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ostiary_core import events
-from ostiary_core.conformance.harness import StoreFactory, require, without_number
+from ostiary_core.conformance.harness import Check, StoreFactory, require, without_number
 from ostiary_core.conformance.scenario import Backend, play, run_scenario
+from ostiary_core.model.instant import DAY_SECONDS
 from ostiary_core.model.records import Table
 from ostiary_core.model.reply import TokensIssued
 from ostiary_core.oauth.session import state_of
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_core.storage.store import MemoryStore
-
-_DAY_SECONDS = 24 * 60 * 60
 
 
 def a_session_has_its_own_history_and_ending(stores: StoreFactory) -> None:
@@ -74,7 +74,7 @@ def _end_from_above() -> Backend:
                 # The last are all at one time: of these the first of the trail counts.
                 here.wait(1 if place < 4 else 0)
             # The last sessions reach their maximum before they are ended once more.
-            here.wait(1 if number < 1 else 400 * _DAY_SECONDS)
+            here.wait(1 if number < 1 else 400 * DAY_SECONDS)
     for client_id in here.secrets:
         here.ask(events.ClientForcedOut(caller=events.Operator(), client_id=client_id), object)
     here.wait(1)
@@ -101,4 +101,4 @@ def _endings(here: Backend, logins: Mapping[str, events.SignedIn]) -> Sequence[S
     return withdrawals, clients, switches, users, together
 
 
-CHECKS: tuple[Callable[[StoreFactory], None], ...] = (a_session_has_its_own_history_and_ending,)
+CHECKS: Final[tuple[Check, ...]] = (a_session_has_its_own_history_and_ending,)

@@ -1,11 +1,11 @@
 """Checks of lists: a store with lists gives the pages of the reference store, whatever it is asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ostiary_core.conformance.crowd import make_crowd
-from ostiary_core.conformance.harness import StoreFactory, require, without_number
+from ostiary_core.conformance.harness import Check, StoreFactory, require, without_number
 from ostiary_core.conformance.listings import PAGE_SIZE, make_listings
 from ostiary_core.conformance.scenario import play, registration_of, run_scenario
 from ostiary_core.model.audit import AuditEntry
@@ -83,7 +83,7 @@ def _comparable(item: Any) -> Any:
     return without_number(item) if isinstance(item, AuditEntry) else item
 
 
-CHECKS: tuple[Callable[[StoreFactory], None], ...] = (
+CHECKS: Final[tuple[Check, ...]] = (
     lists_have_the_pages_and_totals_of_the_reference,
     whole_lists_are_read_piece_by_piece,
     when_clients_were_last_used_is_known,

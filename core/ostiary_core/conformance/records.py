@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ostiary_core.conformance.harness import (
     Broken,
+    Check,
     CheckedStore,
     Contents,
     Crash,
@@ -296,7 +297,7 @@ def a_crash_between_writes_leaves_none_of_them(stores: StoreFactory) -> None:
     raise Broken("changes are gone through over and over")
 
 
-CHECKS: Final[tuple[Callable[[StoreFactory], None], ...]] = (
+CHECKS: Final[tuple[Check, ...]] = (
     two_stores_share_nothing,
     every_record_is_found_under_its_own_key,
     keys_that_differ_only_at_their_end_are_two,

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ostiary_core.conformance.harness import (
     Broken,
+    Check,
     CheckedStore,
     Contents,
     StoreFactory,
@@ -221,14 +222,14 @@ def _await(sign: str, signs: Sequence[str]) -> None:
             return
 
 
-CHECKS: tuple[Callable[[StoreFactory], None], ...] = (
+CHECKS: Final[tuple[Check, ...]] = (
     a_turn_of_one_event_is_decided_and_kept,
     a_turn_of_many_events_is_the_same_as_many_turns,
     a_turn_that_fails_leaves_nothing,
     a_turn_that_loses_its_race_leaves_nothing,
 )
 
-CHECKS_AT_ONCE: tuple[Callable[[StoreFactory], None], ...] = (
+CHECKS_AT_ONCE: Final[tuple[Check, ...]] = (
     one_of_racing_events_wins,
     a_record_that_was_made_again_meanwhile_is_not_written_over,
 )

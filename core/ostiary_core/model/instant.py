@@ -1,6 +1,7 @@
 """Time in the core: whole milliseconds, always passed in by the caller and never read from a clock."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, NewType
 
@@ -15,6 +16,7 @@ NOT_YET: Final = Instant(0)
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
+DAY_SECONDS: Final = 24 * 60 * 60
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,6 +25,11 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def later(start: Instant, seconds: int) -> Instant:
     """Return the instant `seconds` after `start`."""
     return Instant(start + seconds * SECOND_MS)
+
+
+def within(seconds: int, instants: Iterable[Instant], now: Instant) -> tuple[Instant, ...]:
+    """Return the `instants` that are less than so many seconds ago."""
+    return tuple(at for at in instants if now < later(at, seconds))
 
 
 def is_news(used_at: Instant, known_at: Instant | None) -> bool:

@@ -36,15 +36,11 @@ class RefusalCounts(Generic[K, V]):
         self._open[key] = since, repeated + 1, value
         return 0
 
-    def take_due(self, now: Monotonic) -> list[tuple[K, V, int]]:
-        """Take those that came again and whose hour is over, with the last value of each and its number."""
-        due = [key for key, (since, _, _) in self._open.items() if now >= since + WINDOW_MS]
-        return self._take(due)
+    def take_due(self, now: Monotonic | None) -> list[tuple[K, V, int]]:
+        """Take those that came again and whose hour is over, with the last value of each and its number.
 
-    def take_all(self) -> list[tuple[K, V, int]]:
-        """Take all that came again, as the process ends."""
-        return self._take(list(self._open))
-
-    def _take(self, keys: list[K]) -> list[tuple[K, V, int]]:
-        taken = [(key, *self._open.pop(key)) for key in keys]
+        Take all that came again where no time is given, as the process ends.
+        """
+        due = [key for key, (since, _, _) in self._open.items() if now is None or now >= since + WINDOW_MS]
+        taken = [(key, *self._open.pop(key)) for key in due]
         return [(key, value, repeated) for key, _, repeated, value in taken if repeated]

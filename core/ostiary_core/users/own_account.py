@@ -24,7 +24,7 @@ from ostiary_core.model.decision import Change, Decision, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT, username_key
-from ostiary_core.model.instant import Instant, is_news, later
+from ostiary_core.model.instant import Instant, is_news, within
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.policy import Policy, SecondFactorFor
 from ostiary_core.model.records import Client, SessionKind, User, revise
@@ -176,7 +176,7 @@ def sign_out_elsewhere(event: events.OtherSessionsEnded, who: Person, snapshot: 
     user, why = who.user, Why.SIGNED_OUT_ELSEWHERE
     # Wrong passwords still count, or whoever holds one session could guess on for ever.
     ended = with_next_epoch(user, why, snapshot.now, wrong_passwords_at=user.wrong_passwords_at)
-    return _end_other_sessions(who, why, ended)
+    return end_other_sessions(who, why, ended)
 
 
 def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision:
@@ -214,18 +214,9 @@ def change_password(event: events.PasswordChanged, who: Person, snapshot: Snapsh
     wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
     if wrong is not None:
         return wrong
-    return end_other_sessions(
-        who,
-        Why.PASSWORD_CHANGED,
-        with_next_epoch(
-            who.user,
-            Why.PASSWORD_CHANGED,
-            snapshot.now,
-            password_hash=event.new_password_hash,
-            must_change_password=False,
-        ),
-        FactKind.PASSWORD_SET,
-    )
+    why, new_hash = Why.PASSWORD_CHANGED, event.new_password_hash
+    changed = with_next_epoch(who.user, why, snapshot.now, password_hash=new_hash, must_change_password=False)
+    return end_other_sessions(who, why, changed, FactKind.PASSWORD_SET)
 
 
 def refuse_wrong_password(
@@ -249,9 +240,7 @@ def refuse_wrong_password(
         return refuse(Why.PASSWORD_CHANGED_MEANWHILE)
     if event.password_matches:
         return None
-    counted = tuple(
-        at for at in user.wrong_passwords_at if now < later(at, policy.wrong_password_window_seconds)
-    )
+    counted = within(policy.wrong_password_window_seconds, user.wrong_passwords_at, now)
     wrong = Fact(kind=FactKind.CURRENT_PASSWORD_WRONG, user_id=user.user_id)
     if len(counted) + 1 < policy.wrong_passwords_until_ending:
         return refuse(
@@ -268,32 +257,32 @@ def refuse_wrong_password(
 # --- preferences, which end no session
 
 
-def choose_locale(event: events.LocaleChosen, snapshot: Snapshot) -> Decision:
+@require_actor(find_active_person)
+def choose_locale(event: events.LocaleChosen, who: Person, snapshot: Snapshot) -> Decision:
     """Set the user's language, one of those that the server speaks."""
     is_spoken = event.locale in snapshot.policy.locales
     faults = () if is_spoken else (FieldFault("locale", FieldRule.LOCALE, snapshot.policy.locales),)
-    return _set_preference(event.caller, faults, snapshot, locale=event.locale)
+    return _set_preference(who, faults, snapshot, locale=event.locale)
 
 
-def choose_timezone(event: events.TimezoneChosen, snapshot: Snapshot) -> Decision:
+@require_actor(find_active_person)
+def choose_timezone(event: events.TimezoneChosen, who: Person, snapshot: Snapshot) -> Decision:
     """Set the user's time zone by its IANA name."""
     faults = event.faults
     if not is_timezone_name(event.timezone):
         faults = (FieldFault("timezone", FieldRule.TIMEZONE),)
-    return _set_preference(event.caller, faults, snapshot, timezone=event.timezone)
+    return _set_preference(who, faults, snapshot, timezone=event.timezone)
 
 
-def choose_avatar(event: events.AvatarChosen, snapshot: Snapshot) -> Decision:
+@require_actor(find_active_person)
+def choose_avatar(event: events.AvatarChosen, who: Person, snapshot: Snapshot) -> Decision:
     """Set the address of the user's picture, or remove the picture."""
-    return _set_preference(event.caller, (), snapshot, avatar_url=event.avatar_url)
+    return _set_preference(who, (), snapshot, avatar_url=event.avatar_url)
 
 
 def _set_preference(
-    caller: events.SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, **chosen: Any
+    who: Person, faults: tuple[FieldFault, ...], snapshot: Snapshot, **chosen: Any
 ) -> Decision:
-    who = find_active_person(caller, snapshot)
-    if isinstance(who, Why):
-        return refuse(who)
     if faults:
         return Decision(Refused(Why.FIELDS_INVALID, faults))
     if all(getattr(who.user, name) == value for name, value in chosen.items()):
@@ -323,15 +312,6 @@ def _login(tokens: TokensIssued, user: User) -> LoginIssued:
     return LoginIssued(tokens=tokens, user_id=user.user_id, must_change_password=user.must_change_password)
 
 
-def with_new_password(
-    user: User, why: Why, now: Instant, password_hash: str, *, must_change_password: bool
-) -> User:
-    """Return `user` with a password set without the old one: everything ends."""
-    return with_next_epoch(
-        user, why, now, password_hash=password_hash, must_change_password=must_change_password
-    )
-
-
 def own_change(kind: FactKind, before: User | None, after: User, why: Why | None = None) -> Fact:
     """Make the fact of a change that users make in their own account."""
     return USER.fact(kind, before, after, None, why)
@@ -342,13 +322,13 @@ def all_ended_fact(user: User, why: Why, actor_id: str | None = None) -> Fact:
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, actor_id=actor_id, user_id=user.user_id, why=why)
 
 
-def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind) -> Decision:
-    """End all sessions of a user but the login session that made the change: it moves to the new epoch."""
-    return _end_other_sessions(who, why, changed, own_change(kind, who.user, changed, why))
+def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind | None = None) -> Decision:
+    """End all sessions of a user but the login session that asks, which moves to the new epoch.
 
-
-def _end_other_sessions(who: Person, why: Why, changed: User, *facts: Fact) -> Decision:
+    `kind` is the fact of what changed beside.
+    """
     kept = revise(who.session, epochs=who.session.epochs._replace(user=changed.epoch))
+    facts = () if kind is None else (own_change(kind, who.user, changed, why),)
     return Decision(
         Done(), (Update(who.user, changed), Update(who.session, kept)), (*facts, all_ended_fact(changed, why))
     )

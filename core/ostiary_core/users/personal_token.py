@@ -20,7 +20,7 @@ from ostiary_core.model.decision import Decision, Insert, Update, refuse, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldReader, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
-from ostiary_core.model.instant import is_news, later
+from ostiary_core.model.instant import DAY_SECONDS, is_news, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.record_type import Bounds
 from ostiary_core.model.records import Session, SessionKind, revise
@@ -41,8 +41,6 @@ PERMISSIONS: Final = "permissions"
 DAYS: Final = "expiresInDays"
 LONGEST_NAME: Final = 100
 LIFETIME_DAYS: Final = Bounds(least=1, most=365, default=90)
-
-_DAY_SECONDS: Final = 24 * 60 * 60
 
 
 @require_actor(find_active_person)
@@ -66,7 +64,7 @@ def create(event: events.PersonalTokenCreated, who: Person, snapshot: Snapshot) 
     if not set(chosen) <= set(permissions_held(who, snapshot)):
         return refuse(Why.PERMISSION_MISSING)
     permissions = tuple(each for each in ALL_PERMISSIONS if each in chosen)
-    token, expires_at = draw_personal_token(event.entropy), later(snapshot.now, days * _DAY_SECONDS)
+    token, expires_at = draw_personal_token(event.entropy), later(snapshot.now, days * DAY_SECONDS)
     session = Session(
         draw_session_id(event.entropy, snapshot.now),
         SessionKind.PERSONAL_TOKEN,

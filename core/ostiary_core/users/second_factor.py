@@ -25,7 +25,7 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
-from ostiary_core.model.instant import later, seconds_until
+from ostiary_core.model.instant import later, seconds_until, within
 from ostiary_core.model.one_time_password import (
     canonical_code,
     derive_second_factor,
@@ -219,9 +219,7 @@ def _spend(stored: SecondFactor, code: Secret, why: Why, snapshot: Snapshot) -> 
     A first right code confirms it.
     """
     now, policy = snapshot.now, snapshot.policy
-    wrong_at = tuple(
-        at for at in stored.wrong_codes_at if now < later(at, policy.wrong_password_window_seconds)
-    )
+    wrong_at = within(policy.wrong_password_window_seconds, stored.wrong_codes_at, now)
     if len(wrong_at) >= policy.wrong_codes_until_wait:
         until = later(wrong_at[-policy.wrong_codes_until_wait], policy.wrong_password_window_seconds)
         return Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=seconds_until(until - now)))

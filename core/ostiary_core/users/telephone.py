@@ -26,7 +26,7 @@ from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import phone_identifier, phone_key, text_code_key
-from ostiary_core.model.instant import SECOND_MS, Instant, later
+from ostiary_core.model.instant import DAY_SECONDS, Instant, later, seconds_until, within
 from ostiary_core.model.policy import SPECIFICATION, Policy, TextRecoveryFor
 from ostiary_core.model.records import TextCode, TextCodePurpose, User, revise
 from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
@@ -40,10 +40,7 @@ from ostiary_core.users.own_account import (
     end_other_sessions,
     own_change,
     refuse_wrong_password,
-    with_new_password,
 )
-
-_DAY_SECONDS = 24 * 60 * 60
 
 
 def request_text_code(event: TextCodeRequested, snapshot: Snapshot) -> Decision:
@@ -85,25 +82,21 @@ def seconds_to_text_code(user: User, now: Instant, policy: Policy = SPECIFICATIO
     asked_at = _find_recent_requests(user, now)
     if len(asked_at) < policy.text_codes_asked_a_day:
         return 0
-    wait_ms = later(asked_at[-policy.text_codes_asked_a_day], _DAY_SECONDS) - now
-    return -(-wait_ms // SECOND_MS)
+    return seconds_until(later(asked_at[-policy.text_codes_asked_a_day], DAY_SECONDS) - now)
 
 
 def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
     """Find the times of requests that still count."""
     # Times far ahead do not count: the clock was set back since.
-    return tuple(
-        at
-        for at in user.text_codes_asked_at
-        if now < later(at, _DAY_SECONDS) and at <= later(now, _DAY_SECONDS)
-    )
+    asked_at = within(DAY_SECONDS, user.text_codes_asked_at, now)
+    return tuple(at for at in asked_at if at <= later(now, DAY_SECONDS))
 
 
 def _is_pausing(stored: TextCode, now: Instant, policy: Policy) -> bool:
     """Whether this number was sent a code less than the pause ago, or too many today."""
     if now < later(stored.issued_at, policy.text_code_pause_seconds):
         return True
-    return stored.sent_count >= policy.text_codes_a_day and now < later(stored.counting_since, _DAY_SECONDS)
+    return stored.sent_count >= policy.text_codes_a_day and now < later(stored.counting_since, DAY_SECONDS)
 
 
 def _store_code(
@@ -121,7 +114,7 @@ def _store_code(
     )
     if stored is None:
         return Insert(made)
-    if snapshot.now < later(stored.counting_since, _DAY_SECONDS):
+    if snapshot.now < later(stored.counting_since, DAY_SECONDS):
         made = replace(made, sent_count=stored.sent_count + 1, counting_since=stored.counting_since)
     return Update(stored, replace(made, revision=stored.revision + 1))
 
@@ -165,7 +158,8 @@ def reset_password_by_text_message(event: PasswordResetByTextMessage, snapshot: 
     if not user.enabled or not _may_recover(user, snapshot.policy):
         return _refuse_wrong_code(user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
-    reset = with_new_password(user, why, snapshot.now, event.new_password_hash, must_change_password=False)
+    new_hash = event.new_password_hash
+    reset = with_next_epoch(user, why, snapshot.now, password_hash=new_hash, must_change_password=False)
     return Decision(
         Done(),
         (Delete(spent), Update(user, reset)),

@@ -54,7 +54,7 @@ from ostiary_core.oauth.callers import (
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 from ostiary_core.oauth.state_tables import SessionState
-from ostiary_core.users.own_account import all_ended_fact, find_named_user, with_new_password
+from ostiary_core.users.own_account import all_ended_fact, find_named_user
 
 _SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
 """Permissions that suffice to see an account: one who may change or delete it sees it."""
@@ -220,7 +220,8 @@ def reset_password(
 ) -> Decision:
     """Set a password that must be changed at the next sign-in; all the user had open ends."""
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
-    reset = with_new_password(user, why, snapshot.now, event.new_password_hash, must_change_password=True)
+    new_hash = event.new_password_hash
+    reset = with_next_epoch(user, why, snapshot.now, password_hash=new_hash, must_change_password=True)
     return _decide_update(user, reset, FactKind.PASSWORD_SET, who, snapshot, Done(), why)
 
 

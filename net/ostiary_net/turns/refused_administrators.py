@@ -51,8 +51,7 @@ class RefusedAdministrators:
 
     async def report_repeated(self, turns: Turns, now: Monotonic | None) -> None:
         """Tell of counted refusals whose hour is over; of all where no time is given, as the process ends."""
-        counted = self._counts.take_all() if now is None else self._counts.take_due(now)
-        for refusal, origin, times in counted:
+        for refusal, origin, times in self._counts.take_due(now):
             await _tell(refusal, origin, times, turns)
 
 
