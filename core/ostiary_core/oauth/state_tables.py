@@ -57,7 +57,7 @@ class Transition:
         return self.fact is not None or self.refusal is not None
 
 
-def _refused(name: str, state: str, trigger: str, refusal: Why) -> Transition:
+def _refuses(name: str, state: str, trigger: str, refusal: Why) -> Transition:
     """Make the row of what is refused in a state, and leaves the record in it."""
     return Transition(name, state, trigger, state, refusal=refusal)
 
@@ -125,8 +125,8 @@ CODE_TRANSITIONS: Final = (
         refusal=Why.CODE_EXPIRED,
     ),
     *_inherited_endings("codes", CodeState.ISSUED, CodeState.VOID),
-    _refused("used code refused", CodeState.USED, "redeemed again", Why.CODE_USED),
-    _refused("void code refused", CodeState.VOID, "redeemed", Why.CODE_VOID),
+    _refuses("used code refused", CodeState.USED, "redeemed again", Why.CODE_USED),
+    _refuses("void code refused", CodeState.VOID, "redeemed", Why.CODE_VOID),
 )
 
 CODE_REFUSALS: Final = MappingProxyType(
@@ -188,7 +188,7 @@ SESSION_TRANSITIONS: Final = (
         "refresh token of an older generation",
         Why.REPLAYED_TWO_GENERATIONS_LATE,
     ),
-    _refused(
+    _refuses(
         "retry that may have come in time",
         SessionState.ACTIVE,
         "spent refresh token, found after the server stood still over the end of the grace",
@@ -196,7 +196,7 @@ SESSION_TRANSITIONS: Final = (
     ),
     PAIR_ROTATES_AND_REFUSES,
     Transition("maximum duration", SessionState.ACTIVE, "time", SessionState.EXPIRED),
-    _refused(
+    _refuses(
         "refused at the maximum",
         SessionState.EXPIRED,
         "current refresh token or safe retry, in the last second before too",
@@ -207,7 +207,7 @@ SESSION_TRANSITIONS: Final = (
     ),
     *_inherited_endings("sessions", SessionState.ACTIVE, SessionState.ENDED),
     _session_ends("forced out", "administrator ends this session", Why.SESSION_FORCED_OUT),
-    _refused(
+    _refuses(
         "refresh by another client",
         SessionState.ACTIVE,
         "refresh token presented by another client",
@@ -218,7 +218,7 @@ SESSION_TRANSITIONS: Final = (
     _session_ends(
         "code replayed", "its code redeemed again, where the setting asks for it", Why.CODE_REPLAYED
     ),
-    _refused("refused once ended", SessionState.ENDED, "any refresh token of the session", Why.SESSION_ENDED),
+    _refuses("refused once ended", SessionState.ENDED, "any refresh token of the session", Why.SESSION_ENDED),
 )
 
 SESSION_ENDINGS: Final = MappingProxyType(
