@@ -23,7 +23,7 @@ from ostiary_web.api.resources import audit, clients, online, roles, users
 from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.administration.audit import LESS_TOLD_TO_CLIENTS
 from ostiary_web.pages.administration.online import KIND_CODES
-from ostiary_web.texts import LANGUAGES
+from ostiary_web.texts import LANGUAGES, heading_key
 from tests.support.languages import assert_says_the_same, keys_in, strings_in
 
 ROOT = Path(ostiary_web.__file__).parent
@@ -50,10 +50,9 @@ def families() -> Iterator[str]:
     yield from (f"message.{purpose}" for purpose in TextCodePurpose)
     yield from (f"grant.{grant}" for grant in GrantType)
     yield from (f"kind.{kind}" for kind in ("user", *KIND_CODES.values()))
-    yield from (f"title.{each.name}" for each in (*SHEETS, audit.AUDIT_EVENTS))
-    yield from (f"column.{each.name}.{field.name}" for each in LISTS for field in each.fields)
+    yield from (heading_key(DEFAULT, each.name, field.name) for each in LISTS for field in each.fields)
     yield from (f"column.refusals.{told}" for told in ("permission", "times"))
-    yield from (f"column.tokens.{told}" for told in ("name", "permissions", "expiresInDays"))
+    yield from (heading_key(DEFAULT, "tokens", told) for told in ("name", "permissions", "expiresInDays"))
     yield from (
         f"note.{each.name}.{field.name}"
         for each in SHEETS

@@ -41,7 +41,7 @@ def write_sheet(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: i
     names = [f"f{place}" for place in range(len(columns))]
     fields = tuple(field(*each) for each in zip(names, columns, range(len(columns)), strict=True))
     list_view: ListView[Any, Any] = ListView(name="s", source=USERS, fields=fields)
-    language = ENGLISH.with_texts({"title.s": "S", **{f"column.s.{name}": name for name in names}})
+    language = ENGLISH.with_texts({"page.s": "S", **{f"column.s.{name}": name for name in names}})
     writer = SheetWriter(list_view, language, SHANGHAI, START, rows_a_sheet=rows_a_sheet)
     writer.write(items)
     writer.close()

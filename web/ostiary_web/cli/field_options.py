@@ -9,7 +9,7 @@ import click
 
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
-from ostiary_web.texts import LANGUAGES
+from ostiary_web.texts import LANGUAGES, heading_key
 
 Command = Callable[..., None]
 
@@ -46,7 +46,7 @@ def with_field_options(
 
 
 def _make_option(option: str, field: RecordField[Any], list_name: str) -> Callable[[Command], Command]:
-    explained = [LANGUAGES.default.text(f"column.{list_name}.{field.name}")]
+    explained = [LANGUAGES.default.text(heading_key(LANGUAGES.default, list_name, field.name))]
     if field.choices is not None:
         explained.append(f"any of {', '.join(field.choices(SPECIFICATION))}")
     if field.bounds is not None:

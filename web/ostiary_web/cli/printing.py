@@ -21,6 +21,7 @@ from ostiary_web.cli.arguments import LanguageTag, spoken_languages
 from ostiary_web.cli.context import PageOfRecords
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.streams import OutputFailed, escape_controls, escape_json, print_data, print_text, tell
+from ostiary_web.texts import LANGUAGES, heading_key
 
 REFUSED: Final = 1
 """Exit code of a refusal; 2, click's own, is for a usage error."""
@@ -33,7 +34,7 @@ Labels = Mapping[str, str]
 
 def columns(list_view: ListView[Any, Any], *names: str) -> Labels:
     """Return fields of a list, labelled as on its pages and in its sheets."""
-    return {name: f"column.{list_view.name}.{name}" for name in names}
+    return {name: heading_key(LANGUAGES.default, list_view.name, name) for name in names}
 
 
 def to_json(content: object, **options: Any) -> str:

@@ -99,8 +99,8 @@ def _encode_outcome(why: Why | None) -> str:
 
 
 _HEADINGS: Final = (
-    "command.replay.heading.session",
-    "command.replay.heading.client",
+    "column.sessionId",
+    "column.clientId",
     "command.replay.heading.at",
     "command.replay.heading.after",
     "command.replay.heading.recorded",

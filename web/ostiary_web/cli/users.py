@@ -54,7 +54,7 @@ _SHOWN: Final[Labels] = {
         RESOURCE.list_view, "secondFactor", "locale", "timezone", "lastSignInAt", "createdAt", "updatedAt"
     ),
 }
-_DELETED: Final[Labels] = {"username": "column.users.username", "deleted": "command.deleted"}
+_DELETED: Final[Labels] = {"username": "column.username", "deleted": "command.deleted"}
 
 _IMPORTED: Final[Labels] = {
     "created": "command.import.created",

@@ -63,18 +63,18 @@ FORMS_STAY: Final = f"{FORMS_LEAD_AWAY}; form-action 'self'"
 """Content-Security-Policy of every other page."""
 
 _PLACES: Final = (
-    ("/account", "page.nav_account", None),
-    ("/account/applications", "page.nav_applications", None),
-    ("/account/sessions", "page.nav_sessions", None),
-    ("/admin", "page.nav_overview", Permission.ONLINE_LIST),
-    ("/admin/clients", "page.nav_clients", Permission.CLIENT_LIST),
+    ("/account", "page.account", None),
+    ("/account/applications", "page.applications", None),
+    ("/account/sessions", "page.sessions", None),
+    ("/admin", "page.overview", Permission.ONLINE_LIST),
+    ("/admin/clients", "page.clients", Permission.CLIENT_LIST),
     ("/admin/clients/new", "page.client_new", Permission.CLIENT_CREATE),
-    ("/admin/people", "page.nav_users", Permission.USER_LIST),
+    ("/admin/people", "page.users", Permission.USER_LIST),
     ("/admin/people/new", "page.user_new", Permission.USER_CREATE),
-    ("/admin/roles", "page.nav_roles", Permission.ROLE_LIST),
+    ("/admin/roles", "page.roles", Permission.ROLE_LIST),
     ("/admin/roles/new", "page.role_new", Permission.ROLE_CREATE),
     ("/admin/online", "page.nav_online", Permission.ONLINE_LIST),
-    ("/admin/audit", "page.nav_audit", Permission.AUDIT_READ),
+    ("/admin/audit", "page.audit", Permission.AUDIT_READ),
 )
 
 

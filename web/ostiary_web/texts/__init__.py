@@ -23,6 +23,12 @@ LANGUAGES: Final = find_languages()
 """What a server speaks that is given no others."""
 
 
+def heading_key(language: Language, list_name: str, field: str) -> str:
+    """Return the key of a field's heading: the list's own, else the one that lists share."""
+    own = f"column.{list_name}.{field}"
+    return own if own in language.texts else f"column.{field}"
+
+
 class TextFamily:
     """The texts of one family as a template reads them: of `page`, `t.save` is the text `page.save`."""
 

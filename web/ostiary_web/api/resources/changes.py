@@ -7,6 +7,7 @@ from ostiary_core.model.changes import FieldChange, Value
 from ostiary_core.model.fact import FactKind
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import AnswerData
+from ostiary_web.texts import heading_key
 
 JSONValue = str | int | bool | list[str] | None
 
@@ -44,7 +45,7 @@ def format_changes(kind: FactKind, changes: Iterable[FieldChange], language: Lan
 
     def line(change: FieldChange) -> str:
         before, after = _format_value(change.before, language), _format_value(change.after, language)
-        key = f"column.{_list_name(kind)}.{change.field}"
+        key = heading_key(language, _list_name(kind), change.field)
         # A release after this one may have content of fields that it does not know.
         name = language.text(key) if key in language.texts else change.field
         if kind.value.endswith(("-registered", "-created", "-refused")):

@@ -13,6 +13,7 @@ from ostiary_core.model.record_type import Kind, RecordField, RecordType, Settin
 from ostiary_core.storage.listing import Listable, ListingStore
 from ostiary_core.texts import Language, Languages
 from ostiary_web.api.resources.changes import encode_changes
+from ostiary_web.texts import heading_key
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -69,11 +70,11 @@ class ListView(Generic[T, V]):
 
     def title(self, language: Language) -> str:
         """Return the name of the items."""
-        return language.text(f"title.{self.name}")
+        return language.text(f"page.{self.name}")
 
     def heading(self, field: Field[V], language: Language) -> str:
         """Return a field's name, for a page or a column of a sheet."""
-        return language.text(f"column.{self.name}.{field.name}")
+        return language.text(heading_key(language, self.name, field.name))
 
     def note(self, field: Field[V], language: Language, languages: Languages) -> str:
         """Return what an import expects of a field, for a server that speaks `languages`."""

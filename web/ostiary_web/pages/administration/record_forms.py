@@ -12,6 +12,7 @@ from ostiary_core.model.record_type import Kind, RecordField, RecordType, Settin
 from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.context import PageContext
+from ostiary_web.texts import heading_key
 
 Form = MultiDict[str, str]
 Values = dict[str, Any]
@@ -97,7 +98,7 @@ def describe_form(
         FormField(
             name=field.name,
             control=_control(field, options),
-            label=page.text(f"column.{record_type.name}.{field.name}"),
+            label=page.text(heading_key(page.language, record_type.name, field.name)),
             hint=_hint(page, field, is_new=is_new) or hints.get(field.name, ""),
             is_required=field.is_required or field.setting is Setting.IMPORTED,
             most=_most_characters(field),

@@ -41,7 +41,6 @@ from ostiary_web.pages.administration.selection import add_selection, list_selec
 from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
-from ostiary_web.texts import TextFamily
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -270,7 +269,6 @@ async def _item(
         pages.item_template,
         refused=refused,
         place=pages.list_page.place,
-        label=TextFamily(page.language, f"column.{pages.resource.name}"),
         item=item,
         shown=shown,
         secret=secret,

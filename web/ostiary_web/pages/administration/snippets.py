@@ -29,7 +29,7 @@ def endpoints_for(client: Client, server: str) -> list[tuple[str, str]]:
         *([("page.endpoint_userinfo", f"{server}/api/oauth2/userinfo")] if of_users else []),
         *([("page.endpoint_pkce", "S256")] if of_users else []),
         ("page.endpoint_authentication", "client_secret_basic"),
-        ("page.endpoint_client_id", client.client_id),
+        ("column.clients.clientId", client.client_id),
     ]
 
 
