@@ -64,6 +64,7 @@ def read_database(value: str) -> Database:
     >>> str(read_database("sqlite:////var/lib/ostiary/ostiary.db"))
     'sqlite:////var/lib/ostiary/ostiary.db'
     """
+    value = value.strip()
     if value.startswith(_POSTGRESQL):
         return _postgresql(value)
     path = value.removeprefix(_SQLITE)

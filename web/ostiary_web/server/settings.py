@@ -1,10 +1,11 @@
 """Read the settings of a server from the environment, once, with errors that help."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Any, Final, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from ostiary_core.model.policy import SecondFactorFor, TextRecoveryFor
@@ -12,54 +13,71 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.texts import Languages
 from ostiary_net.runtime.system import count_processors
 from ostiary_web.server import secret_files, setting_values
-from ostiary_web.server.brand import LINKS_ALLOWED, NAMES_ALLOWED, Brand, load_logo, read_links, read_name
-from ostiary_web.server.brand_color import COLORS_ALLOWED, read_colors
+from ostiary_web.server.brand import (
+    LINKS_ALLOWED,
+    NAMES_ALLOWED,
+    Brand,
+    BrandFile,
+    load_logo,
+    read_links,
+    read_name,
+)
+from ostiary_web.server.brand_color import COLORS_ALLOWED, BrandColor, read_colors
 from ostiary_web.server.brand_logo import LOGOS_ALLOWED
-from ostiary_web.server.database import ALLOWED, Database, PostgreSQLDatabase, read_database
+from ostiary_web.server.database import ALLOWED, Database, PostgreSQLDatabase, SQLiteFile, read_database
 from ostiary_web.server.setting_values import Network, SettingError, between, parse_setting
 from ostiary_web.server.telephones import REGIONS_ALLOWED, read_region
 from ostiary_web.texts import LANGUAGES
 
-T = TypeVar("T")
+_SECRETS: Final = ("DATABASE_URL", "ADMIN_PASSWORD", "SMS_GATEWAY_TOKEN", "SECOND_FACTOR_KEY")
+"""Settings that a file may hold."""
+_USUAL_DATABASE: Final = SQLiteFile(Path("data/ostiary.db"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The operator's choices; fields are named as the environment variables."""
+    """The operator's choices; a field has the name of its variable, and its reader with what that allows."""
 
-    database: Database
-    database_prepared_statements: bool | None
+    database: Annotated[Database, (read_database, ALLOWED)] = _USUAL_DATABASE
+    database_prepared_statements: Annotated[bool | None, setting_values.PREPARED_STATEMENTS] = None
     """None for: wherever no pooler is seen."""
-    data_dir: Path
-    bind: str
-    workers: int
-    password_hashing_threads: int
+    data_dir: Annotated[Path, (Path, "a folder")] = Path("data")
+    bind: Annotated[str, setting_values.BINDS] = "127.0.0.1:8000"
+    workers: Annotated[int, between(1, 64)] = 1
+    password_hashing_threads: Annotated[int, between(1, 1_000)] = 1
     """Threads of one worker; each hashes one password at a time, in 19 MiB."""
-    admin_username: str
-    admin_password: str | None
-    public_url: str | None
-    brand: Brand
-    trust_proxy: tuple[Network, ...]
-    rate_limit_scale: float
-    api_docs_enabled: bool
-    revoke_on_code_replay: bool
-    require_second_factor: SecondFactorFor
-    second_factor_key: bytes | None = field(repr=False)
+    admin_username: Annotated[str, setting_values.USERNAME] = "admin"
+    admin_password: Annotated[str | None, setting_values.PASSWORD] = None
+    public_url: Annotated[str | None, setting_values.PUBLIC_URL] = None
+    brand_name: Annotated[str, (read_name, NAMES_ALLOWED)] = "Ostiary"
+    brand_links: Annotated[Mapping[str, str] | None, (read_links, LINKS_ALLOWED)] = None
+    brand_logo: Annotated[BrandFile | None, (load_logo, LOGOS_ALLOWED)] = None
+    brand_color: Annotated[BrandColor | None, (read_colors, COLORS_ALLOWED)] = None
+    trust_proxy: Annotated[tuple[Network, ...], setting_values.NETWORKS] = ()
+    rate_limit_scale: Annotated[float, setting_values.SCALE] = 1.0
+    api_docs_enabled: Annotated[bool, setting_values.BOOLEAN] = False
+    revoke_on_code_replay: Annotated[bool, setting_values.BOOLEAN] = False
+    require_second_factor: Annotated[SecondFactorFor, setting_values.SECOND_FACTOR_FOR] = (
+        SecondFactorFor.NOBODY
+    )
+    second_factor_key: Annotated[bytes | None, setting_values.SECOND_FACTOR_KEY] = None
     """None for the key in `data_dir`, which the first start makes."""
-    recovery_by_text_message: TextRecoveryFor
-    sms_gateway_url: str | None
-    sms_gateway_token: Secret | None
-    sms_gateway_token_file: Path | None
-    sms_outbox: Path
-    phone_region: str
+    recovery_by_text_message: Annotated[TextRecoveryFor, setting_values.TEXT_RECOVERY_FOR] = (
+        TextRecoveryFor.EVERYBODY
+    )
+    sms_gateway_url: Annotated[str | None, setting_values.GATEWAY_URL] = None
+    sms_gateway_token: Annotated[Secret | None, setting_values.HEADER_TOKEN] = None
+    sms_gateway_token_file: Path | None = None
+    sms_outbox: Annotated[Path, (Path, "a file")] = Path("data/sms-outbox.jsonl")
+    phone_region: Annotated[str, (read_region, REGIONS_ALLOWED)] = "CN"
     """Region of numbers without a country code (ISO 3166)."""
-    log_level: str
-    log_format: str
-    metrics_bind: str | None
-    otel_exporter_otlp_endpoint: str | None
-    retention_sessions_days: int
-    retention_audit_days: int
-    secret_files: tuple[Path, ...]
+    log_level: Annotated[str, setting_values.LOG_LEVEL] = "info"
+    log_format: Annotated[str, setting_values.LOG_FORMAT] = "console"
+    metrics_bind: Annotated[str | None, setting_values.BIND] = None
+    otel_exporter_otlp_endpoint: Annotated[str | None, setting_values.COLLECTOR_URL] = None
+    retention_sessions_days: Annotated[int, between(0, 36_500)] = 30
+    retention_audit_days: Annotated[int, between(0, 36_500)] = 0
+    secret_files: tuple[Path, ...] = ()
     """Files that secrets were read from."""
     languages: Languages = LANGUAGES
     """Languages of the server; no variable names them."""
@@ -85,84 +103,42 @@ class Settings:
         """Scheme and host of `public_url`, as browsers name an origin."""
         return self.public_url and self.public_url.removesuffix(self.public_path)
 
+    @cached_property
+    def brand(self) -> Brand:
+        """What pages say of the operator."""
+        links = self.brand_links or {}
+        return Brand(
+            name=self.brand_name,
+            privacy=links.get("privacy"),
+            help=links.get("help"),
+            logo=self.brand_logo,
+            color=self.brand_color,
+        )
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
         """Read the settings; raise `SettingError` for the first invalid one. An empty value is none."""
-
-        def read_optional(name: str, parse: Callable[[str], T], allowed: str) -> T | None:
-            text = environment.get(name, "").strip()
-            return parse_setting(name, text, parse, allowed) if text else None
-
-        def read(name: str, default: T, parse: Callable[[str], T], allowed: str) -> T:
-            value = read_optional(name, parse, allowed)
-            return default if value is None else value
-
-        def read_secret(secret: SecretSource, parse: Callable[[str], T], allowed: str) -> T | None:
-            return parse_setting(secret.setting, secret.text, parse, allowed) if secret.text else None
-
-        data_dir = read("DATA_DIR", Path("data"), Path, "a folder")
-        links: Mapping[str, str] = read("BRAND_LINKS", {}, read_links, LINKS_ALLOWED)
-        gateway = read_optional("SMS_GATEWAY_URL", *setting_values.GATEWAY_URL)
-        database = find_secret(environment, "DATABASE_URL")
-        password = find_secret(environment, "ADMIN_PASSWORD")
-        token = find_secret(environment, "SMS_GATEWAY_TOKEN")
-        key = find_secret(environment, "SECOND_FACTOR_KEY")
-        workers = read("WORKERS", 1, *between(1, 64))
-        if token.text.strip() and gateway is None:
+        secrets = {name: find_secret(environment, name) for name in _SECRETS}
+        chosen: dict[str, Any] = {}
+        for field_name, hint in get_type_hints(cls, include_extras=True).items():
+            if get_origin(hint) is Annotated:
+                name = "DATABASE_URL" if field_name == "database" else field_name.upper()
+                source = secrets.get(name) or SecretSource(name, environment.get(name, "").strip())
+                if source.text.strip():
+                    reader, allowed = hint.__metadata__[0]
+                    chosen[field_name] = parse_setting(source.setting, source.text, reader, allowed)
+        token, database = secrets["SMS_GATEWAY_TOKEN"], chosen.get("database")
+        if token.text.strip() and "sms_gateway_url" not in chosen:
             raise SettingError(
                 token.setting, "is set without SMS_GATEWAY_URL", "only together with SMS_GATEWAY_URL"
             )
-        return cls(
-            database=_database(database),
-            database_prepared_statements=read_optional(
-                "DATABASE_PREPARED_STATEMENTS", *setting_values.PREPARED_STATEMENTS
-            ),
-            data_dir=data_dir,
-            bind=read("BIND", "127.0.0.1:8000", *setting_values.BINDS),
-            workers=workers,
-            password_hashing_threads=read(
-                "PASSWORD_HASHING_THREADS",
-                max(1, (count_processors(environment) - 1) // workers),
-                *between(1, 1_000),
-            ),
-            admin_username=read("ADMIN_USERNAME", "admin", *setting_values.USERNAME),
-            admin_password=read_secret(password, *setting_values.PASSWORD),
-            public_url=read_optional("PUBLIC_URL", *setting_values.PUBLIC_URL),
-            brand=Brand(
-                name=read("BRAND_NAME", "Ostiary", read_name, NAMES_ALLOWED),
-                privacy=links.get("privacy"),
-                help=links.get("help"),
-                logo=read_optional("BRAND_LOGO", load_logo, LOGOS_ALLOWED),
-                color=read_optional("BRAND_COLOR", read_colors, COLORS_ALLOWED),
-            ),
-            trust_proxy=read("TRUST_PROXY", (), *setting_values.NETWORKS),
-            rate_limit_scale=read("RATE_LIMIT_SCALE", 1.0, *setting_values.SCALE),
-            api_docs_enabled=read("API_DOCS_ENABLED", False, *setting_values.BOOLEAN),
-            revoke_on_code_replay=read("REVOKE_ON_CODE_REPLAY", False, *setting_values.BOOLEAN),
-            require_second_factor=read(
-                "REQUIRE_SECOND_FACTOR", SecondFactorFor.NOBODY, *setting_values.SECOND_FACTOR_FOR
-            ),
-            second_factor_key=read_secret(key, *setting_values.SECOND_FACTOR_KEY),
-            recovery_by_text_message=read(
-                "RECOVERY_BY_TEXT_MESSAGE", TextRecoveryFor.EVERYBODY, *setting_values.TEXT_RECOVERY_FOR
-            ),
-            sms_gateway_url=gateway,
-            sms_gateway_token=read_secret(token, *setting_values.HEADER_TOKEN),
-            sms_gateway_token_file=token.path,
-            sms_outbox=read("SMS_OUTBOX", data_dir / "sms-outbox.jsonl", Path, "a file"),
-            phone_region=read("PHONE_REGION", "CN", read_region, REGIONS_ALLOWED),
-            log_level=read("LOG_LEVEL", "info", *setting_values.LOG_LEVEL),
-            log_format=read("LOG_FORMAT", "console", *setting_values.LOG_FORMAT),
-            metrics_bind=read_optional("METRICS_BIND", *setting_values.BIND),
-            otel_exporter_otlp_endpoint=read_optional(
-                "OTEL_EXPORTER_OTLP_ENDPOINT", *setting_values.COLLECTOR_URL
-            ),
-            retention_sessions_days=read("RETENTION_SESSIONS_DAYS", 30, *between(0, 36_500)),
-            retention_audit_days=read("RETENTION_AUDIT_DAYS", 0, *between(0, 36_500)),
-            secret_files=tuple(
-                each.path for each in (database, password, token, key) if each.path is not None
-            ),
-        )
+        if isinstance(database, PostgreSQLDatabase):
+            chosen["database"] = replace(database, path=secrets["DATABASE_URL"].path)
+        threads = max(1, (count_processors(environment) - 1) // chosen.get("workers", cls.workers))
+        chosen.setdefault("password_hashing_threads", threads)
+        chosen.setdefault("sms_outbox", chosen.get("data_dir", cls.data_dir) / "sms-outbox.jsonl")
+        files = tuple(each.path for each in secrets.values() if each.path is not None)
+        return cls(**chosen, sms_gateway_token_file=token.path, secret_files=files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +171,3 @@ def find_secret(environment: Mapping[str, str], name: str) -> SecretSource:
     [(setting, path)] = files.items()
     secret = parse_setting(setting, path, secret_files.read_secret_file, secret_files.ALLOWED)
     return SecretSource(setting, secret, path)
-
-
-def _database(source: SecretSource) -> Database:
-    text = source.text.strip() or "sqlite:///data/ostiary.db"
-    database = parse_setting(source.setting, text, read_database, ALLOWED)
-    return replace(database, path=source.path) if isinstance(database, PostgreSQLDatabase) else database
