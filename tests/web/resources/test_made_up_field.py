@@ -25,7 +25,7 @@ from ostiary_web.api.resources.sheet_rows import read_rows
 from ostiary_web.api.resources.sheet_writing import write_template
 from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.schemas import Schemas, object_type, record_type
-from ostiary_web.cli import field_options
+from ostiary_web.cli import declared_options
 from ostiary_web.pages.administration.record_forms import describe_form, fill_form, list_facts, read_form
 from ostiary_web.sheets.cells import Number, Row
 from ostiary_web.texts import LANGUAGES
@@ -150,8 +150,8 @@ def test_commands_have_an_option_for_it() -> None:
     def command(fields: dict[str, object]) -> None:
         given.update(fields)
 
-    with patch.object(field_options, "LANGUAGES", Languages([ENGLISH])):
-        made = click.command()(field_options.with_field_options(MORE, {})(command))
+    with patch.object(declared_options, "LANGUAGES", Languages([ENGLISH])):
+        made = click.command()(declared_options.with_field_options(MORE, {})(command))
     assert "Floor; 1 to 9." in CliRunner().invoke(made, ["--help"]).output
     CliRunner().invoke(made, ["--contact", "anna", "--floor", "4"])
     assert given == {"contact": "anna", "floor": 4}

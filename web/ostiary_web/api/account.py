@@ -8,6 +8,7 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.auth import verify_current_password
 from ostiary_web.api.body_texts import longest, phone, read_texts
+from ostiary_web.api.event_routes import add_event_route
 from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
@@ -70,10 +71,8 @@ async def get_grants(context: RequestContext) -> Response:
     return context.success(await list_grants_of_user(context, context.user.user_id))
 
 
-@account.delete("/api/auth/grants/<client_id>", gate=SIGNED_IN)
-async def delete_grant(context: RequestContext, client_id: str) -> Response:
-    """Withdraw a consent: the client must ask again, and its sessions of this user end (READINGS 26)."""
-    return await _decide(context, ConsentWithdrawn(caller=context.caller, client_id=client_id))
+add_event_route(account, "DELETE", "/api/auth/grants/<client_id>", ConsentWithdrawn, SIGNED_IN)
+"""Withdraws a consent: the client must ask again, and its sessions of this user end (READINGS 26)."""
 
 
 async def _decide(context: RequestContext, event: Event) -> Response:

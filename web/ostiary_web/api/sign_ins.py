@@ -12,7 +12,7 @@ from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore
 from ostiary_web.api.answer_data import AnswerData, Time
-from ostiary_web.api.resources.records import refuse_body
+from ostiary_web.api.event_routes import add_event_route
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
 
@@ -69,9 +69,4 @@ async def get_sign_ins(context: RequestContext) -> Response:
     )
 
 
-@sign_ins.post("/api/auth/logout-elsewhere", gate=SIGNED_IN)
-async def log_out_elsewhere(context: RequestContext) -> Response:
-    """End everything of the caller but this login session."""
-    refuse_body(context)
-    await context.decide(OtherSessionsEnded(caller=context.caller))
-    return context.success(None)
+add_event_route(sign_ins, "POST", "/api/auth/logout-elsewhere", OtherSessionsEnded, SIGNED_IN)

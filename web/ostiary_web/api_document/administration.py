@@ -156,7 +156,9 @@ ONLINE_USERS: Final[Mapping[str, DescribedOperation]] = {
         parameters=tuple(page_parameters(RUNNING_SESSIONS)),
         data=page_of(_ONLINE_SESSION),
     ),
-    "DELETE /api/monitor/online-users/{session_id}": DescribedOperation("forceSessionOut", "End one session"),
+    "DELETE /api/monitor/online-users/{session_id}": DescribedOperation(
+        "forceSessionOut", "End one session", refusals=(Why.MEDIA_TYPE_UNSUPPORTED,)
+    ),
     "POST /api/monitor/force-logout-all": DescribedOperation(
         "forceEverybodyOut",
         "End every session and unredeemed code there is, the caller's own included",

@@ -191,5 +191,6 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         "withdrawGrant",
         "Withdraw what a client may do, and end its sessions of this user",
         description="What was never given is not found, whether or not there is such a client.",
+        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
 }

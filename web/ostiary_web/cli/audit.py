@@ -19,8 +19,8 @@ from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import decode_changes
 from ostiary_web.api.resources.queries import Arguments
 from ostiary_web.cli.context import CommandContext, run
+from ostiary_web.cli.declared_options import read_listing, with_filter_options
 from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, format_entry
-from ostiary_web.cli.list_options import read_listing, with_filter_options
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.streams import exit_with, print_data
 

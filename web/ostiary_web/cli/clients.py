@@ -1,23 +1,19 @@
 """Run `ostiary client …`: third parties that may ask this server for tokens."""
 
 import shlex
-from dataclasses import replace
 from typing import Final
 
 import click
 
 from ostiary_core import events
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
-from ostiary_core.events.event import ClientEvent
 from ostiary_core.model.client import CLIENT
-from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
-from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS
-from ostiary_web.api.resources.queries import Arguments
+from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS, make_secret_reset
 from ostiary_web.cli.arguments import Duration
-from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
-from ostiary_web.cli.field_options import with_field_options
-from ostiary_web.cli.list_options import read_listing, with_filter_options
-from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
+from ostiary_web.cli.context import CommandContext, Record, run
+from ostiary_web.cli.declared_options import with_field_options
+from ostiary_web.cli.printing import Labels, Printer, columns, with_printer
+from ostiary_web.cli.record_commands import RecordCommands
 
 _LISTED: Final = columns(RESOURCE.list_view, "clientId", "name", "grantTypes", "enabled", "createdAt")
 _NOT_SHOWN: Final = ("id", "builtIn", "createdAt", "updatedAt", "lastUsedAt")
@@ -25,7 +21,6 @@ _LABELS: Final[Labels] = {
     **columns(RESOURCE.list_view, *(each.name for each in CLIENT.fields if each.name not in _NOT_SHOWN)),
     "secret": "command.secret",
 }
-_DELETED: Final[Labels] = {"clientId": "column.clients.clientId", "deleted": "command.deleted"}
 
 
 @click.group()
@@ -33,6 +28,13 @@ def client() -> None:
     """Register and administer clients."""
 
 
+_COMMANDS: Final = RecordCommands(
+    group=client,
+    resource=RESOURCE,
+    argument="client_id",
+    find=lambda context, client_id: client_id,
+    labels=_LABELS,
+)
 _with_fields = with_field_options(
     CLIENT,
     {
@@ -57,8 +59,7 @@ def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
 
     async def work(context: CommandContext) -> Record:
         with_fields = {"name": client_id, **USUAL_FIELDS, **fields, "clientId": client_id}
-        event = events.ClientRegistered(caller=OPERATOR, fields=with_fields, entropy=context.draw_entropy())
-        return await _describe(context, await context.decide(event))
+        return await _COMMANDS.decide(context, await RESOURCE.register(context, with_fields))
 
     _show_secret(printer, client_id, run(work))
 
@@ -72,35 +73,7 @@ def update(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
 
     An option that may be repeated replaces the whole list; one empty value ('') empties it.
     """
-    if not fields:
-        raise click.UsageError("no field to change was given")
-    _decide(printer, events.ClientChanged(caller=OPERATOR, client_id=client_id, fields=fields))
-
-
-@client.command()
-@click.argument("client_id")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@with_printer
-def delete(printer: Printer, client_id: str, yes: bool) -> None:
-    """Delete CLIENT_ID for good, and end all its sessions. Its client_id is never used again."""
-    if not yes:
-        click.confirm(printer.text("command.client.delete", client_id=client_id), abort=True, err=True)
-
-    async def work(context: CommandContext) -> None:
-        await context.decide(events.ClientDeleted(caller=OPERATOR, client_id=client_id))
-
-    run(work)
-    printer.record({"clientId": client_id, "deleted": True}, _DELETED)
-
-
-@client.command("list")
-@with_paging
-@with_filter_options(RESOURCE.list_view, {"q": "search"})
-@with_printer
-def list_clients(printer: Printer, page: int, page_size: int, filters: Arguments) -> None:
-    """List the clients that fit all options; a time without a zone is in UTC."""
-    listing = replace(read_listing(RESOURCE.list_view, filters, page_size), page=page)
-    printer.page(run(lambda context: context.read_page(RESOURCE, listing)), _LISTED)
+    _COMMANDS.change(printer, client_id, fields)
 
 
 @client.command("reset-secret")
@@ -117,10 +90,7 @@ def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> 
     fields = {} if keep_old_for is None else {KEEP_OLD_FOR: keep_old_for}
 
     async def work(context: CommandContext) -> Record:
-        event = events.ClientSecretReset(
-            caller=OPERATOR, client_id=client_id, fields=fields, entropy=context.draw_entropy()
-        )
-        return await _describe(context, await context.decide(event))
+        return await _COMMANDS.decide(context, make_secret_reset(context, client_id, fields))
 
     _show_secret(printer, client_id, run(work))
 
@@ -135,48 +105,26 @@ def reset_secret_command(client_id: str) -> str:
     return f"ostiary client reset-secret {shlex.quote(client_id)}"
 
 
-def _add_command(name: str, kind: type[ClientEvent], said: str) -> None:
-    """Add a command that decides one event about CLIENT_ID and shows the client afterwards."""
-
-    @client.command(name, help=said)
-    @click.argument("client_id")
-    @with_printer
-    def act(printer: Printer, client_id: str) -> None:
-        _decide(printer, kind(caller=OPERATOR, client_id=client_id))
-
-
-_add_command("show", events.ClientRequested, "Show CLIENT_ID, without its secret.")
-_add_command(
+_COMMANDS.add_list("List the clients that fit all options; a time without a zone is in UTC.", _LISTED, {})
+_COMMANDS.add_deletion(
+    "Delete CLIENT_ID for good, and end all its sessions. Its client_id is never used again.",
+    question="command.client.delete",
+    label="clientId",
+)
+_COMMANDS.add_action("show", events.ClientRequested, "Show CLIENT_ID, without its secret.")
+_COMMANDS.add_action(
     "end-old-secret",
     events.OldSecretEnded,
     "End the old secret of CLIENT_ID before its time; the present one keeps working.",
 )
-_add_command(
+_COMMANDS.add_action(
     "force-logout",
     events.ClientForcedOut,
     "End all sessions of CLIENT_ID, and void its codes. It stays enabled, and its secrets keep working.",
 )
-_add_command(
+_COMMANDS.add_action(
     "disable", events.ClientDisabled, "Keep CLIENT_ID from authenticating, and end all its sessions."
 )
-_add_command(
+_COMMANDS.add_action(
     "enable", events.ClientEnabled, "Let CLIENT_ID authenticate again. Nothing that ended comes back."
 )
-
-
-def _decide(printer: Printer, event: events.Event) -> None:
-    async def work(context: CommandContext) -> Record:
-        return await _describe(context, await context.decide(event))
-
-    printer.record(run(work), _LABELS)
-
-
-async def _describe(context: CommandContext, reply: Reply) -> Record:
-    """Return the client in a reply, with its secret if one was drawn."""
-    match reply:
-        case SecretIssued(client=made, secret=secret):
-            return {**await context.read_record(RESOURCE, made), "secret": secret.reveal()}
-        case ClientKnown(client=standing):
-            return await context.read_record(RESOURCE, standing)
-        case _:
-            raise TypeError(f"no client is in a {type(reply).__name__}")

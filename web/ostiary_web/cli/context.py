@@ -1,10 +1,10 @@
 """Give a command its store, its caller who may do everything, and its exit."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 import click
 import outcome
@@ -100,6 +100,10 @@ class CommandContext:
 
         return await self.query(read)
 
+    def refuse(self, why: Why, faults: Sequence[FieldFault] = ()) -> NoReturn:
+        """Raise `RequestRefused`."""
+        raise RequestRefused(Refused(why, tuple(faults)))
+
     def phone_number(self, text: str) -> str:
         """Return a telephone number in its canonical form."""
         return phone_number(text, self.settings.phone_region)
@@ -116,7 +120,7 @@ class CommandContext:
         except Exception as cause:
             raise TurnFailed from cause
         if identifier is None:
-            raise RequestRefused(Refused(Why.NOT_FOUND))
+            self.refuse(Why.NOT_FOUND)
         return identifier.user_id
 
 

@@ -90,7 +90,6 @@ async def ask_to_end_others(page: PageContext) -> Response:
         confirm_text=page.text("page.elsewhere_will"),
         action_name=page.text("page.elsewhere"),
         back=_SESSIONS,
-        action=_ELSEWHERE,
     )
 
 

@@ -40,7 +40,6 @@ async def ask_to_withdraw(page: PageContext, client_id: str) -> Response:
         confirm_text=page.text("page.withdraw_will", count=found.session_count),
         action_name=page.text("page.withdraw"),
         back=_PLACE,
-        action=f"{_PLACE}/{client_id}/withdraw",
     )
 
 

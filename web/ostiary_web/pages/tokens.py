@@ -60,7 +60,6 @@ async def ask_to_end(page: PageContext, session_id: str) -> Response:
         confirm_text=page.text("page.token_end_will"),
         action_name=page.text("page.token_end"),
         back=_PLACE,
-        action=f"{_PLACE}/{session_id}/end",
     )
 
 

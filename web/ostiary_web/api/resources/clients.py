@@ -16,11 +16,12 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.reply import SecretIssued
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.api.answer_data import AnswerData
+from ostiary_web.api.event_routes import add_event_route
 from ostiary_web.api.resources.fields import ListView, fields_of
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.online import select_visible_sessions
 from ostiary_web.api.resources.records import answer_change, read_object_or_nothing, refuse_body
-from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
+from ostiary_web.api.resources.resource import Permissions, RecordContext, Resource
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -43,11 +44,11 @@ def _add_last_use(store: ListingStore | None, found: Sequence[Client]) -> list[C
     return [ClientWithUse(client, last_used.get(client.client_id)) for client in found]
 
 
-async def _make_registration(context: RequestContext, fields: Fields) -> events.ClientRegistered:
+async def _make_registration(context: RecordContext, fields: Fields) -> events.ClientRegistered:
     return events.ClientRegistered(caller=context.caller, fields=fields, entropy=context.draw_entropy())
 
 
-async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> events.ClientImported:
+async def _make_import(context: RecordContext, fields: Fields, replace: bool) -> events.ClientImported:
     return events.ClientImported(
         caller=context.caller, fields=fields, replace=replace, entropy=context.draw_entropy()
     )
@@ -105,7 +106,7 @@ async def reset_secret(context: RequestContext, client_id: str) -> Response:
     return context.success(NewSecret(secret=reply.secret.reveal()))
 
 
-def make_secret_reset(context: RequestContext, client_id: str, fields: Fields) -> events.ClientSecretReset:
+def make_secret_reset(context: RecordContext, client_id: str, fields: Fields) -> events.ClientSecretReset:
     """Return the event for `{keepOldForSeconds}`, or for nothing."""
     return events.ClientSecretReset(
         caller=context.caller, client_id=client_id, fields=fields, entropy=context.draw_entropy()
@@ -120,12 +121,13 @@ async def end_old_secret(context: RequestContext, client_id: str) -> Response:
     return await answer_change(context, RESOURCE, reply)
 
 
-@clients.post(f"{_PATH}/<client_id>/force-logout", gate=require_permission(Permission.CLIENT_UPDATE))
-async def force_out(context: RequestContext, client_id: str) -> Response:
-    """End all sessions and unredeemed codes of the client; it stays enabled and keeps its secrets."""
-    refuse_body(context)
-    await context.decide(events.ClientForcedOut(caller=context.caller, client_id=client_id))
-    return context.success(None)
+add_event_route(
+    clients,
+    "POST",
+    f"{_PATH}/<client_id>/force-logout",
+    events.ClientForcedOut,
+    require_permission(Permission.CLIENT_UPDATE),
+)
 
 
 @clients.get(f"{_PATH}/<client_id>/sessions", gate=require_permission(Permission.CLIENT_LIST))

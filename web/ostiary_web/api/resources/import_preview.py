@@ -17,7 +17,7 @@ from ostiary_web.api.resources.imports import (
     make_import_events,
     refuse_rows,
 )
-from ostiary_web.api.resources.resource import ImportContext, Resource
+from ostiary_web.api.resources.resource import RecordContext, Resource
 from ostiary_web.api.resources.sheet_rows import SheetRows
 from ostiary_web.http.context import RequestRefused
 
@@ -49,7 +49,7 @@ class ImportPreview(AnswerData):
 
 
 async def preview_sheet(
-    context: ImportContext, resource: Resource[Any, Any], upload: UploadedSheet
+    context: RecordContext, resource: Resource[Any, Any], upload: UploadedSheet
 ) -> Preview:
     """Return what an import of this sheet would do; raise `RequestRefused` with every fault of each row."""
     try:
@@ -59,7 +59,7 @@ async def preview_sheet(
 
 
 async def preview_rows(
-    context: ImportContext, resource: Resource[Any, Any], rows: SheetRows, *, replace: bool
+    context: RecordContext, resource: Resource[Any, Any], rows: SheetRows, *, replace: bool
 ) -> Preview:
     """Return what an import of these rows would do; raise `RequestRefused` with every fault of each."""
     events = await make_import_events(_Previewing(context), resource, [*rows.by_number.values()], replace)
@@ -102,11 +102,12 @@ class _Previewing:
 
     at_a_time = 1
 
-    def __init__(self, context: ImportContext) -> None:
+    def __init__(self, context: RecordContext) -> None:
         self._context = context
         self.draw_entropy = context.draw_entropy
         self.phone_number = context.phone_number
         self.decide = context.decide
+        self.refuse = context.refuse
 
     @property
     def caller(self) -> Caller:

@@ -25,7 +25,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData, Count
 from ostiary_web.api.resources.fields import SheetUse
 from ostiary_web.api.resources.records import combine_refusals
-from ostiary_web.api.resources.resource import ImportContext, Resource, is_new
+from ostiary_web.api.resources.resource import RecordContext, Resource, is_new
 from ostiary_web.api.resources.sheet_rows import SheetRows, read_rows
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.server.import_runs import Ending, Run, TooManyRuns
@@ -212,7 +212,7 @@ def count_hashes(resource: Resource[T, V], rows: SheetRows) -> int:
 
 
 async def import_rows(
-    context: ImportContext,
+    context: RecordContext,
     resource: Resource[T, V],
     rows: Mapping[int, Fields],
     *,
@@ -250,7 +250,7 @@ def refuse_rows(reply: Reply, rows: Iterable[int]) -> None:
 
 
 async def make_import_events(
-    context: ImportContext,
+    context: RecordContext,
     resource: Resource[T, V],
     rows: Sequence[Fields],
     replace: bool,

@@ -21,6 +21,7 @@ from ostiary_core.storage.listing import (
     OnlineSession,
 )
 from ostiary_net.turns.turns import ListQuery
+from ostiary_web.api.event_routes import add_event_route
 from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.records import refuse_body
@@ -86,11 +87,13 @@ async def list_online(context: RequestContext) -> Response:
     return await answer_list(context, select_visible_sessions(context))
 
 
-@online_users.delete(f"{_PATH}/<session_id>", gate=require_permission(Permission.ONLINE_KILL))
-async def force_out(context: RequestContext, session_id: str) -> Response:
-    """End one session; 404 for one that is over or that the caller may not see."""
-    await context.decide(SessionForcedOut(caller=context.caller, session_id=session_id))
-    return context.success(None)
+add_event_route(
+    online_users,
+    "DELETE",
+    f"{_PATH}/<session_id>",
+    SessionForcedOut,
+    require_permission(Permission.ONLINE_KILL),
+)
 
 
 @online_users.post("/api/monitor/force-logout-all", gate=SUPER_ADMINISTRATOR)

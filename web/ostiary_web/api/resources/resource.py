@@ -1,17 +1,17 @@
 """Declare a resource of the generic convention: how it is listed, and which events change it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
 
-from ostiary_core.events import AdministrationEvent, Caller, Event, SignedIn
-from ostiary_core.model.fields import Fields
+from ostiary_core.events import AdministrationEvent, Caller, Event
+from ostiary_core.model.fields import FieldFault, Fields
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import RecordType
 from ostiary_core.model.reply import ClientKnown, Reply, RoleKnown, SecretIssued, UserKnown
 from ostiary_core.model.secret import Entropy
+from ostiary_core.model.why import Why
 from ostiary_web.api.resources.fields import Field, ListView
-from ostiary_web.http.context import RequestContext
 
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
@@ -40,8 +40,8 @@ class PasswordHashing(Protocol):
         ...
 
 
-class ImportContext(Protocol):
-    """What an import needs of a request or a command."""
+class RecordContext(Protocol):
+    """What makes events about records, of a request or a command."""
 
     @property
     def caller(self) -> Caller:
@@ -65,6 +65,10 @@ class ImportContext(Protocol):
         """Return the reply to `event`; raise `RequestRefused` if it is a refusal."""
         ...
 
+    def refuse(self, why: Why, faults: Sequence[FieldFault] = ()) -> NoReturn:
+        """Raise `RequestRefused` for what no event need decide."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource(Generic[T, V]):
@@ -75,14 +79,14 @@ class Resource(Generic[T, V]):
     record_type: RecordType[T]
     list_view: ListView[T, V]
     show: type[Event]
-    register: Callable[[RequestContext, Fields], Awaitable[AdministrationEvent]]
-    change: Callable[[RequestContext, str, Fields, Fields | None], Event]
+    register: Callable[[RecordContext, Fields], Awaitable[AdministrationEvent]]
+    change: Callable[[RecordContext, str, Fields, Fields | None], Event]
     """Make the event; the last argument is the record as the caller last saw it, None if unknown."""
     delete: type[AdministrationEvent]
     enable: type[AdministrationEvent] | None = None
     """None if the records cannot be disabled."""
     disable: type[AdministrationEvent] | None = None
-    import_row: Callable[[ImportContext, Fields, bool], Awaitable[AdministrationEvent]]
+    import_row: Callable[[RecordContext, Fields, bool], Awaitable[AdministrationEvent]]
     """Make a row's event; the last argument says whether it may change an existing record."""
     has_password: Callable[[Fields], bool] | None = None
     """Whether a row brings a password to hash; None for a resource without passwords."""
@@ -105,7 +109,7 @@ class Resource(Generic[T, V]):
         """Return the name of an item, for people."""
         return str(item.name)
 
-    def event(self, kind: type[E], caller: SignedIn, record_id: str) -> E:
+    def event(self, kind: type[E], caller: Caller, record_id: str) -> E:
         """Return the event of this kind about one record."""
         make: Callable[..., E] = kind
         return make(caller=caller, **{self.record_type.identifier: record_id})

@@ -13,17 +13,17 @@ from ostiary_core.storage.listing import ROLES
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import LOCALE_SCHEMA, AnswerData, one_of
 from ostiary_web.api.resources.fields import ListView, fields_of
-from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
+from ostiary_web.api.resources.resource import Permissions, RecordContext, Resource
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 
 
-async def _make_registration(context: RequestContext, fields: Fields) -> RoleRegistered:
+async def _make_registration(context: RecordContext, fields: Fields) -> RoleRegistered:
     return RoleRegistered(caller=context.caller, fields=fields)
 
 
-async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> RoleImported:
+async def _make_import(context: RecordContext, fields: Fields, replace: bool) -> RoleImported:
     return RoleImported(caller=context.caller, fields=fields, replace=replace)
 
 

@@ -17,11 +17,11 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
+from ostiary_web.api.event_routes import add_event_route
 from ostiary_web.api.failed_sign_ins import describe_failures
 from ostiary_web.api.grants import list_grants_of_user
 from ostiary_web.api.resources.fields import ListView, fields_of
-from ostiary_web.api.resources.records import refuse_body
-from ostiary_web.api.resources.resource import ImportContext, Permissions, Resource
+from ostiary_web.api.resources.resource import Permissions, RecordContext, Resource
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -35,7 +35,7 @@ _PASSWORD_HASH: Final = "passwordHash"
 # --- events
 
 
-async def _make_registration(context: RequestContext, fields: Fields) -> events.UserRegistered:
+async def _make_registration(context: RecordContext, fields: Fields) -> events.UserRegistered:
     password_hash, faults = await _hash_password(context, fields)
     fields = normalize_phone_number(context, fields)
     return events.UserRegistered(
@@ -48,7 +48,7 @@ async def _make_registration(context: RequestContext, fields: Fields) -> events.
 
 
 def _make_change(
-    context: RequestContext, user_id: str, fields: Fields, shown: Fields | None
+    context: RecordContext, user_id: str, fields: Fields, shown: Fields | None
 ) -> events.UserChanged:
     return events.UserChanged(
         caller=context.caller,
@@ -59,7 +59,7 @@ def _make_change(
     )
 
 
-async def _make_import(context: ImportContext, fields: Fields, replace: bool) -> events.UserImported:
+async def _make_import(context: RecordContext, fields: Fields, replace: bool) -> events.UserImported:
     foreign_hash, hash_faults = _read_foreign_hash(fields)
     password_hash, faults = (None, ()) if hash_faults else await _hash_password(context, fields)
     return events.UserImported(
@@ -73,7 +73,7 @@ async def _make_import(context: ImportContext, fields: Fields, replace: bool) ->
     )
 
 
-def normalize_phone_number(context: ImportContext, fields: Fields) -> Fields:
+def normalize_phone_number(context: RecordContext, fields: Fields) -> Fields:
     """Return the fields of an account with its telephone number in canonical form."""
     phone = fields.get("phone")
     return {**fields, "phone": context.phone_number(phone)} if isinstance(phone, str) else fields
@@ -96,7 +96,7 @@ def _read_foreign_hash(fields: Fields) -> tuple[str | None, tuple[FieldFault, ..
     return (None, (FieldFault(_PASSWORD_HASH, kept),)) if isinstance(kept, FieldRule) else (kept, ())
 
 
-async def _hash_password(context: ImportContext, fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
+async def _hash_password(context: RecordContext, fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
     """Return the hash of the password among the fields, or its faults; nothing if there is none."""
     password = fields.get(_PASSWORD)
     if password is None or password == "":
@@ -160,7 +160,7 @@ async def reset_password(context: RequestContext, user_id: str) -> Response:
 
 
 async def make_password_reset(
-    context: RequestContext, user_id: str, fields: Fields
+    context: RecordContext, user_id: str, fields: Fields
 ) -> events.PasswordResetByAdministrator:
     """Return the event for `{password}`; raise `RequestRefused` with its faults."""
     password_hash, faults = await _hash_password(context, fields)
@@ -172,36 +172,12 @@ async def make_password_reset(
     )
 
 
-@users.delete(f"{_PATH}/<user_id>/second-factor", gate=require_permission(Permission.USER_UPDATE))
-async def reset_second_factor(context: RequestContext, user_id: str) -> Response:
-    """Take the second factor away from a user who lost it; end everything of the user."""
-    refuse_body(context)
-    await context.decide(events.SecondFactorReset(caller=context.caller, user_id=user_id))
-    return context.success(None)
-
-
-@users.post(f"{_PATH}/<user_id>/force-logout", gate=require_permission(Permission.USER_UPDATE))
-async def force_out(context: RequestContext, user_id: str) -> Response:
-    """End all sessions and unredeemed codes of the user."""
-    refuse_body(context)
-    await context.decide(events.UserForcedOut(caller=context.caller, user_id=user_id))
-    return context.success(None)
-
-
 @users.get(f"{_PATH}/<user_id>/failed-sign-ins", gate=require_permission(Permission.USER_LIST))
 async def show_failed_sign_ins(context: RequestContext, user_id: str) -> Response:
     """Show the failed sign-ins that this process counts, and until when they make the user wait."""
     known = await context.decide(events.UserRequested(caller=context.caller, user_id=user_id))
     assert isinstance(known, UserKnown)
     return context.success(await describe_failures(context, known.user))
-
-
-@users.post(f"{_PATH}/<user_id>/unlock", gate=require_permission(Permission.USER_UPDATE))
-async def unlock(context: RequestContext, user_id: str) -> Response:
-    """End the waits that failed sign-ins cost the user, in every process."""
-    refuse_body(context)
-    await context.decide(events.UserUnlocked(caller=context.caller, user_id=user_id))
-    return context.success(None)
 
 
 @users.get(f"{_PATH}/<user_id>/grants", gate=require_permission(Permission.USER_LIST))
@@ -211,11 +187,11 @@ async def list_grants(context: RequestContext, user_id: str) -> Response:
     return context.success(await list_grants_of_user(context, user_id))
 
 
-@users.delete(f"{_PATH}/<user_id>/grants/<client_id>", gate=require_permission(Permission.USER_UPDATE))
-async def withdraw_grant(context: RequestContext, user_id: str, client_id: str) -> Response:
-    """Withdraw the user's consent: that client's sessions of the user end, and it must ask again."""
-    refuse_body(context)
-    await context.decide(
-        events.ConsentWithdrawnByAdministrator(caller=context.caller, user_id=user_id, client_id=client_id)
-    )
-    return context.success(None)
+for _method, _path, _event in (
+    ("DELETE", "second-factor", events.SecondFactorReset),
+    ("POST", "force-logout", events.UserForcedOut),
+    ("POST", "unlock", events.UserUnlocked),
+    ("DELETE", "grants/<client_id>", events.ConsentWithdrawnByAdministrator),
+):
+    _gate = require_permission(Permission.USER_UPDATE)
+    add_event_route(users, _method, f"{_PATH}/<user_id>/{_path}", _event, _gate)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ostiary_core.events import AdministrationEvent, Event
+from ostiary_core.events import Event
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, User
 from ostiary_web.api.resources.resource import Resource
@@ -13,7 +13,7 @@ from ostiary_web.pages.context import PageContext
 T = TypeVar("T")
 S = TypeVar("S", bound=Client | User)
 
-MakeEvent = Callable[[PageContext, str], Awaitable[Event]]
+ReadForm = Callable[[PageContext, str], Awaitable[Event]]
 """Makes a form's event for the record with this identifier; raises `RequestRefused` with the faults."""
 
 
@@ -27,27 +27,26 @@ class RecordAction(Generic[T]):
     """Key of its text."""
     confirm_text: str | None
     """Key of the text of the question; None where none is asked, as nothing is taken away."""
-    permission: Permission
-    event: MakeEvent
+    event: type[Event] | ReadForm
+    """Event that does it, or what reads its form."""
     is_available: Callable[[T], bool] = lambda item: True
     asks_password: bool = False
     asks_overlap: bool = False
     """Whether the form asks how long the old secret still works."""
     removes_record: bool = False
     """Whether the record is gone afterwards."""
-    batch_of: type[AdministrationEvent] | None = None
-    """Events of which a batch does it to several records; None where it is done to one at a time."""
-    batch_text: str = ""
-    """Key of the text of the question about several."""
+    batch_text: str | None = None
+    """Key of the text of the question about several; None where it is done to one at a time."""
 
+    def permission(self, resource: Resource[T, Any]) -> Permission:
+        """Return the permission that it takes."""
+        return resource.permissions.delete if self.removes_record else resource.permissions.update
 
-def record_event(resource: Resource[Any, Any], kind: type[Event]) -> MakeEvent:
-    """Return a maker of events of this kind, which does not read the form."""
-
-    async def make_event(page: PageContext, item_id: str) -> Event:
-        return resource.event(kind, page.request.caller, item_id)
-
-    return make_event
+    async def make_event(self, page: PageContext, resource: Resource[T, Any], item_id: str) -> Event:
+        """Return the event about one record; raise `RequestRefused` for a bad form."""
+        if isinstance(self.event, type):
+            return resource.event(self.event, page.request.caller, item_id)
+        return await self.event(page, item_id)
 
 
 def enabling_actions(
@@ -60,9 +59,7 @@ def enabling_actions(
         path="enable",
         name="page.enable",
         confirm_text=None,
-        permission=resource.permissions.update,
-        event=record_event(resource, resource.enable),
-        batch_of=resource.enable,
+        event=resource.enable,
         batch_text="page.selected_enable_will",
         is_available=lambda item: not item.enabled,
     )
@@ -70,9 +67,7 @@ def enabling_actions(
         path="disable",
         name="page.disable",
         confirm_text=disable_text,
-        permission=resource.permissions.update,
-        event=record_event(resource, resource.disable),
-        batch_of=resource.disable,
+        event=resource.disable,
         batch_text="page.selected_disable_will",
         is_available=lambda item: item.enabled,
     )
@@ -85,9 +80,7 @@ def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordActi
         path="delete",
         name="page.delete",
         confirm_text=confirm_text,
-        permission=resource.permissions.delete,
-        event=record_event(resource, resource.delete),
-        batch_of=resource.delete,
+        event=resource.delete,
         batch_text="page.selected_delete_will",
         removes_record=True,
     )

@@ -14,7 +14,6 @@ from ostiary_web.pages.administration.actions import (
     RecordAction,
     deletion_action,
     enabling_actions,
-    record_event,
 )
 from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.list_page import ListPage
@@ -93,7 +92,6 @@ client_pages = make_record_pages(
                 path="reset-secret",
                 name="page.client_reset",
                 confirm_text="page.client_reset_will",
-                permission=Permission.CLIENT_UPDATE,
                 event=_reset,
                 asks_overlap=True,
             ),
@@ -101,16 +99,14 @@ client_pages = make_record_pages(
                 path="end-old-secret",
                 name="page.client_end_old",
                 confirm_text="page.client_end_old_will",
-                permission=Permission.CLIENT_UPDATE,
-                event=record_event(RESOURCE, OldSecretEnded),
+                event=OldSecretEnded,
                 is_available=lambda client: client.old_secret_digest is not None,
             ),
             RecordAction(
                 path="force-out",
                 name="page.client_force",
                 confirm_text="page.client_force_will",
-                permission=Permission.CLIENT_UPDATE,
-                event=record_event(RESOURCE, ClientForcedOut),
+                event=ClientForcedOut,
             ),
             _DISABLE,
             deletion_action(RESOURCE, "page.client_delete_will"),

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
-from urllib.parse import urlencode
 
 from markupsafe import Markup
 from quart import Response, request
@@ -26,7 +25,6 @@ from ostiary_web.pages.administration.list_return import (
     HOME,
     address_of_list,
     with_done_notice,
-    with_list_query,
 )
 from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
 from ostiary_web.pages.administration.session_count import count_running_sessions
@@ -109,7 +107,6 @@ async def ask_to_end_all(page: PageContext) -> Response:
         confirm_text=page.text("page.online_end_all_will", count=await count_running_sessions(page.request)),
         action_name=page.text("page.online_end_all"),
         back=_PLACE,
-        action=f"{_PLACE}/end-all",
     )
 
 
@@ -146,7 +143,6 @@ async def ask_to_end(page: PageContext) -> Response:
         details=[_describe(page, session) for session in sessions],
         action_name=page.text("page.online_end"),
         back=_list_or_home(page),
-        action=with_list_query(f"{_PLACE}/end?{urlencode({'id': ids}, doseq=True)}"),
     )
 
 

@@ -136,7 +136,7 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
     add_import(routes, resource, place)
     for action in pages.actions:
         _add_action(routes, pages, action)
-        if action.batch_of is not None:
+        if action.batch_text is not None:
             add_selection(routes, resource, pages.list_page, action)
     return routes
 
@@ -144,14 +144,14 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
 def _add_action(routes: PageRoutes, pages: RecordPages[T, V], action: RecordAction[T]) -> None:
     place = pages.list_page.place
     path = f"{place}/<item_id>/{action.path}"
-    gate = require_permission(action.permission)
+    gate = require_permission(action.permission(pages.resource))
 
     async def ask(page: PageContext, item_id: str) -> Response:
         return await _ask(page, pages, action, await _require_item(page, pages, item_id), None)
 
     async def do(page: PageContext, item_id: str) -> Response:
         try:
-            reply = await page.request.decide(await action.event(page, item_id))
+            reply = await page.request.decide(await action.make_event(page, pages.resource, item_id))
         except RequestRefused as refusal:
             item = await _find_item(page, pages, item_id)
             if item is None or action.confirm_text is None:
@@ -164,7 +164,7 @@ def _add_action(routes: PageRoutes, pages: RecordPages[T, V], action: RecordActi
 
     if action.confirm_text is not None:
         routes.add_url_rule(path, f"ask_{action.path}", ask, methods=["GET"], gate=gate)
-    form_is_on = f"{place}/{{item_id}}" + ("" if action.confirm_text is None else f"/{action.path}")
+    form_is_on = f"{place}/{{item_id}}" if action.confirm_text is None else None
     routes.add_url_rule(path, f"do_{action.path}", do, methods=["POST"], gate=gate, form_is_on=form_is_on)
 
 
@@ -282,7 +282,7 @@ async def _item(
         actions=[
             action
             for action in pages.actions
-            if not fixed and page.may(action.permission) and action.is_available(item)
+            if not fixed and page.may(action.permission(resource)) and action.is_available(item)
         ],
         extra=extra,
         facts=list_facts(
@@ -378,7 +378,6 @@ async def _ask(
         confirm_text=page.text(action.confirm_text or action.name, count=count, name=resource.label(item)),
         action_name=page.text(action.name),
         back=page_of_record(page, pages, item_id),
-        action=with_list_query(f"{place}/{item_id}/{action.path}"),
         asks_password=action.asks_password,
         asks_overlap=action.asks_overlap,
     )

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from quart import Response, request
 
-from ostiary_core.events import BatchRequested
+from ostiary_core.events import AdministrationEvent, BatchRequested
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.reply import BatchRefused, Refused
@@ -20,7 +19,6 @@ from ostiary_web.pages.administration.list_return import (
     HOME,
     address_of_list,
     with_done_notice,
-    with_list_query,
 )
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
@@ -33,7 +31,7 @@ def list_selection_actions(
     return [
         (_address(resource, action), action.name)
         for action in actions
-        if action.batch_of is not None and page.may(action.permission)
+        if action.batch_text is not None and page.may(action.permission(resource))
     ]
 
 
@@ -44,9 +42,10 @@ def add_selection(
     action: RecordAction[Any],
 ) -> None:
     """Add the routes of an action on selected records."""
-    address, gate = _address(resource, action), require_permission(action.permission)
-    assert action.batch_of is not None
-    kind = action.batch_of
+    address, gate = _address(resource, action), require_permission(action.permission(resource))
+    kind = action.event
+    assert isinstance(kind, type)
+    assert issubclass(kind, AdministrationEvent)
 
     async def ask(page: PageContext) -> Response:
         ids = _read_ids()
@@ -108,11 +107,10 @@ async def _ask(
         refused=refused,
         faults=[f"{_name(ids, names, fault)}: {field_text(fault, page.language)}" for fault in faults],
         heading=page.text("page.selected_heading", action=action_name, count=len(ids)),
-        confirm_text=page.text(action.batch_text),
+        confirm_text=page.text(action.batch_text or action.name),
         details=[names.get(id, id) for id in ids],
         action_name=action_name,
         back=_list_or_home(page, resource, list_page),
-        action=with_list_query(f"{_address(resource, action)}?{urlencode({'id': ids}, doseq=True)}"),
     )
 
 

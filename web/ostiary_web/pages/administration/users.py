@@ -27,7 +27,6 @@ from ostiary_web.pages.administration.actions import (
     RecordAction,
     deletion_action,
     enabling_actions,
-    record_event,
 )
 from ostiary_web.pages.administration.list_page import ListPage
 from ostiary_web.pages.administration.list_return import with_done_notice
@@ -118,7 +117,6 @@ _PAGES: Final = RecordPages(
             path="reset-password",
             name="page.user_reset",
             confirm_text="page.user_reset_will",
-            permission=Permission.USER_UPDATE,
             event=_reset,
             asks_password=True,
         ),
@@ -126,23 +124,20 @@ _PAGES: Final = RecordPages(
             path="reset-second-factor",
             name="page.user_second_factor_reset",
             confirm_text="page.user_second_factor_reset_will",
-            permission=Permission.USER_UPDATE,
-            event=record_event(RESOURCE, SecondFactorReset),
+            event=SecondFactorReset,
             is_available=lambda user: user.has_second_factor,
         ),
         RecordAction(
             path="unlock",
             name="page.user_unlock",
             confirm_text=None,
-            permission=Permission.USER_UPDATE,
-            event=record_event(RESOURCE, UserUnlocked),
+            event=UserUnlocked,
         ),
         RecordAction(
             path="force-out",
             name="page.user_force",
             confirm_text="page.user_force_will",
-            permission=Permission.USER_UPDATE,
-            event=record_event(RESOURCE, UserForcedOut),
+            event=UserForcedOut,
         ),
         _DISABLE,
         deletion_action(RESOURCE, "page.user_delete_will"),
@@ -174,7 +169,6 @@ async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Re
         confirm_text=page.text("page.user_withdraw_will", name=user.name, count=found.session_count),
         action_name=page.text("page.withdraw"),
         back=page_of_record(page, _PAGES, item_id),
-        action=f"{_PLACE}/{item_id}/applications/{client_id}/withdraw",
     )
 
 

@@ -1,0 +1,103 @@
+"""Run `ostiary user import FILE`: register all users of a file, or say what it would do."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from ostiary_web.api.resources.changes import format_changes
+from ostiary_web.api.resources.import_preview import encode_preview, preview_rows
+from ostiary_web.api.resources.imports import (
+    MOST_HASHED_IN_A_REQUEST,
+    REPLACES,
+    Imported,
+    count_hashes,
+    import_rows,
+)
+from ostiary_web.api.resources.sheet_rows import SheetRows, describe_place
+from ostiary_web.api.resources.users import RESOURCE
+from ostiary_web.cli.context import make_refusal, run
+from ostiary_web.cli.import_files import read_import_file
+from ostiary_web.cli.printing import Labels, Printer, with_printer
+from ostiary_web.http.context import RequestRefused
+from ostiary_web.streams import print_text
+
+_IMPORTED: Final[Labels] = {
+    "created": "command.import.created",
+    "updated": "command.import.updated",
+    "unchanged": "command.import.unchanged",
+    "hashesLeft": "command.import.hashes_left",
+}
+_WOULD: Final = {
+    "created": "command.import.would.created",
+    "updated": "command.import.would.updated",
+    "unchanged": "command.import.would.unchanged",
+}
+"""Texts of a preview, by what a row would do."""
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--mode",
+    type=click.Choice(list(REPLACES)),
+    default="insert",
+    show_default=True,
+    help="Whether a row with the name of an existing user is refused, or changes that user.",
+)
+@click.option("--preview", is_flag=True, help="Only say what each row would do.")
+@with_printer
+def import_users(printer: Printer, file: Path, mode: str, preview: bool) -> None:
+    """Register all users in FILE, or none: a sheet (.xlsx), CSV, or one JSON object a line (.jsonl).
+
+    The columns are those of the interface's import template, by their headings or the names of the fields.
+    A passwordHash is another system's hash of a password (argon2id, bcrypt, scrypt, pbkdf2_sha256 of
+    Django, or one of passlib or Werkzeug), and the user signs in with that password as before. At most
+    2000 rows are imported at a time.
+    """
+    rows = read_import_file(file, RESOURCE.list_view)
+    try:
+        if rows.faults:
+            raise make_refusal(*rows.faults)
+        if preview:
+            _preview(printer, rows, replace=REPLACES[mode])
+            return
+        done = _import(printer, rows, replace=REPLACES[mode])
+    except RequestRefused as refusal:
+        place = partial(
+            describe_place, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
+        )
+        printer.refuse(refusal.reply, place)
+    printer.record(msgspec.to_builtins(done), _IMPORTED)
+
+
+def _preview(printer: Printer, rows: SheetRows, *, replace: bool) -> None:
+    found = run(lambda context: preview_rows(context, RESOURCE, rows, replace=replace))
+    encoded: dict[str, Any] = msgspec.to_builtins(encode_preview(found, RESOURCE, rows))
+    if printer.for_scripts:
+        printer.document(encoded)
+        return
+    for row in encoded.pop("rows"):
+        print_text(printer.text(_WOULD[row["outcome"]], row=row["row"], name=row["name"]))
+        for fact in found[row["row"]]:
+            for line in format_changes(fact.kind, fact.changes, printer.language):
+                print_text(f"    {line}")
+    print_text(printer.text("command.import.would", **encoded))
+
+
+def _import(printer: Printer, rows: SheetRows, *, replace: bool) -> Imported:
+    """Import rows, with a progress bar for the hashing of passwords."""
+    with click.progressbar(
+        length=len(rows.by_number),
+        label=printer.text("command.import.preparing"),
+        file=sys.stderr,
+        hidden=count_hashes(RESOURCE, rows) <= MOST_HASHED_IN_A_REQUEST or printer.for_scripts,
+    ) as bar:
+        return run(
+            lambda context: import_rows(
+                context, RESOURCE, rows.by_number, replace=replace, on_prepared=partial(bar.update, 1)
+            )
+        )
