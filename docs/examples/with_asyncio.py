@@ -6,28 +6,21 @@ A turn of the in-memory store takes microseconds, so it is taken where the reque
 for a disk belongs into `asyncio.to_thread`, one call at a time.
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvicorn
-from first_records import entropy, make_first_records, monotonic, now
+from first_records import make_first_records, now
+from token_service import TokenService
 
-from ostiary_core import Instant, MemoryStore, Monotonic, Store
-from ostiary_core.http import LONGEST_FORM, Request, TokenEndpoint
-
-logger = logging.getLogger(__name__)
+from ostiary_core import MemoryStore
+from ostiary_core.http import LONGEST_FORM, Request
 
 Application = Callable[..., Awaitable[None]]
 
 
-def make_application(
-    store: Store,
-    clock: Callable[[], Instant] = now,
-    monotonic_clock: Callable[[], Monotonic] = monotonic,
-) -> Application:
-    """The four operations over `store`."""
-    endpoint = TokenEndpoint()
+def make_application(service: TokenService) -> Application:
+    """The four operations."""
 
     async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -40,24 +33,11 @@ def make_application(
         # Whoever comes through a Unix socket has no address.
         source, _ = scope.get("client") or ("", None)
         request = Request.of(scope["method"], scope["path"], scope["headers"], body, source=source)
-        answer = endpoint.answer(
-            request,
-            store,
-            now=clock(),
-            monotonic=monotonic_clock(),
-            entropy=entropy(),
-            trace_id=entropy()[:16].hex(),
-            report=report,
-        )
+        answer = service.answer(request)
         await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
         await send({"type": "http.response.body", "body": answer.body})
 
     return application
-
-
-def report(error: Exception, trace_id: str) -> None:
-    """What the store raised, in the log; never the text of the error, which may quote a token."""
-    logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
 
 
 async def whole_body(receive: Any) -> bytes | None:
@@ -82,4 +62,4 @@ async def answer_lifespan(receive: Any, send: Any) -> None:
 if __name__ == "__main__":
     kept = MemoryStore()
     print(make_first_records(kept, now()).secrets)
-    uvicorn.run(make_application(kept), host="127.0.0.1", port=8001)
+    uvicorn.run(make_application(TokenService(kept)), host="127.0.0.1", port=8001)

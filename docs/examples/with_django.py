@@ -5,9 +5,7 @@
 In a project of your own, the settings are the project's and the models are in an app of it.
 """
 
-import logging
 import sys
-from collections.abc import Callable
 from typing import Any
 from wsgiref.simple_server import make_server
 
@@ -17,12 +15,10 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import re_path
-from first_records import entropy, make_first_records, monotonic, now
+from first_records import make_first_records, now
+from token_service import TokenService
 
-from ostiary_core import Instant, Monotonic
-from ostiary_core.http import LONGEST_FORM, Request, TokenEndpoint
-
-logger = logging.getLogger(__name__)
+from ostiary_core.http import LONGEST_FORM, Request
 
 
 def configure(file: str) -> None:
@@ -37,13 +33,8 @@ def configure(file: str) -> None:
     django.setup()
 
 
-def make_application(
-    clock: Callable[[], Instant] = now, monotonic_clock: Callable[[], Monotonic] = monotonic
-) -> Any:
+def make_application(service: TokenService) -> Any:
     """The four operations, as the WSGI application of the configured project."""
-    from django_store import DjangoStore
-
-    store, endpoint = DjangoStore(), TokenEndpoint()
 
     def token_service(request: HttpRequest) -> HttpResponse:
         body = request.read(LONGEST_FORM + 1)
@@ -57,15 +48,7 @@ def make_application(
             body,
             source=request.META.get("REMOTE_ADDR", ""),
         )
-        answer = endpoint.answer(
-            asked,
-            store,
-            now=clock(),
-            monotonic=monotonic_clock(),
-            entropy=entropy(),
-            trace_id=entropy()[:16].hex(),
-            report=report,
-        )
+        answer = service.answer(asked)
         # An answer to HEAD has no body, and not every server of WSGI drops it.
         response = HttpResponse(b"" if request.method == "HEAD" else answer.body, status=answer.status)
         for name, value in answer.headers:
@@ -74,11 +57,6 @@ def make_application(
 
     settings.ROOT_URLCONF = (re_path("^api/oauth2/", token_service),)
     return get_wsgi_application()
-
-
-def report(error: Exception, trace_id: str) -> None:
-    """What the store raised, in the log; never the text of the error, which may quote a token."""
-    logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
 
 
 def make_tables() -> None:
@@ -97,5 +75,6 @@ if __name__ == "__main__":
     make_tables()
     from django_store import DjangoStore
 
-    print(make_first_records(DjangoStore(), now()).secrets)
-    make_server("127.0.0.1", 8004, make_application()).serve_forever()
+    kept = DjangoStore()
+    print(make_first_records(kept, now()).secrets)
+    make_server("127.0.0.1", 8004, make_application(TokenService(kept))).serve_forever()

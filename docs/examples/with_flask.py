@@ -3,33 +3,24 @@
 .venv/bin/python docs/examples/with_flask.py
 """
 
-from collections.abc import Callable
 from threading import Lock
 
-from first_records import entropy, make_first_records, monotonic, now
+from first_records import make_first_records, now
 from flask import Flask, Response, request
+from token_service import TokenService
 from werkzeug.exceptions import ClientDisconnected
 
-from ostiary_core import Instant, MemoryStore, Monotonic, Store
-from ostiary_core.http import LONGEST_FORM, Request, TokenEndpoint
+from ostiary_core import MemoryStore
+from ostiary_core.http import LONGEST_FORM, Request
 
 PATHS = "/api/oauth2/<operation>"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 """Every method: what is not allowed is the core's to say, in the envelope."""
 
 
-def make_application(
-    store: Store,
-    clock: Callable[[], Instant] = now,
-    monotonic_clock: Callable[[], Monotonic] = monotonic,
-) -> Flask:
-    """The four operations over `store`."""
-    application = Flask(__name__)
-    endpoint, lock = TokenEndpoint(), Lock()
-
-    def report(error: Exception, trace_id: str) -> None:
-        """What the store raised, in the log; never the text of the error, which may quote a token."""
-        application.logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
+def make_application(service: TokenService) -> Flask:
+    """The four operations."""
+    application, lock = Flask(__name__), Lock()
 
     @application.route(PATHS, methods=METHODS, provide_automatic_options=False)
     def token_service(operation: str) -> Response:
@@ -45,15 +36,7 @@ def make_application(
         )
         # Servers of WSGI bring threads, and the in-memory store is for one caller at a time.
         with lock:
-            answer = endpoint.answer(
-                asked,
-                store,
-                now=clock(),
-                monotonic=monotonic_clock(),
-                entropy=entropy(),
-                trace_id=entropy()[:16].hex(),
-                report=report,
-            )
+            answer = service.answer(asked)
         response = Response(answer.body, answer.status)
         response.headers.clear()
         for name, value in answer.headers:
@@ -66,4 +49,4 @@ def make_application(
 if __name__ == "__main__":
     kept = MemoryStore()
     print(make_first_records(kept, now()).secrets)
-    make_application(kept).run(port=8002)
+    make_application(TokenService(kept)).run(port=8002)

@@ -3,54 +3,30 @@
 .venv/bin/python docs/examples/with_trio.py
 """
 
-import logging
-from collections.abc import Callable
 from functools import partial
 
 import h11
 import trio
-from first_records import entropy, make_first_records, monotonic, now
+from first_records import make_first_records, now
+from token_service import TokenService
 
-from ostiary_core import Instant, MemoryStore, Monotonic, Store
-from ostiary_core.http import LONGEST_FORM, Answer, Request, TokenEndpoint
+from ostiary_core import MemoryStore
+from ostiary_core.http import LONGEST_FORM, Answer, Request
 
 PATIENCE_SECONDS = 30
 
-logger = logging.getLogger(__name__)
-
 
 async def serve(
-    store: Store,
-    clock: Callable[[], Instant] = now,
-    monotonic_clock: Callable[[], Monotonic] = monotonic,
+    service: TokenService,
     port: int = 0,
     *,
     task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Answer the four operations on a local port, until cancelled."""
-    endpoint = TokenEndpoint()
-
-    def answer(request: Request) -> Answer:
-        return endpoint.answer(
-            request,
-            store,
-            now=clock(),
-            monotonic=monotonic_clock(),
-            entropy=entropy(),
-            trace_id=entropy()[:16].hex(),
-            report=report,
-        )
-
-    handler = partial(handle, answer)
-    await trio.serve_tcp(handler, port, host="127.0.0.1", task_status=task_status)
+    await trio.serve_tcp(partial(handle, service), port, host="127.0.0.1", task_status=task_status)
 
 
-def report(error: Exception, trace_id: str) -> None:
-    """What the store raised, in the log; never the text of the error, which may quote a token."""
-    logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
-
-
-async def handle(answer_to: Callable[[Request], Answer], stream: trio.SocketStream) -> None:
+async def handle(service: TokenService, stream: trio.SocketStream) -> None:
     """One connection, request after request."""
     http = h11.Connection(h11.SERVER)
     try:
@@ -60,7 +36,7 @@ async def handle(answer_to: Callable[[Request], Answer], stream: trio.SocketStre
                 request = await next_request(http, stream, source)
             if request is None:
                 return
-            answer = answer_to(request)
+            answer = service.answer(request)
             head = h11.Response(status_code=answer.status, headers=list(answer.headers))
             await stream.send_all((http.send(head) or b"") + body_of(http, request, answer))
             if http.our_state is h11.DONE and http.their_state is h11.DONE:
@@ -102,4 +78,4 @@ def body_of(http: h11.Connection, request: Request, answer: Answer) -> bytes:
 if __name__ == "__main__":
     kept = MemoryStore()
     print(make_first_records(kept, now()).secrets)
-    trio.run(serve, kept, now, monotonic, 8003)
+    trio.run(serve, TokenService(kept), 8003)

@@ -18,6 +18,7 @@ import with_asyncio
 import with_flask
 import with_trio
 from first_records import make_first_records
+from token_service import TokenService
 
 from ostiary_core import MemoryStore, Store
 from tests.examples.suite import Door, Fields, Told
@@ -36,12 +37,9 @@ def open_door(example: str, folder: Path) -> Iterator[Door]:
         store: Store = MemoryStore()
         match example:
             case "asyncio":
-                application = with_asyncio.make_application(store, clock.now, clock.monotonic)
-                port = stack.enter_context(_on_uvicorn(application))
+                port = stack.enter_context(_on_uvicorn(with_asyncio.make_application(_service(store, clock))))
             case "flask":
-                port = stack.enter_context(
-                    _on_wsgi(with_flask.make_application(store, clock.now, clock.monotonic))
-                )
+                port = stack.enter_context(_on_wsgi(with_flask.make_application(_service(store, clock))))
             case "django":
                 store, application = stack.enter_context(_django(folder, clock))
                 port = stack.enter_context(_on_wsgi(application))
@@ -58,6 +56,10 @@ def open_door(example: str, folder: Path) -> Iterator[Door]:
         yield _door_over(store, clock, ask, port)
 
 
+def _service(store: Store, clock: HandClock) -> TokenService:
+    return TokenService(store, clock.now, clock.monotonic)
+
+
 @contextmanager
 def open_unix_door(path: Path) -> Iterator[Door]:
     """The asyncio example where callers have no address."""
@@ -65,7 +67,7 @@ def open_unix_door(path: Path) -> Iterator[Door]:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
-        with _run_uvicorn(with_asyncio.make_application(store, clock.now, clock.monotonic), listening):
+        with _run_uvicorn(with_asyncio.make_application(_service(store, clock)), listening):
             connection = HTTPConnection("localhost", timeout=10)
             connection.sock = socket.socket(socket.AF_UNIX)
             connection.sock.connect(str(path))
@@ -157,7 +159,7 @@ def _on_trio(store: Store, clock: HandClock) -> Iterator[int]:
     async def serve() -> None:
         tokens.append(trio.lowlevel.current_trio_token())
         async with trio.open_nursery() as nursery:
-            [listener] = await nursery.start(with_trio.serve, store, clock.now, clock.monotonic)
+            [listener] = await nursery.start(with_trio.serve, _service(store, clock))
             ports.append(listener.socket.getsockname()[1])
             ready.set()
             await over.wait()
@@ -212,5 +214,6 @@ def _django(folder: Path, clock: HandClock) -> Iterator[tuple[Store, Any]]:
     import with_django
     from django.db import connection
 
-    yield django_store(folder), with_django.make_application(clock.now, clock.monotonic)
+    store = django_store(folder)
+    yield store, with_django.make_application(_service(store, clock))
     connection.close()
