@@ -174,6 +174,16 @@ def test_an_old_secret_is_ended_once_and_only_while_it_works(waited: float, is_o
     world.when(ending).then(ClientKnown, changes=[], facts=[])
 
 
+def test_a_second_reset_keeps_the_old_secret_no_longer_than_its_last_day() -> None:
+    world = given(client(), until_day("2027-01-16"))
+    old, _ = overlapping(world, 60)
+    world.given(reset(keepOldForSeconds=30 * DAY))
+    world.wait(DAY + 16 * 3_600 - 1)
+    assert works(world, old)
+    world.wait(1)
+    assert not works(world, old)
+
+
 def test_the_last_day_of_a_secret_is_one_of_the_calendar() -> None:
     world = given(client())
     for text in ("2027-02-30", "20270228", "tomorrow", "2027-1-1", "9999-12-31x"):

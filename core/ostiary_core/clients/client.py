@@ -181,6 +181,7 @@ def _close(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
         enabled=False,
         old_secret_digest=None,
         old_secret_until=None,
+        old_secret_expires_on=None,
         old_secret_used_at=None,
         **changes,
     )

@@ -14,7 +14,8 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
 - When each was last used is noted so that an administrator sees whether the old one is still needed. It is
   kept to the minute: a client that authenticates a thousand times a second must not write a thousand times.
 - A present secret with a last day is `invalid_client` from the day after on, in UTC; kept as the old one, it
-  works no longer than that either. A new secret has no last day until it is given one.
+  works no longer than that either, whatever later resets say. A new secret has no last day until it is
+  given one.
 - A wrong secret is `invalid_client`, however often it comes (READINGS 38): 256 random bits are not guessed.
   How many came since the present secret was set is counted by the runtime and noted now and then, so that an
   administrator sees a backend that was left with a secret that no longer works.
@@ -74,21 +75,23 @@ def _kind_of_reset(changed: Client) -> FactKind:
 
 
 def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: int = 0) -> Client:
-    old_digest, old_used_at = client.secret_digest, client.secret_used_at
+    digest_kept, used_at, last_day = client.secret_digest, client.secret_used_at, client.secret_expires_on
     if _is_waiting_for_first_use(client, now):
-        old_digest, old_used_at = client.old_secret_digest, client.old_secret_used_at
-    old_until = later(now, overlap_seconds)
-    if client.secret_expires_on is not None and old_digest == client.secret_digest:
-        old_until = min(old_until, end_of_day(client.secret_expires_on))
-    keeps = old_until > now
+        digest_kept, used_at = client.old_secret_digest, client.old_secret_used_at
+        last_day = client.old_secret_expires_on
+    until = later(now, overlap_seconds)
+    if last_day is not None:
+        until = min(until, end_of_day(last_day))
+    keeps = until > now
     return revise(
         client,
         secret_digest=digest,
         secret_used_at=None,
         secret_expires_on=None,
-        old_secret_digest=old_digest if keeps else None,
-        old_secret_until=old_until if keeps else None,
-        old_secret_used_at=old_used_at if keeps else None,
+        old_secret_digest=digest_kept if keeps else None,
+        old_secret_until=until if keeps else None,
+        old_secret_expires_on=last_day if keeps else None,
+        old_secret_used_at=used_at if keeps else None,
         wrong_secrets=0,
         wrong_secret_at=None,
         updated_at=now,
@@ -110,6 +113,7 @@ def end_old(event: events.OldSecretEnded, who: Actor, client: Client, snapshot: 
         client,
         old_secret_digest=None,
         old_secret_until=None,
+        old_secret_expires_on=None,
         old_secret_used_at=None,
         updated_at=snapshot.now,
     )

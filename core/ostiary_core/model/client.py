@@ -62,6 +62,8 @@ class Client:
     """Digest of the previous secret, where a reset kept it."""
     old_secret_until: Instant | None = None
     """Instant from which the old secret no longer authenticates."""
+    old_secret_expires_on: str | None = None
+    """Last day that the old secret had when it was the present one."""
     old_secret_used_at: Instant | None = None
     wrong_secrets: int = 0
     """Number of wrong secrets since the present one was set (`client_secret.add_wrong`)."""
