@@ -24,6 +24,7 @@ from fuzz.model import (
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, Refusal, User, Verdict, refuse
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.initial_states import Settings
 
 __all__ = ["Model", "Realm", "User", "Verdict"]
 
@@ -51,6 +52,7 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.CONFIRM_FACTOR: second_factors.confirm_factor,
     Verb.REMOVE_FACTOR: second_factors.remove_factor,
     Verb.RENEW_CODES: second_factors.renew_codes,
+    Verb.OFFER_FACTOR: second_factors.offer_factor,
     Verb.ENTER_FACTOR: second_factors.enter_factor,
     Verb.RESET_FACTOR: second_factors.reset_factor,
     Verb.REFRESH_LOGIN: accounts.refresh_login,
@@ -109,8 +111,8 @@ def _apply(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 class Model:
     """A world that behaves as the specification says."""
 
-    def __init__(self, *, code_replay_ends_session: bool = False) -> None:
-        self.realm = Realm(code_replay_ends_session=code_replay_ends_session)
+    def __init__(self, settings: Settings) -> None:
+        self.realm = Realm(settings)
 
     def judge(self, call: Call, now: int, given: Answer) -> Verdict:
         """What must be answered to `call` at `now`; `given` shows the texts of what is new in it."""

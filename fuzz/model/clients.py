@@ -32,6 +32,7 @@ def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
         automatic=call.automatic or (),
         access_seconds=call.access_seconds or 1_800,
         refresh_seconds=call.refresh_seconds or 604_800,
+        expires_on=call.expires_on or "",
     )
     secret = realm.clients[client_id].secret
     return Verdict(Answer(kind=AnswerKind.SECRET, client_id=client_id, secret=secret), "a new client")
@@ -77,6 +78,7 @@ def settings_of(client: Client, call: Call) -> dict[str, tuple[object, object]]:
         "autoApproveScopes": (client.automatic, call.automatic),
         "accessTokenTtl": (client.access_seconds, call.access_seconds),
         "refreshTokenTtl": (client.refresh_seconds, call.refresh_seconds),
+        "secretExpiresOn": (client.expires_on, call.expires_on),
     }
 
 
@@ -91,6 +93,7 @@ def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client.automatic = client.automatic if call.automatic is None else call.automatic
     client.access_seconds = call.access_seconds or client.access_seconds
     client.refresh_seconds = call.refresh_seconds or client.refresh_seconds
+    client.expires_on = client.expires_on if call.expires_on is None else call.expires_on
     return Verdict(answer_of_client(client), "a client is changed")
 
 
@@ -158,12 +161,16 @@ def count_wrong_secrets(realm: Realm, call: Call, now: int, given: Answer) -> Ve
 
 def set_secret(client: Client, secret: str, now: int, keep_seconds: int = 0) -> None:
     replaces_unused = client.used_at is None and client.old_secret is not None and now < client.old_until
+    until = now + keep_seconds * SECOND_MS
     if not replaces_unused:
         client.old_secret, client.old_used_at = client.secret, client.used_at
-    if not keep_seconds:
+        client.last_until = client.secret_until
+    # Kept as the old one a secret works no longer than to the end of its last day, however often it is kept.
+    client.old_until = int(min(until, client.last_until))
+    if client.old_until <= now:
         client.old_secret = client.old_used_at = None
-    client.old_until = now + keep_seconds * SECOND_MS
     client.secret, client.used_at, client.wrong, client.wrong_at = secret, None, 0, None
+    client.expires_on = ""
 
 
 def give_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -24,13 +24,14 @@ from fuzz.model.records import (
     refuse,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call
+from fuzz.shared.initial_states import Settings
 
 
 class Realm:
     """Everything that exists, with tokens in plain text and no clock of its own."""
 
-    def __init__(self, *, code_replay_ends_session: bool = False) -> None:
-        self.code_replay_ends_session = code_replay_ends_session
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.before_batch: Realm | None = None
         """What stood when the batch began that is being done, by which its caller is judged."""
         self.clients: dict[str, Client] = {}
@@ -49,7 +50,9 @@ class Realm:
         client = self.clients.get(call.client_id or "")
         if client is None or client.deleted or not client.enabled or call.secret is None:
             raise Refusal(STRANGER)
-        if call.secret == client.secret or (call.secret == client.old_secret and now < client.old_until):
+        if call.secret == client.secret and now < client.secret_until:
+            return client
+        if call.secret == client.old_secret and now < client.old_until:
             return client
         raise Refusal(STRANGER)
 
@@ -174,7 +177,8 @@ class Realm:
         until = now + seconds * SECOND_MS
         text = given.access or ""
         drawn = self.new(text.removeprefix(TOKEN_PREFIX))
-        shown = f"{TOKEN_PREFIX}{drawn}" if text not in self.tokens else "(a token that was never given out)"
+        is_new = text.startswith(TOKEN_PREFIX) and text.endswith(drawn) and text not in self.tokens
+        shown = text if is_new else "(a token that was never given out)"
         session = Session(given.session_id, None, user, allows, until, False, [], allows=allows)
         self.sessions.append(session)
         self.add(session, Pair(shown, None, allows, until, now, None))

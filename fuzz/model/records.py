@@ -1,9 +1,11 @@
 """What the model remembers, and the words it answers in."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from fuzz.shared.calls import Answer, AnswerKind, Call, refusal
+from fuzz.shared.initial_states import end_of_day
 from fuzz.shared.odd_fields import faults_of
 
 SECOND_MS: Final = 1_000
@@ -48,16 +50,24 @@ class Client:
     automatic: tuple[str, ...]
     access_seconds: int
     refresh_seconds: int
+    expires_on: str = ""
+    """The last day of the present secret, if it has one."""
     enabled: bool = True
     deleted: bool = False
     old_secret: str | None = None
     """The one before, where a reset let it work on."""
     old_until: int = 0
+    last_until: float = math.inf
+    """The end of the last day that the old secret had when it was the present one."""
     used_at: int | None = None
     old_used_at: int | None = None
     wrong: int = 0
     """Wrong secrets since the present one was set, and when the last of them came."""
     wrong_at: int | None = None
+
+    @property
+    def secret_until(self) -> float:
+        return end_of_day(self.expires_on) if self.expires_on else math.inf
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """What must be answered about second factors: set up, asked for at sign-in, removed, reset."""
 
-from fuzz.model.accounts import login, wrong_password
+from fuzz.model.accounts import login, requires_factor, wrong_password
 from fuzz.model.administration import find_user
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
@@ -12,6 +12,7 @@ from fuzz.model.records import (
     WRONG_PASSWORDS,
     Factor,
     Refusal,
+    Ticket,
     User,
     Verdict,
     refuse,
@@ -25,6 +26,10 @@ def begin_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     wrong = check_password(realm, user, call, now)
     if wrong is not None:
         return wrong
+    return offer(user, given)
+
+
+def offer(user: User, given: Answer) -> Verdict:
     if user.has_factor:
         return refuse("A0409", "one second factor at a time")
     kept = 0 if user.factor is None else user.factor.ticket_at
@@ -45,6 +50,9 @@ def confirm_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
 def remove_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = spend_with_password(realm, call, now)
     user.factor = None
+    if requires_factor(realm, user):
+        realm.end_all_of(user)
+        return Verdict(DONE, "a second factor that is required is removed: everything ends")
     realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
     return Verdict(DONE, "a second factor is removed: all other sessions end")
 
@@ -56,17 +64,33 @@ def renew_codes(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     return Verdict(Answer(kind=AnswerKind.FACTOR, codes=given.codes), "new recovery codes end nothing")
 
 
-def enter_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+def find_ticket(realm: Realm, call: Call, now: int) -> Ticket:
     ticket = realm.tickets.get(call.token or "")
     if ticket is None or ticket.void or now - ticket.issued_at >= TICKET_MS:
-        return refuse("A1001", "no ticket, or five minutes old, or what it stood for ended")
+        raise Refusal(refuse("A1001", "no ticket, or five minutes old, or what it stood for ended"))
     factor = ticket.user.factor
-    if factor is None or ticket.issued_at <= factor.ticket_at:
-        return refuse("A1001", "a ticket is good for one sign-in")
+    if factor is not None and ticket.issued_at <= factor.ticket_at:
+        raise Refusal(refuse("A1001", "a ticket is good for one sign-in"))
+    return ticket
+
+
+def offer_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    return offer(find_ticket(realm, call, now).user, given)
+
+
+def enter_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    ticket = find_ticket(realm, call, now)
+    user, factor = ticket.user, ticket.user.factor
+    if factor is None:
+        return refuse("A1001", "a second factor that must be set up was never offered")
     spend(factor, call.text_code or "", now, "A1002")
     factor.ticket_at = ticket.issued_at
-    session = realm.begin(None, ticket.user, frozenset(), LOGIN_SECONDS, call, now, given)
-    return login(realm, session, now, "a code with the ticket signs in")
+    clause = "a code with the ticket signs in"
+    if not factor.confirmed:
+        factor.confirmed, clause = True, "a first code with the ticket sets up and signs in"
+        realm.end_all_of(user)
+    session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
+    return login(realm, session, now, clause)
 
 
 def reset_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -19,6 +19,7 @@ from fuzz.model.records import (
 from fuzz.shared.calls import Answer, AnswerKind, Call
 
 WRONG_CODE = refuse("A1006", "a code that was sent is used, replaced, too old or void by now")
+NO_RECOVERY = refuse("A0403", "nobody recovers a password by text message here")
 
 
 def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -26,6 +27,8 @@ def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verd
     if not 5 <= len(digits) <= 20 or not digits.isdecimal():
         return refuse("A0401", "no telephone number", "phone")
     user = None if call.login is None else realm.require_login(call, now)
+    if user is None and realm.settings.recovery_by_text_of == "no":
+        return NO_RECOVERY
     if user is not None and not may_ask(user, now):
         return refuse("A0429", "a text message is asked for at most 20 times a day by one account")
     text = given.code or ""
@@ -51,6 +54,8 @@ def send(realm: Realm, call: Call, asking: User | None, now: int, text: str) -> 
     owner = asking or holder
     if owner is None or (holder is None) is not is_new_number:
         return False
+    if not is_new_number and not may_recover(realm, owner):
+        return False
     before = realm.text_codes.get((is_new_number, phone))
     is_counted = before is not None and now - before.sent_at[0] < DAY_MS
     sent_at = before.sent_at if before is not None and is_counted else []
@@ -59,6 +64,10 @@ def send(realm: Realm, call: Call, asking: User | None, now: int, text: str) -> 
         return False
     realm.text_codes[is_new_number, phone] = TextCode(text, owner, now, [*sent_at, now])
     return True
+
+
+def may_recover(realm: Realm, user: User) -> bool:
+    return realm.settings.recovery_by_text_of == "everybody" or user.has_factor
 
 
 def enter(realm: Realm, call: Call, user: User | None, is_new_number: bool, now: int) -> bool:
@@ -90,12 +99,14 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    if realm.settings.recovery_by_text_of == "no":
+        return NO_RECOVERY
     user = realm.holder_of(call.phone)
     if not enter(realm, call, user, False, now):
         return WRONG_CODE
     del realm.text_codes[False, call.phone or ""]
-    if user is None or not user.enabled:
-        return refuse("A1006", "no such account, or disabled")
+    if user is None or not user.enabled or not may_recover(realm, user):
+        return refuse("A1006", "no such account, disabled, or kept from recovery")
     user.password = call.new_password or ""
     user.must_change_password = False
     realm.end_all_of(user)

@@ -53,7 +53,7 @@ def exchange_failed(realm: Realm, code: Code | None, client: Client) -> None:
         return
     if code.session is None:
         code.void = True
-    elif realm.code_replay_ends_session and code.client is client:
+    elif realm.settings.code_replay_ends_session and code.client is client:
         code.session.ended = True
 
 

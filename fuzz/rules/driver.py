@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fuzz.shared.calls import ABOUT_OWN_FACTOR, Answer, AnswerKind, Call, Verb, refusal
+from fuzz.shared.calls import ABOUT_OWN_FACTOR, WITH_A_TICKET, Answer, AnswerKind, Call, Verb, refusal
 from fuzz.shared.core_answers import answer_of
 from fuzz.shared.core_events import (
     SOURCE,
@@ -208,10 +208,12 @@ class Driver:
                 return choice_event(call)
             case verb if verb in ABOUT_OWN_FACTOR:
                 return self._factor_event(call, drawn, now)
-            case Verb.ENTER_FACTOR:
+            case verb if verb in WITH_A_TICKET:
                 ticket = read_ticket(call.token or "")
                 if ticket is None:
                     return refusal("A1001")
+                if verb is Verb.OFFER_FACTOR:
+                    return events.SecondFactorBegunAtSignIn(ticket=ticket, entropy=drawn)
                 return events.SecondFactorEntered(
                     ticket=ticket,
                     code=Secret(call.text_code or ""),

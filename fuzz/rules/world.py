@@ -13,6 +13,7 @@ from fuzz.rules.driver import Driver, Turn
 from fuzz.rules.hindsight import faults_in_hindsight
 from fuzz.rules.invariant_checker import InvariantChecker
 from fuzz.shared.calls import Answer, AnswerKind, Verb
+from fuzz.shared.core_events import policy_of
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS, PEOPLE, InitialState
 from fuzz.shared.invariants import EXPLAINED, Violation
@@ -21,7 +22,6 @@ from fuzz.shared.state_tables import transitions_of
 from fuzz.shared.steps import Step, registrations_of
 from fuzz.workload.weights import LONGEST_WAIT_MS
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.policy import Policy
 from ostiary_core.model.reply import Refused
 
 FIRST_ADMINISTRATOR = tuple(
@@ -43,14 +43,10 @@ class World:
     """A life of clients and people under the rules."""
 
     def __init__(self, name: str, initial_state: InitialState, *, rehearse_every: int = 1) -> None:
-        policy = Policy(
-            revoke_on_code_replay=initial_state.code_replay_ends_session,
-            clock_margin_seconds=LONGEST_WAIT_MS // 1_000,
-            second_factor_key=sha256(name.encode()).digest(),
-        )
+        policy = policy_of(initial_state.settings, name, LONGEST_WAIT_MS // 1_000)
         self.name = name
         self.driver = Driver(name, policy, rehearse_every=rehearse_every)
-        self.model = Model(code_replay_ends_session=initial_state.code_replay_ends_session)
+        self.model = Model(initial_state.settings)
         self.history = History(initial_state)
         self.checker = InvariantChecker(self.history, self.driver)
         self.clauses: Counter[str] = Counter()

@@ -71,6 +71,7 @@ class Verb(StrEnum):
     CONFIRM_FACTOR = "confirm-factor"
     REMOVE_FACTOR = "remove-factor"
     RENEW_CODES = "renew-codes"
+    OFFER_FACTOR = "offer-factor"
     ENTER_FACTOR = "enter-factor"
     RESET_FACTOR = "reset-factor"
 
@@ -85,6 +86,8 @@ AT_THE_CONSENT_PAGE = frozenset({Verb.CHECK, Verb.APPROVE, Verb.RECALL, Verb.DEN
 ABOUT_OWN_FACTOR = frozenset({Verb.BEGIN_FACTOR, Verb.CONFIRM_FACTOR, Verb.REMOVE_FACTOR, Verb.RENEW_CODES})
 WITH_A_CODE = ABOUT_OWN_FACTOR - {Verb.BEGIN_FACTOR} | {Verb.ENTER_FACTOR}
 """What takes a code of a second factor."""
+WITH_A_TICKET = frozenset({Verb.OFFER_FACTOR, Verb.ENTER_FACTOR})
+"""The second step of a sign-in."""
 
 BY_LOGIN = (
     AT_THE_CONSENT_PAGE
@@ -112,9 +115,10 @@ ADMINISTRATION = (
     - AT_THE_TOKEN_SERVICE
     - BY_LOGIN
     - BY_THE_RUNTIME
+    - WITH_A_TICKET
     - {
         *(Verb.USER_INFO, Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.RECOVER_PASSWORD, Verb.SHOW_ACCOUNT),
-        *(Verb.REQUEST_TEXT_CODE, Verb.CREATE_ADMINISTRATOR, Verb.ENTER_FACTOR),
+        *(Verb.REQUEST_TEXT_CODE, Verb.CREATE_ADMINISTRATOR),
     }
 )
 """What needs a permission of the backend, or the operator."""
@@ -175,6 +179,8 @@ class Call(NamedTuple):
     automatic: tuple[str, ...] | None = None
     access_seconds: int | None = None
     refresh_seconds: int | None = None
+    expires_on: str | None = None
+    """The last day of a client's present secret; empty for no end."""
     keep_seconds: int | None = None
     """How long the old secret is to work on."""
     waited_ms: int = 0
@@ -241,6 +247,8 @@ class Answer(NamedTuple):
     """Of a client; of a second factor; or a ticket."""
     codes: tuple[str, ...] = ()
     """Recovery codes."""
+    sets_up: bool = False
+    """Whether a second factor must be set up with the ticket first."""
     must_change_password: bool = False
     permissions: tuple[str, ...] = ()
     profile: tuple[str | None, ...] = ()

@@ -55,8 +55,8 @@ def answer_of(call: Call, decision: Decision) -> Answer:
             return _tokens(
                 AnswerKind.LOGIN, login.tokens, decision, login.user_id, login.must_change_password
             )
-        case SecondFactorAsked(ticket):
-            return Answer(kind=AnswerKind.ASKED, secret=ticket.reveal())
+        case SecondFactorAsked(ticket, sets_up):
+            return Answer(kind=AnswerKind.ASKED, secret=ticket.reveal(), sets_up=sets_up)
         case SecondFactorOffered(secret, codes):
             return Answer(kind=AnswerKind.FACTOR, secret=secret.reveal(), codes=_canonical(codes))
         case RecoveryCodesDrawn(codes):

@@ -7,11 +7,12 @@ from typing import Final
 from unittest.mock import patch
 
 from fuzz.shared.calls import Call, Verb
-from fuzz.shared.initial_states import CHOICES, SCOPES, WRONG_AT_ONCE
+from fuzz.shared.initial_states import CHOICES, SCOPES, WRONG_AT_ONCE, Settings
 from fuzz.shared.odd_fields import odd_fields_of, with_odd_fields
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Arrival, Instant
+from ostiary_core.model.policy import Policy, SecondFactorFor, TextRecoveryFor
 from ostiary_core.model.secret import Entropy, Secret
 
 SOURCE: Final = "192.0.2.1"
@@ -23,6 +24,17 @@ def with_more_scopes() -> Iterator[None]:
     """The core with a longer table of scopes, so that something can be narrower or wider."""
     with patch("ostiary_core.model.client.SCOPES", SCOPES):
         yield
+
+
+def policy_of(settings: Settings, name: str, clock_margin_seconds: int) -> Policy:
+    """The policy of a world of this name."""
+    return Policy(
+        revoke_on_code_replay=settings.code_replay_ends_session,
+        require_second_factor=SecondFactorFor(settings.second_factor_of),
+        text_recovery=TextRecoveryFor(settings.recovery_by_text_of),
+        second_factor_key=sha256(name.encode()).digest(),
+        clock_margin_seconds=clock_margin_seconds,
+    )
 
 
 def hash_of(password: str | None) -> str:
@@ -297,5 +309,6 @@ def settings_of(call: Call) -> dict[str, object]:
         "autoApproveScopes": call.automatic,
         "accessTokenTtl": call.access_seconds,
         "refreshTokenTtl": call.refresh_seconds,
+        "secretExpiresOn": call.expires_on,
     }
     return {name: value for name, value in given.items() if value is not None}

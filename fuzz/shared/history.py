@@ -7,7 +7,7 @@ generator finds what there is to do, and the evidence on which the invariants st
 import hashlib
 from dataclasses import replace
 
-from fuzz.shared.calls import WITH_A_CODE, Answer, AnswerKind, Call, Verb, several
+from fuzz.shared.calls import WITH_A_CODE, WITH_A_TICKET, Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.initial_states import ClientSettings, InitialState
 from fuzz.shared.knowledge import (
     KnownClient,
@@ -78,8 +78,9 @@ class History:
         if call.verb in WITH_A_CODE:
             self._note_code_entered(call, now, answer)
         match answer.kind:
-            case AnswerKind.ASKED:
-                self.tickets[number] = KnownTicket(answer.secret or "", self.names[call.username or ""])
+            case AnswerKind.ASKED if (named := self.names.get(call.username or "")) is not None:
+                ticket = KnownTicket(answer.secret or "", named, named.username, answer.sets_up)
+                self.tickets[number] = ticket
             case AnswerKind.FACTOR:
                 self._note_factor(call, answer)
             case AnswerKind.TOKENS | AnswerKind.LOGIN:
@@ -105,7 +106,7 @@ class History:
 
     def owner_of_factor(self, call: Call) -> KnownUser | None:
         """Whose second factor a call is about."""
-        if call.verb is Verb.ENTER_FACTOR:
+        if call.verb in WITH_A_TICKET:
             tickets = (ticket for ticket in self.tickets.values() if ticket.text == call.token)
             return next((ticket.user for ticket in tickets), None)
         login = self.tokens.get(call.login or "")
@@ -115,7 +116,7 @@ class History:
         user = self.owner_of_factor(call)
         if user is None:
             return
-        if call.verb is Verb.BEGIN_FACTOR:
+        if call.verb in (Verb.BEGIN_FACTOR, Verb.OFFER_FACTOR):
             user.offered = KnownFactor(answer.secret or "", answer.codes)
         elif user.factor is not None:
             user.factor.recovery = answer.codes
@@ -253,14 +254,20 @@ class History:
                 automatic=call.automatic or (),
                 access_seconds=call.access_seconds or 1_800,
                 refresh_seconds=call.refresh_seconds or 604_800,
+                expires_on=call.expires_on or "",
             )
             self.clients[client_id] = KnownClient(client_id, settings, settings, secret, nonsense(client_id))
         else:
             client = self.clients[client_id]
             if client.is_used or now >= client.old_until:
-                client.old_secret = client.secret
-            client.secret, client.is_used = secret, False
-            client.old_until = now + (call.keep_seconds or 0) * 1_000
+                client.old_secret, client.last_until = client.secret, client.secret_until
+            client.old_until = int(min(now + (call.keep_seconds or 0) * 1_000, client.last_until))
+            self._replace_secret(client, secret)
+
+    @staticmethod
+    def _replace_secret(client: KnownClient, secret: str) -> None:
+        client.secret, client.is_used = secret, False
+        client.settings = replace(client.settings, expires_on="")
 
     def _note_done(self, call: Call, answer: Answer) -> None:
         user = self.users.get(call.user_id or "")
@@ -287,8 +294,8 @@ class History:
                 client.old_until = 0 if client.enabled else client.old_until
                 client.enabled = False
             case Verb.GIVE_SECRET if client is not None and call.secret != client.secret:
-                client.old_secret, client.secret, client.old_until = client.secret, call.secret or "", 0
-                client.is_used = False
+                client.old_secret, client.old_until = client.secret, 0
+                self._replace_secret(client, call.secret or "")
             case Verb.NOTE_SECRET_USE if client is not None and call.secret == client.secret:
                 client.is_used = True
             case Verb.END_OLD_SECRET if client is not None:

@@ -1,6 +1,7 @@
 """What a world begins with: its clients, its people and its policy, all drawn from its seed."""
 
 from dataclasses import dataclass
+from datetime import date
 from random import Random
 from typing import Final
 
@@ -28,6 +29,19 @@ class ClientSettings:
     automatic: tuple[str, ...] = ()
     access_seconds: int = 1_800
     refresh_seconds: int = 604_800
+    expires_on: str = ""
+    """The last day of the present secret, in UTC; empty for no end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an operator decides, in the words of the server's settings."""
+
+    code_replay_ends_session: bool = False
+    second_factor_of: str = "no"
+    """Who must have a second factor: `no`, `administrators` or `everybody`."""
+    recovery_by_text_of: str = "everybody"
+    """Who may set a new password by text message: `no`, `second-factor` or `everybody`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +50,21 @@ class InitialState:
 
     clients: dict[str, ClientSettings]
     people: tuple[str, ...]
-    code_replay_ends_session: bool
+    settings: Settings
+
+
+_DAY_MS: Final = 86_400_000
+_FIRST_DAY: Final = date(1970, 1, 1).toordinal()
+
+
+def day_at(instant: int) -> str:
+    """The day of the calendar in UTC, as 2023-11-14."""
+    return date.fromordinal(_FIRST_DAY + instant // _DAY_MS).isoformat()
+
+
+def end_of_day(day: str) -> int:
+    """The instant at which a day of the calendar ends in UTC."""
+    return (date.fromisoformat(day).toordinal() - _FIRST_DAY + 1) * _DAY_MS
 
 
 def uris(client: str) -> tuple[str, ...]:
@@ -44,7 +72,7 @@ def uris(client: str) -> tuple[str, ...]:
     return (f"https://{client}.example/callback", f"https://{client}.example/other?tenant=1")
 
 
-CHANGES: Final[dict[str, dict[str, tuple[str, ...] | int]]] = {
+CHANGES: Final[dict[str, dict[str, tuple[str, ...] | int | str]]] = {
     "one-uri": {"redirect_uris": ("https://moved.example/callback",)},
     "read-only": {"scopes": ("user.read",), "automatic": ()},
     "no-scope": {"scopes": (), "automatic": ()},
@@ -61,9 +89,13 @@ CHANGES: Final[dict[str, dict[str, tuple[str, ...] | int]]] = {
     },
     "many-uris": {"redirect_uris": tuple(f"https://{each}.example/{'long/' * 40}" for each in range(50))},
     "most-uris": {"redirect_uris": tuple(f"https://{each}.example/{'long/' * 40}" for each in range(2, 52))},
-    "own-uris": {},
+    "no-last-day": {"expires_on": ""},
+    **{name: {} for name in ("yesterday", "today", "tomorrow", "own-uris")},
 }
-"""What administrators do to clients; `own-uris` gives a client its first addresses back."""
+"""What administrators do to clients; `own-uris` gives a client its first addresses back, a day its present
+secret a last day."""
+LAST_DAYS: Final = {"yesterday": -1, "today": 0, "tomorrow": 1}
+"""How many days from the present one."""
 
 
 PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
@@ -151,15 +183,24 @@ def draw_initial_state(random: Random) -> InitialState:
             access_seconds=random.choice((300, 600, 1_800, 3_600, 86_400)),
             refresh_seconds=random.choice((3_600, 3_660, 86_400, 604_800)),
         )
-    return InitialState(clients, PEOPLE[: random.choice((1, 2, 3))], random.random() < 0.25)
+    people = PEOPLE[: random.choice((1, 2, 3))]
+    chance = random.random()
+    # One draw for all settings: whoever draws next draws what they drew when there was one setting.
+    place = int(chance * 1_000_000)
+    settings = Settings(
+        code_replay_ends_session=chance < 0.25,
+        second_factor_of=("administrators", "everybody", *("no",) * 6)[place % 8],
+        recovery_by_text_of=("second-factor", "no", *("everybody",) * 5)[place % 7],
+    )
+    return InitialState(clients, people, settings)
 
 
 def fixed_initial_state(*, code_replay_ends_session: bool = False) -> InitialState:
     """Two clients alike and one user: a good place for a story told by hand."""
-    settings = {
+    clients = {
         client: ClientSettings(
             redirect_uris=uris(client), scopes=SCOPES[:2], access_seconds=300, refresh_seconds=3_600
         )
         for client in ("app", "web")
     }
-    return InitialState(settings, PEOPLE[:1], code_replay_ends_session)
+    return InitialState(clients, PEOPLE[:1], Settings(code_replay_ends_session=code_replay_ends_session))

@@ -1,9 +1,10 @@
 """What those who deal with clients, people, codes and sessions know of them, from answers alone."""
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fuzz.shared.initial_states import ClientSettings
+from fuzz.shared.initial_states import ClientSettings, end_of_day
 
 
 @dataclass(slots=True)
@@ -17,6 +18,8 @@ class KnownClient:
     old_secret: str
     old_until: int = 0
     """Up to when the old secret works."""
+    last_until: float = math.inf
+    """The end of the last day that the old secret had when it was the present one."""
     is_used: bool = False
     """Whether it is noted that the present secret was used."""
     enabled: bool = True
@@ -26,7 +29,13 @@ class KnownClient:
         """Whether this is a secret that it may present."""
         if not self.enabled or self.deleted:
             return False
-        return secret == self.secret or (secret == self.old_secret and now < self.old_until)
+        is_present = secret == self.secret and now < self.secret_until
+        return is_present or (secret == self.old_secret and now < self.old_until)
+
+    @property
+    def secret_until(self) -> float:
+        """The end of the last day of the present secret."""
+        return end_of_day(self.settings.expires_on) if self.settings.expires_on else math.inf
 
 
 @dataclass(slots=True)
@@ -46,6 +55,9 @@ class KnownTicket(NamedTuple):
 
     text: str
     user: "KnownUser"
+    username: str
+    """As it was then."""
+    sets_up: bool
 
 
 @dataclass(slots=True)

@@ -13,6 +13,8 @@ from fuzz.shared.calls import (
     ABOUT_TEXT_CODES,
     AT_THE_CONSENT_PAGE,
     AT_THE_TOKEN_SERVICE,
+    WITH_A_CODE,
+    WITH_A_TICKET,
     Call,
     Verb,
 )
@@ -22,11 +24,13 @@ from fuzz.shared.initial_states import (
     CHANGES,
     ENTERED,
     KEEP_SECONDS,
+    LAST_DAYS,
     NUMBERS,
     PERMISSIONS,
     SUPER_ADMINISTRATOR,
     TOKEN_SECONDS,
     ClientSettings,
+    day_at,
     uris,
 )
 from fuzz.shared.seeds import nonsense
@@ -73,7 +77,7 @@ def call_of(history: History, step: Step) -> Call:
         return base._replace(permissions=given, refresh_seconds=TOKEN_SECONDS[step.number % 2])
     if verb in (Verb.NOTE_TOKEN_USE, Verb.SIGN_OUT_ELSEWHERE):
         return base
-    if verb in ABOUT_OWN_FACTOR or verb is Verb.ENTER_FACTOR:
+    if verb in ABOUT_OWN_FACTOR | WITH_A_TICKET:
         return _factor_call(history, step, base)
     if verb is Verb.CHOOSE:
         return base._replace(choice=step.change)
@@ -208,7 +212,10 @@ def _text_code_call(history: History, step: Step, base: Call) -> Call:
 
 def _factor_call(history: History, step: Step, base: Call) -> Call:
     """What is entered of a second factor; where there is none, digits that nobody shows."""
-    call = base._replace(token=_text(history, step.token) if step.verb is Verb.ENTER_FACTOR else None)
+    call = base
+    if step.verb in WITH_A_TICKET:
+        ticket = None if step.token is None else history.tickets.get(step.token.number)
+        call = base._replace(token=_text(history, step.token), username=ticket and ticket.username)
     user = history.owner_of_factor(call)
     factor = None if user is None else user.factor or user.offered
     wrong = step.twist is Twist.WRONG_PASSWORD or user is None
@@ -225,7 +232,7 @@ def _factor_call(history: History, step: Step, base: Call) -> Call:
             case change:
                 present = (BEGINNING_OF_TIME_MS + step.at) // STEP_MS
                 code = code_at(factor.secret, present + ENTERED.get(change or "now", 0))
-    return call if step.verb is Verb.BEGIN_FACTOR else call._replace(text_code=code)
+    return call._replace(text_code=code) if step.verb in WITH_A_CODE else call
 
 
 def _client_call(history: History, step: Step, base: Call) -> Call:
@@ -292,6 +299,9 @@ def _settings_call(history: History, step: Step, base: Call) -> Call:
         base = base._replace(**{name: getattr(client.settings, name) for name in ClientSettings.__slots__})
     elif step.verb in BEGINS_A_CLIENT:
         change = {"redirect_uris": uris(step.client or ""), **change}
+    if step.change in LAST_DAYS:
+        days_ms = LAST_DAYS[step.change] * 86_400_000
+        change["expires_on"] = day_at(BEGINNING_OF_TIME_MS + step.at + days_ms)
     if step.change == "own-uris":
         change["redirect_uris"] = uris(step.client or "")
     if step.verb in BEGINS_A_CLIENT and base.grants is None:

@@ -9,7 +9,8 @@ from typing import Final
 import trio
 from msgspec.structs import replace
 
-from fuzz.shared.calls import ADMINISTRATION, Call, Face, Verb
+from fuzz.shared.authenticator import STEP_MS, code_at
+from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Face, Verb
 from fuzz.shared.history import History
 from fuzz.shared.meaning import call_of
 from fuzz.shared.steps import Step
@@ -36,6 +37,8 @@ class Desk:
 
     token: str | None = None
     since: float = -math.inf
+    factor: str | None = None
+    """The secret of their second factor, where they must have one."""
     lock: trio.Lock = field(default_factory=trio.Lock)
 
 
@@ -167,7 +170,11 @@ class Callers:
         if call.verb in IMPORTS or (mishap.sheet and call.verb in SHEETS):
             self.story.faults["sheet"] += 1
             return call._replace(face=Face.SHEET)
-        is_of_a_page = call.verb is Verb.END_OWN_SESSION or (mishap.page and may_be_in_a_form(call))
+        if call.verb is Verb.END_OWN_SESSION:
+            named = self.history.by_session_id.get(call.session_id or "")
+            is_of_a_page = named not in self.history.programs
+        else:
+            is_of_a_page = mishap.page and may_be_in_a_form(call, self.history.initial_state.settings)
         if not is_of_a_page:
             return call
         self.story.faults["page"] += 1
@@ -184,17 +191,38 @@ class Callers:
                 is_good = desk.token not in self.exchanges.turned_away
                 if desk.token is not None and is_good and now < desk.since + DESK_SECONDS:
                     return desk.token
-                self.desk_calls += 1
                 call = Call(verb=Verb.SIGN_IN, username=name, password=DESK_PASSWORD, user_agent=name)
                 where = attempt % len(self.instances)
-                answer = await self.exchanges.ask(
-                    AT_THE_DESK + self.desk_calls, call, Mishap(new=True), where, Random(self.desk_calls)
-                )
+                answer = await self._ask_at_desk(call, where)
+                if answer is not None and answer.kind is AnswerKind.ASKED:
+                    answer = await self._enter_factor(desk, call, answer, where)
                 if answer is not None and answer.access is not None:
                     desk.token, desk.since = answer.access, trio.current_time()
                 else:
-                    await trio.sleep(1)
+                    # The code of a second factor works once.
+                    await trio.sleep(1 if desk.factor is None else STEP_MS / 1000)
             return "nobody"
+
+    async def _enter_factor(self, desk: Desk, call: Call, asked: Answer, where: int) -> Answer | None:
+        """Go on with a sign-in that asks for a second factor, or for one to be set up."""
+        call = call._replace(verb=Verb.OFFER_FACTOR, password=None, token=asked.secret)
+        if asked.sets_up:
+            offered = await self._ask_at_desk(call, where)
+            desk.factor = desk.factor if offered is None else offered.secret or desk.factor
+        if desk.factor is None:
+            return None
+        code = code_at(desk.factor, self.instances[where].latest() // STEP_MS)
+        return await self._ask_at_desk(call._replace(verb=Verb.ENTER_FACTOR, text_code=code), where)
+
+    async def _ask_at_desk(self, call: Call, where: int) -> Answer | None:
+        """Ask, and ask again in the next minute where the limit of this one is used up."""
+        self.desk_calls += 1
+        number, random = AT_THE_DESK + self.desk_calls, Random(self.desk_calls)
+        answer = await self.exchanges.ask(number, call, Mishap(new=True), where, random)
+        if answer is None or answer.error != "A0429":
+            return answer
+        await trio.sleep(60)
+        return await self.exchanges.ask(number, call, Mishap(new=True), where, random)
 
 
 def _by(call: Call, login: str) -> Call:

@@ -14,6 +14,7 @@ ISSUING: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
 """What is asked at `/token`."""
 SUCCESS: Final = {
     **dict.fromkeys((Verb.REGISTER_USER, Verb.REGISTER_ROLE, Verb.REGISTER_CLIENT), (201,)),
+    Verb.CREATE_TOKEN: (201,),
     Verb.RECALL: (200, 303),
 }
 STATUS_OF_ERROR: Final = {
@@ -57,6 +58,7 @@ OVERTAKEN: Final = "overtaken"
 """The error of a form whose record somebody else changed while it was filled: nothing was done."""
 ANSWERED_WITH_A_PAGE: Final = (
     *(Verb.REGISTER_CLIENT, Verb.RESET_SECRET, Verb.REQUEST_TEXT_CODE, Verb.REFRESH_LOGIN),
+    *(Verb.SIGN_IN, Verb.BEGIN_FACTOR),
 )
 """What a form is not answered with another address for: it shows a secret this once, or the next form."""
 PROFILE: Final = {"sub", "username", "name", "avatarUrl", "locale"}

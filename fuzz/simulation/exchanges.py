@@ -322,7 +322,9 @@ class Exchanges:
         """With what HTTP does not say: which session began, and whose login it is."""
         if answer.kind is AnswerKind.USER and answer.sub is None:
             return answer._replace(sub=self._user_id(call))
-        begins = call.verb in (Verb.REDEEM, Verb.CLIENT_CREDENTIALS, Verb.SIGN_IN)
+        begins = call.verb in (
+            *(Verb.REDEEM, Verb.CLIENT_CREDENTIALS, Verb.SIGN_IN, Verb.ENTER_FACTOR, Verb.CREATE_TOKEN),
+        )
         if answer.kind not in (AnswerKind.TOKENS, AnswerKind.LOGIN):
             return answer
         session = self._session(answer)

@@ -21,12 +21,14 @@ from fuzz.shared.core_events import (
     user_fields,
 )
 from fuzz.shared.http_client import FORM, Request, Response
+from fuzz.shared.initial_states import Settings
 from fuzz.shared.seeds import nonsense
 from fuzz.simulation.documented import OVERTAKEN
 from fuzz.simulation.requests import authorization_parameters, user_agent_fields
-from fuzz.simulation.responses import code_of_page, consent_of
+from fuzz.simulation.responses import canonical_codes, code_of_page, consent_of
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.secret import PERSONAL_TOKEN_PREFIX
 from ostiary_core.model.why import Why
 from ostiary_web.texts import LANGUAGES
 
@@ -35,7 +37,7 @@ _ANY_FORM: Final = "/login?switch=1"
 _REASON: Final = re.compile(r'role="alert"[^>]*>\s*<p>([^<]*)</p>')
 _SECRET: Final = re.compile(rb'<code id="secret-text">([^<]+)</code>')
 _TEXTS: Final = {
-    text_of(why, language): OVERTAKEN if why is Why.CHANGED_MEANWHILE else meaning.code
+    (meaning.status, text_of(why, language)): OVERTAKEN if why is Why.CHANGED_MEANWHILE else meaning.code
     for why, meaning in MEANINGS.items()
     for language in LANGUAGES
 }
@@ -146,12 +148,14 @@ _CHOICE_FORMS: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
 """Of the others, which are no zones, the page makes none."""
 
 
-def may_be_in_a_form(call: Call) -> bool:
+def may_be_in_a_form(call: Call, settings: Settings) -> bool:
     """Whether a page can be asked for all of a call."""
     if call.verb is Verb.REFRESH_LOGIN:
         return True
-    if call.verb not in FORMS:
+    if call.verb not in FORMS or (call.login or "").startswith(PERSONAL_TOKEN_PREFIX):
         return False
+    if call.verb is Verb.SIGN_IN and settings.second_factor_of != "no":
+        return False  # where one must be set up, the page goes on to offer it, and asks twice
     return call.must_change is None and (call.verb is not Verb.CHOOSE or call.choice in _CHOICE_FORMS)
 
 
@@ -159,6 +163,15 @@ FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
     Verb.APPROVE: _decision,
     Verb.DENY: _decision,
     Verb.SIGN_IN: lambda call: PageForm("/login", {"username": call.username, "password": call.password}),
+    Verb.ENTER_FACTOR: lambda call: PageForm(
+        "/login/second-factor", {"ticket": call.token, "code": call.text_code}
+    ),
+    Verb.BEGIN_FACTOR: lambda call: PageForm("/account/second-factor", {"password": call.password}),
+    Verb.CONFIRM_FACTOR: lambda call: PageForm("/account/second-factor/confirm", {"code": call.text_code}),
+    Verb.REMOVE_FACTOR: lambda call: PageForm(
+        "/account/second-factor/remove", {"password": call.password, "code": call.text_code}
+    ),
+    Verb.SIGN_OUT_ELSEWHERE: lambda call: PageForm("/account/sessions/end-others", {}),
     Verb.SIGN_OUT: lambda call: PageForm("/logout", {}),
     Verb.CHANGE_PASSWORD: lambda call: PageForm(
         "/password",
@@ -188,6 +201,7 @@ FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
     Verb.DISABLE_USER: _people("disable"),
     Verb.DELETE_USER: _people("delete"),
     Verb.RESET_PASSWORD: _people("reset-password"),
+    Verb.RESET_FACTOR: _people("reset-second-factor"),
     Verb.FORCE_OUT_USER: _people("force-out"),
     Verb.UNLOCK_USER: _people("unlock"),
     Verb.FORCE_OUT_CLIENT: _clients("force-out"),
@@ -224,7 +238,7 @@ def renewing_request(call: Call) -> Request:
 def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
     """The request by which a browser sends a form."""
     cookies = [f"ostiary_form={form.cookie}"]
-    if call.login is not None and call.verb is not Verb.SIGN_IN:
+    if call.login is not None and call.verb not in _SIGNING_IN:
         cookies.append(f"ostiary_access={call.login}")
     fields = [
         ("Content-Type", FORM),
@@ -261,10 +275,17 @@ def code_or_reason(response: Response) -> str:
     if code:
         return code
     reason = _REASON.search(response.body.decode())
-    return "" if reason is None else _TEXTS.get(unescape(reason[1]), "")
+    return "" if reason is None else _TEXTS.get((response.status, unescape(reason[1])), "")
 
 
-_SIGNING_IN: Final = (Verb.SIGN_IN, Verb.REFRESH_LOGIN)
+_SIGNING_IN: Final = (Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.ENTER_FACTOR)
+
+
+def _values_shown(response: Response) -> dict[str, str]:
+    """The hidden values of the form that a page goes on with."""
+    reader = _FormReader(None)
+    reader.feed(response.body.decode())
+    return {name: values[0] for name, values in reader.values.items()}
 
 
 def _login_in_cookies(response: Response) -> Answer:
@@ -289,14 +310,20 @@ def answer_of_page(call: Call, response: Response) -> Answer:
         return refusal("A1001")
     if location.startswith("/password") and call.verb not in _SIGNING_IN:
         return refusal("A1004")
+    shown = _values_shown(response) if call.verb in (Verb.SIGN_IN, Verb.BEGIN_FACTOR) else {}
     match call.verb:
-        case Verb.SIGN_IN | Verb.REFRESH_LOGIN:
+        case Verb.SIGN_IN if "ticket" in shown:
+            return Answer(kind=AnswerKind.ASKED, secret=shown["ticket"])
+        case Verb.BEGIN_FACTOR:
+            codes = canonical_codes(shown.get("recovery_codes", "").split())
+            return Answer(kind=AnswerKind.FACTOR, secret=shown.get("secret"), codes=codes)
+        case Verb.SIGN_IN | Verb.REFRESH_LOGIN | Verb.ENTER_FACTOR:
             return _login_in_cookies(response)._replace(must_change_password=location.startswith("/password"))
         case Verb.APPROVE | Verb.DENY:
             return consent_of(location)
         case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
-            shown = _SECRET.search(response.body)
-            secret = None if shown is None else shown[1].decode()
+            found = _SECRET.search(response.body)
+            secret = None if found is None else found[1].decode()
             return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=secret)
         case Verb.REGISTER_USER:
             user_id = location.removeprefix("/admin/people/").partition("?")[0]

@@ -86,13 +86,15 @@ def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[
     sign_ins = [
         one
         for one in operations
-        if one.call.verb is Verb.SIGN_IN and one.outcome is not Outcome.NEVER and one.returned is not None
+        if one.call.verb in (Verb.SIGN_IN, Verb.ENTER_FACTOR)
+        and one.outcome is not Outcome.NEVER
+        and one.returned is not None
     ]
 
     def counts_against(other: Operation, one: Operation) -> bool:
         if other is one or (other.instance, other.incarnation) != (one.instance, one.incarnation):
             return False
-        was_right = other.answer is not None and other.answer.kind is AnswerKind.LOGIN
+        was_right = other.answer is not None and other.answer.kind in (AnswerKind.LOGIN, AnswerKind.ASKED)
         return other.invoked < _end_of(one) and not (was_right and _end_of(other) < one.invoked)
 
     return {

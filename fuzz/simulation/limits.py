@@ -7,7 +7,7 @@ operation and address, counted by each process.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fuzz.shared.calls import Face, Verb
+from fuzz.shared.calls import WITH_A_TICKET, Face, Verb
 from fuzz.shared.invariants import DOCUMENTED, Violation
 from fuzz.simulation.operations import Operation, Outcome
 
@@ -31,7 +31,7 @@ OPERATION: Final[Mapping[Verb, str]] = {
     Verb.CLIENT_CREDENTIALS: TOKEN,
     Verb.INTROSPECT: "introspect",
     Verb.REVOKE: "revoke",
-    Verb.SIGN_IN: "sign-in",
+    **dict.fromkeys((Verb.SIGN_IN, *WITH_A_TICKET), "sign-in"),
     Verb.REQUEST_TEXT_CODE: "text-code",
     Verb.RECOVER_PASSWORD: "reset-password",
 }

@@ -14,6 +14,7 @@ LEAST: Final = {
     Verb.REFRESH: AnswerKind.TOKENS,
     Verb.CLIENT_CREDENTIALS: AnswerKind.TOKENS,
     Verb.SIGN_IN: AnswerKind.LOGIN,
+    Verb.ENTER_FACTOR: AnswerKind.LOGIN,
     Verb.REFRESH_LOGIN: AnswerKind.LOGIN,
     Verb.APPROVE: AnswerKind.CODE,
     Verb.RECALL: AnswerKind.CODE,

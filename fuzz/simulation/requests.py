@@ -10,6 +10,7 @@ from fuzz.shared.core_events import (
     fields_of_new_client,
     fields_of_new_role,
     fields_of_new_user,
+    fields_of_token,
     overlap_fields,
     role_fields,
     settings_of,
@@ -134,6 +135,17 @@ def _at_the_consent_page(call: Call) -> Request:
     return json_request("POST", "/api/oauth2/authorize", call.login, content)
 
 
+_OF_FACTORS: Final = {
+    Verb.BEGIN_FACTOR: ("POST", "second-factor", ("password",)),
+    Verb.CONFIRM_FACTOR: ("PUT", "second-factor", ("code",)),
+    Verb.REMOVE_FACTOR: ("DELETE", "second-factor", ("password", "code")),
+    Verb.RENEW_CODES: ("POST", "second-factor/recovery-codes", ("password", "code")),
+    Verb.OFFER_FACTOR: ("POST", "login/second-factor/set-up", ("ticket",)),
+    Verb.ENTER_FACTOR: ("POST", "login/second-factor", ("ticket", "code")),
+}
+"""How somebody asks for what of a second factor, below `/api/auth`, and what they send."""
+
+
 def _of_the_backend(call: Call) -> Request:
     match call.verb:
         case Verb.USER_INFO:
@@ -164,6 +176,17 @@ def _of_the_backend(call: Call) -> Request:
             return json_request("PUT", f"/api/auth/{field}", call.login, {field: value})
         case Verb.SHOW_ACCOUNT:
             return json_request("GET", "/api/auth/me", call.login)
+        case Verb.SIGN_OUT_ELSEWHERE:
+            return json_request("POST", "/api/auth/logout-elsewhere", call.login)
+        case Verb.CREATE_TOKEN:
+            return json_request("POST", "/api/auth/tokens", call.login, fields_of_token(call))
+        case Verb.END_OWN_SESSION:
+            return json_request("DELETE", f"/api/auth/tokens/{quote(call.session_id or '')}", call.login)
+        case verb if verb in _OF_FACTORS:
+            method, path, names = _OF_FACTORS[verb]
+            given = {"ticket": call.token, "password": call.password, "code": call.text_code}
+            content = {name: given[name] for name in names}
+            return json_request(method, f"/api/auth/{path}", call.login, content)
         case Verb.CHANGE_PHONE:
             content = {"phone": call.phone, "code": call.text_code, "password": call.password}
             return json_request("PUT", "/api/auth/phone", call.login, content)

@@ -1,6 +1,8 @@
 """Answers over HTTP back into the specification's words."""
 
 import re
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -63,7 +65,23 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
                 username=data.get("username"),
                 permissions=tuple(sorted(data.get("permissions", ()))),
             )
-        case Verb.SIGN_IN | Verb.REFRESH_LOGIN:
+        case Verb.SIGN_IN if data.get("secondFactorRequired"):
+            return Answer(
+                kind=AnswerKind.ASKED, secret=data.get("ticket"), sets_up=bool(data.get("setUpRequired"))
+            )
+        case Verb.BEGIN_FACTOR | Verb.OFFER_FACTOR | Verb.RENEW_CODES:
+            codes = canonical_codes(data.get("recoveryCodes", ()))
+            return Answer(kind=AnswerKind.FACTOR, secret=data.get("secret"), codes=codes)
+        case Verb.CREATE_TOKEN:
+            times = [datetime.fromisoformat(str(data.get(name))) for name in ("createdAt", "expiresAt")]
+            return Answer(
+                kind=AnswerKind.TOKENS,
+                access=data.get("token"),
+                expires_in=round((times[1] - times[0]).total_seconds()),
+                scope=tuple(sorted(data.get("permissions", ()))),
+                session_id=data.get("id"),
+            )
+        case Verb.SIGN_IN | Verb.REFRESH_LOGIN | Verb.ENTER_FACTOR:
             return Answer(
                 kind=AnswerKind.LOGIN,
                 access=data.get("accessToken"),
@@ -95,6 +113,11 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
             return Answer(kind=AnswerKind.DONE, client_id=data.get("clientId"))
         case _:
             return Answer(kind=AnswerKind.DONE)
+
+
+def canonical_codes(codes: Iterable[str]) -> tuple[str, ...]:
+    """Recovery codes without what makes them readable, which may be left out."""
+    return tuple(code.replace("-", "") for code in codes)
 
 
 def consent_of(address: str) -> Answer:

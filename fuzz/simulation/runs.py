@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fuzz.model import Model
 from fuzz.shared.calls import Call, Verb
-from fuzz.shared.core_events import with_more_scopes
+from fuzz.shared.core_events import policy_of, with_more_scopes
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import SCOPES, InitialState, draw_initial_state
 from fuzz.shared.invariants import DOCUMENTED, PROGRESS, Violation
@@ -35,7 +35,6 @@ from fuzz.simulation.visits import OF_THE_MACHINE, VISITOR, choose_routes, draw_
 from fuzz.simulation.witness import Witness
 from fuzz.workload.generator import Workload
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.policy import Policy
 
 TURN_SECONDS: Final = 60.0
 END_SECONDS: Final = 400.0
@@ -98,9 +97,8 @@ class _World:
         self.given = given
         self.log = log
         self.initial_state, self.swarm = world_of(seed)
-        strict = self.initial_state.code_replay_ends_session
-        policy = Policy(revoke_on_code_replay=strict, clock_margin_seconds=2 * MOST_WRONG_SECONDS)
-        self.model = Model(code_replay_ends_session=strict)
+        policy = policy_of(self.initial_state.settings, seed, 2 * MOST_WRONG_SECONDS)
+        self.model = Model(self.initial_state.settings)
         self.history = History(self.initial_state)
         self.witness = Witness()
         self.wire = Wire()

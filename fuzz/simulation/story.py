@@ -57,7 +57,7 @@ class Story:
 
     def remember(self, call: Call, answer: Answer) -> None:
         """Keep what must be found nowhere."""
-        texts = (answer.access, answer.refresh, answer.code, answer.secret, call.verifier)
+        texts = (answer.access, answer.refresh, answer.code, answer.secret, *answer.codes, call.verifier)
         passwords = (call.new_password, call.password if call.verb is Verb.REGISTER_USER else None)
         for text in (*texts, *passwords):
             if text is not None and len(text) > 8:

@@ -19,7 +19,7 @@ from ostiary_net.turns.service import Service
 
 OPERATION: Final = b"x-operation"
 """The field by which a request says which operation it is; to the server it is one of many it ignores."""
-AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested"})
+AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested", "PersonalTokenUsed"})
 """What is asked ahead of the event that decides; seen last, it means that the event never came."""
 _IN_A_FORM: Final = re.compile(rb"(?:\A|&)" + OPERATION + rb"=(-?[0-9]+)")
 

@@ -107,7 +107,7 @@ class Administration:
         random, verb = self.random, step.verb
         change = None
         if verb is Verb.CHANGE_CLIENT:
-            change = random.choice(tuple(CHANGES))
+            change = random.choice((*CHANGES, "today", "today"))
         elif verb is Verb.IMPORT_CLIENT:
             change = random.choice((None, "as-it-is", *CHANGES))
         elif verb is Verb.RESET_SECRET:

@@ -15,6 +15,8 @@ from fuzz.shared.initial_states import (
     ADMINISTRATOR,
     BEGINNING_OF_TIME_MS,
     KEEP_SECONDS,
+    day_at,
+    end_of_day,
 )
 from fuzz.shared.knowledge import KnownCode, KnownSession
 from fuzz.shared.odd_fields import ODD_FIELDS
@@ -71,7 +73,7 @@ class Workload:
         """How often a step has something wrong with it."""
         self.picks = Picks(random, history, self.trouble)
         self.administration = Administration(random, self.picks, is_of_the_rules=is_of_the_rules)
-        self.own_accounts = OwnAccounts(random, self.picks)
+        self.own_accounts = OwnAccounts(random, self.picks, is_of_the_rules=is_of_the_rules)
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
         opening = self.administration.appointments() if self.deputed else []
@@ -133,6 +135,8 @@ class Workload:
             return [(0, shown), *((wait, noted) for wait in (60_000, 59_999, 0))]
         if step.change in KEEP_SECONDS and random.random() < 0.3:
             return [(0, with_old), (random.choice((0, 200)), step)]
+        if step.change == "today" and step.verb is Verb.CHANGE_CLIENT and random.random() < 0.7:
+            return self._end_of_last_day(step, with_old)
         if step.change == "many-uris" and self.is_of_the_rules:
             return [(0, replace(step, change="most-uris"))]
         if step.change in ("keep-shortly", "keep") and random.random() < 0.3:
@@ -177,6 +181,15 @@ class Workload:
             again.append((random.choice((0, 1_000)), Step(number=0, at=0, verb=Verb.SWEEP, token=step.token)))
         return again
 
+    def _end_of_last_day(self, step: Step, with_old: Step) -> list[tuple[int, Step]]:
+        """A secret whose last day it is, to its end: as the present one, or kept as the old one."""
+        now = BEGINNING_OF_TIME_MS + self.at
+        left = end_of_day(day_at(now)) - now
+        reset = replace(step, verb=Verb.RESET_SECRET, by=None, change="keep-long")
+        resets = [(0, reset)] * self.random.choice((0, 1, 2))
+        used = with_old if resets else replace(with_old, twist=None)
+        return [(1, used), (left - 1, used), *resets]
+
     def _more_of(self, step: Step) -> list[tuple[int, Step]]:
         """Other odd fields in the same record, and then the record as it should have been sent."""
         others = self.random.sample(tuple(ODD_FIELDS[step.verb]), 3)
@@ -189,7 +202,9 @@ class Workload:
         """What somebody does who is given a role while they are signed in, or who signs in and has one."""
         name = step.user or ""
         if step.verb is Verb.SIGN_IN:
-            signed_in = [step.number] if name in self.picks.deputies() and step.twist is None else []
+            is_asked = self.own_accounts.is_asked_for_factor(name)
+            is_deputy = name in self.picks.deputies()
+            signed_in = [step.number] if is_deputy and not is_asked and step.twist is None else []
         else:
             logins = self.history.logins
             signed_in = [one.number for one in logins if one.username == name and not one.seems_over]

@@ -12,14 +12,17 @@ from fuzz.workload.picks import Picks
 
 _PAUSES_MS: Final = (0, 0, 0, 59_999, 60_000, 599_999, 600_000)
 """How long somebody waits with the code that they were sent."""
+_USED_BY: Final = {"clients": Verb.END_OLD_SECRET, "sessions": Verb.END_SESSION}
+"""What shows by the interface what a token allows; of others, to unlock somebody."""
 
 
 class OwnAccounts:
     """Everybody's own account in one world."""
 
-    def __init__(self, random: Random, picks: Picks) -> None:
+    def __init__(self, random: Random, picks: Picks, *, is_of_the_rules: bool) -> None:
         self.random = random
         self.picks = picks
+        self.is_of_the_rules = is_of_the_rules
 
     def step(self, step: Step) -> Step:
         """What there is to do with a verb of people who are signed in, or of those who cannot sign in."""
@@ -43,6 +46,8 @@ class OwnAccounts:
                 return replace(step, token=None if session is None else Ref(Kind.ACCESS, session.number))
             case Verb.BEGIN_FACTOR:
                 return step
+            case Verb.OFFER_FACTOR:
+                return replace(step, token=self._ticket())
             case Verb.ENTER_FACTOR:
                 return self._entry(replace(step, token=self._ticket()))
             case verb if verb in WITH_A_CODE:
@@ -73,7 +78,7 @@ class OwnAccounts:
         random, login = self.random, self.picks.history.sessions.get(step.by.number) if step.by else None
         holder = "nobody" if login is None or login.username is None else login.username
         token = Ref(Kind.ACCESS, step.number)
-        used = Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, change=step.change, by=token)
+        used = self._use_of_token(token, step.change)
         above = Step(number=0, at=0, verb=Verb.RESET_PASSWORD, user=holder, by=token)
         less = replace(used, verb=Verb.CHANGE_USER, user=holder, change="no-role", by=None)
         ended = [
@@ -89,12 +94,33 @@ class OwnAccounts:
             [(0, used), (0, random.choice(ended)), (0, used)],
             [(1, used), (until_ms - 1, used)],
             [(0, replace(step, by=token)), (0, above)],
+            [(0, used), (0, replace(used, verb=Verb.END_OLD_SECRET, change=None)), (0, used)],
         ]
         if holder == ADMINISTRATOR or random.random() < 0.3:
             return random.choice(ways)
         return self._token_of_new_role(step, holder)
 
+    def _use_of_token(self, token: Ref, allowed: str | None) -> Step:
+        """What only somebody with a permission may do, mostly one that the token was given."""
+        if self.is_of_the_rules:
+            return Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, change=allowed, by=token)
+        verb = _USED_BY.get(allowed or "", Verb.UNLOCK_USER)
+        user, client = self.picks.person(), self.picks.client()
+        return Step(number=0, at=0, verb=verb, user=user, client=client, by=token)
+
     # --- second factors
+
+    def is_asked_for_factor(self, name: str) -> bool:
+        """Whether somebody's password alone seems to sign nobody in."""
+        user = self.picks.history.names.get(name)
+        if user is None:
+            return False
+        match self.picks.history.initial_state.settings.second_factor_of:
+            case "administrators":
+                is_required = bool(user.roles) or name == ADMINISTRATOR
+            case of:
+                is_required = of == "everybody"
+        return is_required or user.factor is not None
 
     def _entry(self, step: Step) -> Step:
         """A code of a second factor: mostly the present one, else one that is near, used, or wrong."""
@@ -135,7 +161,7 @@ class OwnAccounts:
                 (0, confirmed),
                 *([(0, replace(confirmed, change=way))] if way != "now" else []),
             ]
-        if user.factor is None or step.verb is not Verb.SIGN_IN:
+        if not self.is_asked_for_factor(step.user or ""):
             return []
         entry = replace(step, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, step.number), change="now")
         wrong = replace(entry, twist=Twist.WRONG_CODE)
@@ -144,6 +170,22 @@ class OwnAccounts:
         # Of the sign-in that follows the first entry.
         second = replace(entry, token=Ref(Kind.TICKET, step.number + 2))
         ended = replace(again, verb=random.choice((Verb.FORCE_OUT_USER, Verb.FORCE_OUT_ALL)), agent=None)
+        if user.factor is None:
+            offered = replace(entry, verb=Verb.OFFER_FACTOR, change=None)
+            by = Ref(Kind.ACCESS, step.number + 2)
+            removed = Step(number=0, at=0, verb=Verb.REMOVE_FACTOR, by=by, change="recovery")
+            shown = replace(removed, verb=Verb.SHOW_ACCOUNT, change=None)
+            waits = random.choice((299_999, 300_000))
+            set_up: list[list[tuple[int, Step]]] = [
+                [(0, entry)],
+                [(0, entry), (0, recovery), *[(0, wrong)] * random.choice((1, 4, 5))],
+                [(0, entry), (0, ended)],
+                [(0, entry), (0, offered)],
+                [(0, offered), (0, entry)],
+                [(waits, entry)],
+                [(0, shown), (0, removed), (0, entry)],
+            ]
+            return [*random.choice(set_up), (0, offered)]
         ways: list[list[tuple[int, Step]]] = [
             [(0, entry)],
             [(0, entry), *[(0, wrong)] * random.choice((4, 5, 6))],
@@ -169,6 +211,7 @@ class OwnAccounts:
         less = (replace(given, change="no-role"), replace(first, verb=Verb.CHANGE_ROLE, change="nothing"))
         after = [
             [used, self.random.choice(less), used],
+            [used, Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=step.by, token=token), used],
             [Step(number=0, at=0, verb=Verb.RESET_PASSWORD, user=holder, by=token)],
         ]
         steps = [*before, replace(step, change=change), *self.random.choice(after)]

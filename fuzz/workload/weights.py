@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fuzz.shared.calls import ABOUT_OWN_FACTOR, ABOUT_TEXT_CODES, ADMINISTRATION, Verb
+from fuzz.shared.calls import ABOUT_OWN_FACTOR, ABOUT_TEXT_CODES, ADMINISTRATION, WITH_A_TICKET, Verb
 from fuzz.shared.steps import Twist
 
 WEIGHTS: Final[dict[Verb, float]] = {
@@ -39,6 +39,15 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.IMPORT_CLIENT: 0.6,
     Verb.SHOW_ACCOUNT: 0.5,
     Verb.END_OWN_SESSION: 0.4,
+    Verb.SIGN_OUT_ELSEWHERE: 0.3,
+    Verb.CREATE_TOKEN: 1.0,
+    Verb.BEGIN_FACTOR: 1.0,
+    Verb.CONFIRM_FACTOR: 0.1,
+    Verb.REMOVE_FACTOR: 0.2,
+    Verb.RENEW_CODES: 0.2,
+    Verb.OFFER_FACTOR: 0.1,
+    Verb.ENTER_FACTOR: 0.5,
+    Verb.RESET_FACTOR: 0.3,
     Verb.CHOOSE: 0.6,
     Verb.CHANGE_USER: 1.0,
     Verb.REGISTER_ROLE: 0.4,
@@ -61,17 +70,9 @@ BEYOND_THE_INTERFACE: Final[dict[Verb, float]] = {
     Verb.SHOW_CLIENT: 1.0,
     Verb.NOTE_SECRET_USE: 0.8,
     Verb.COUNT_WRONG_SECRETS: 0.8,
-    Verb.SIGN_OUT_ELSEWHERE: 0.3,
-    Verb.CREATE_TOKEN: 1.0,
     Verb.NOTE_TOKEN_USE: 0.2,
     Verb.REQUEST_TEXT_CODE: 6.0,
     Verb.CREATE_ADMINISTRATOR: 0.1,
-    Verb.BEGIN_FACTOR: 1.0,
-    Verb.CONFIRM_FACTOR: 0.1,
-    Verb.REMOVE_FACTOR: 0.2,
-    Verb.RENEW_CODES: 0.2,
-    Verb.ENTER_FACTOR: 0.5,
-    Verb.RESET_FACTOR: 0.3,
 }
 """What only the rules are asked."""
 ODD_FIELDS_SHARE: Final = 0.3
@@ -89,7 +90,7 @@ ENDINGS: Final = ADMINISTRATION | {
 ALONE: Final = frozenset(
     {
         *(Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
-        *(Verb.ENTER_FACTOR, *ABOUT_OWN_FACTOR),
+        *(*WITH_A_TICKET, *ABOUT_OWN_FACTOR),
     }
 )
 """A runtime asks something ahead of these, so they are not part of a turn of several."""
@@ -112,8 +113,8 @@ ABOUT_USERS: Final = frozenset(
 ABOUT_AN_OWN_ACCOUNT: Final = (
     ABOUT_TEXT_CODES
     | ABOUT_OWN_FACTOR
+    | WITH_A_TICKET
     | {
-        Verb.ENTER_FACTOR,
         *(Verb.CHOOSE, Verb.SHOW_ACCOUNT, Verb.END_OWN_SESSION, Verb.CREATE_ADMINISTRATOR),
         *(Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE),
     }
