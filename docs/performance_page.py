@@ -1,6 +1,6 @@
 """What was measured, as Markdown for people: the tables, the bars, and the section of docs/performance.md."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -10,17 +10,11 @@ from typing import Final
 from docs.bench.bars import judge, room_for_two
 from docs.bench.cells import BARE_ASGI, LANE, TWO_WORKERS, WORKERS_ASKED_BY
 from docs.bench.findings import Findings, Measured, found
-from docs.performance_plots import cost_by_sessions, latency_by_connections, ratios
 
 REPORT: Final = "measured.json"
 _BEGIN: Final = "<!-- written by `python -m docs.bench --write` -->\n"
 _END: Final = "<!-- end of what is written -->\n"
 _CONNECTIONS: Final = 32
-_PLOTS: Final[dict[str, Callable[[Findings], str | None]]] = {
-    "ratios.svg": ratios,
-    "latency.svg": latency_by_connections,
-    "sessions.svg": cost_by_sessions,
-}
 
 
 def beside_table(findings: Findings) -> str:
@@ -52,17 +46,14 @@ def bars_table(findings: Findings) -> str:
 
 
 def measured_section(findings: Findings) -> str:
-    """Everything, for the page; its plots and its JSON lie in `performance/`."""
+    """Everything, for the page; its JSON lies in `performance/`."""
     parts = [_where(findings), bars_table(findings)]
-    parts.append("![Requests for the CPU of one on bare ASGI](performance/ratios.svg)\n")
     parts.append(f"{_CONNECTIONS} connections, {_sessions(findings):,} sessions in the store:\n")
     parts.append(beside_table(findings))
     parts.append("One connection, and many:\n")
-    parts.append("![Latency by connections](performance/latency.svg)\n")
     parts.append(_connections_table(findings))
     if findings.sizes:
         parts.append("This server by the sessions in its store, CPU µs a request at 32 connections:\n")
-        parts.append("![CPU by sessions](performance/sessions.svg)\n")
         parts.append(_sizes_table(findings))
     if findings.workers:
         parts += [_workers_words(findings), _workers_table(findings)]
@@ -91,28 +82,25 @@ def measured_section(findings: Findings) -> str:
 
 
 def write_report(findings: Findings, folder: Path) -> None:
-    """`measured.json`, `measured.md` and the plots."""
-    _write_files(findings, folder)
+    """`measured.json` and `measured.md`."""
+    _write_json(findings, folder)
     text = measured_section(findings).replace("](performance/", "](")
     (folder / "measured.md").write_text(f"# Measured side by side\n\n{text}")
 
 
 def write_into_page(findings: Findings, page: Path) -> None:
-    """Put it in the place that is marked in the page, its files into the folder beside it."""
+    """Put it in the place that is marked in the page, and its JSON into the folder beside it."""
     before, _, rest = page.read_text().partition(_BEGIN)
     _, marked, after = rest.partition(_END)
     if not marked:
         raise ValueError(f"{page} has no place marked for what was measured")
-    _write_files(findings, page.with_suffix(""))
+    _write_json(findings, page.with_suffix(""))
     page.write_text(f"{before}{_BEGIN}\n{measured_section(findings)}\n{_END}{after}")
 
 
-def _write_files(findings: Findings, folder: Path) -> None:
+def _write_json(findings: Findings, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / REPORT).write_bytes(findings.as_json())
-    for name, plot in _PLOTS.items():
-        if (drawn := plot(findings)) is not None:
-            (folder / name).write_text(drawn)
 
 
 def _where(findings: Findings) -> str:
