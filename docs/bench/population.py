@@ -28,9 +28,9 @@ from ostiary_core.model.records import (
     Session,
     SessionKind,
     Table,
-    User,
 )
 from ostiary_core.model.secret import Entropy, digest_of, draw_session_id
+from ostiary_core.model.user import USER
 from ostiary_net.sql.columns import SQLValue
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.record_sql import LAYOUTS
@@ -113,7 +113,9 @@ def _clients_and_users(now: Instant) -> Iterator[Record]:
         yield _client_called(client_id(number), now)
         yield _client_called(machine_id(number), now)
     for number in range(USERS):
-        yield _user_of(number, now)
+        yield replace(
+            USER.blank, user_id=_user_id(number), username=f"user{number}", created_at=now, updated_at=now
+        )
         yield Consent(
             user_id=_user_id(number), client_id=client_id(number), scopes=("user.read",), granted_at=now
         )
@@ -131,19 +133,6 @@ def _client_called(identifier: str, now: Instant) -> Client:
         scopes=("user.read",),
         access_token_seconds=86_400,
         refresh_token_seconds=_LIFETIME_SECONDS,
-        created_at=now,
-        updated_at=now,
-    )
-
-
-def _user_of(number: int, now: Instant) -> User:
-    """A user who signs in nowhere."""
-    return User(
-        user_id=_user_id(number),
-        username=f"user{number}",
-        name=f"User {number}",
-        password_hash=None,
-        must_change_password=False,
         created_at=now,
         updated_at=now,
     )

@@ -8,7 +8,6 @@ of them stands in `survivors.toml` with its reason, or fails; of a room beyond t
 
 import gc
 import importlib
-import select
 import sys
 import time
 import tomllib
@@ -16,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
 from resource import RLIMIT_CPU, setrlimit
@@ -109,7 +109,7 @@ def judge_mutants(
     gc.collect()
     gc.freeze()
     waiting = list(reversed(mutants))
-    running: dict[int, tuple[Child, Mutant]] = {}
+    running: dict[Connection, tuple[Child, Mutant]] = {}
     # A judge that noticed one mutant of a function most likely notices the next one, too.
     noticed: dict[tuple[str, str], list[str]] = defaultdict(list)
     try:
@@ -120,14 +120,14 @@ def judge_mutants(
                 if not ROOMS[homes[mutant.module]].has_worlds:
                     asked = take_within(asked, _ASKED_SECONDS)
                 child = Child(partial(judge_one, mutant, asked, functions), _MOST_SECONDS)
-                running[child.descriptor] = child, mutant
-            ready, _, _ = select.select(list(running), [], [], 1.0)
-            for descriptor, (child, mutant) in list(running.items()):
+                running[child.answer] = child, mutant
+            ready = wait(list(running), 1.0)
+            for answer, (child, mutant) in list(running.items()):
                 if time.monotonic() > child.until:
                     child.kill()
-                elif descriptor not in ready or not child.has_ended():
+                elif answer not in ready:
                     continue
-                del running[descriptor]
+                del running[answer]
                 late = time.monotonic() > child.until
                 outcome, by = child.result() or ((_UNDECIDED, "late") if late else (_KILLED, "its end"))
                 if outcome == _KILLED:

@@ -4,14 +4,13 @@ A judge is tried once without a mutant, which shows the statements that it reach
 """
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pickle import dumps, loads
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from resource import RLIMIT_AS, RLIMIT_CORE, setrlimit
 from typing import Any, Final, TypeVar
 
@@ -27,6 +26,7 @@ T = TypeVar("T")
 
 _WORLDS: Final = 16
 _MOST_BYTES: Final = 4 * 1024**3
+_FORK: Final = get_context("fork")
 _MOST_SECONDS_TO_TRY: Final = 1800.0
 
 
@@ -122,45 +122,34 @@ class Child:
 
     def __init__(self, call: Callable[[], object], most_seconds: float) -> None:
         self.until = time.monotonic() + most_seconds
-        reading, writing = os.pipe()
         sys.stdout.flush()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(reading)
-            _run_and_exit(call, writing)
-        os.close(writing)
-        self.descriptor = reading
-        self._data = b""
-
-    def has_ended(self) -> bool:
-        """Read what has come, when there is something to read; whether that was all."""
-        data = os.read(self.descriptor, 1 << 20)
-        self._data += data
-        return not data
+        self.answer, writing = _FORK.Pipe(duplex=False)
+        self._process = _FORK.Process(target=_answer_alone, args=(call, writing))
+        self._process.start()
+        writing.close()
 
     def kill(self) -> None:
         """End it, whatever it is doing."""
-        os.kill(self.pid, signal.SIGKILL)
+        self._process.kill()
 
     def result(self) -> Any:
         """What the call came to, once it has; None where it ended in another way."""
-        while not self.has_ended():
-            pass
-        os.close(self.descriptor)
-        os.waitpid(self.pid, 0)
-        return loads(self._data) if self._data else None
+        try:
+            return self.answer.recv()
+        except EOFError:
+            return None
+        finally:
+            self.answer.close()
+            self._process.join()
 
 
-def _run_and_exit(call: Callable[[], object], writing: int) -> None:
+def _answer_alone(call: Callable[[], object], writing: Connection) -> None:
     try:
-        with ExitStack() as stack:
-            nothing = stack.enter_context(open(os.devnull, "r+b", buffering=0))
-            for descriptor in (0, 1, 2):
-                os.dup2(nothing.fileno(), descriptor)
-            setrlimit(RLIMIT_CORE, (0, 0))
-            setrlimit(RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
-            data = dumps(call())
-            while data:
-                data = data[os.write(writing, data) :]
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        setrlimit(RLIMIT_CORE, (0, 0))
+        setrlimit(RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+        writing.send(call())
     finally:
         os._exit(0)

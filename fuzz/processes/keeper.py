@@ -18,31 +18,52 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from fuzz.processes.server import Attendant, parents
+from fuzz.processes.server import ROOT, parents
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _PATIENCE_SECONDS: Final = 20.0
+_CLOSING_SECONDS: Final = 60.0
 
 
-class Keeper(Attendant):
+class Keeper:
     """The holder's side: a keeper with a folder that is gone with it."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__("fuzz.processes.keeper", str(folder))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "fuzz.processes.keeper", str(folder)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
 
     def start(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> int:
         """Start a program whose output goes behind `log`; its process id."""
-        return self.order(command=list(command), log=str(log), environment=dict(environment or {}))
+        return self._order(command=list(command), log=str(log), environment=dict(environment or {}))
 
     def end_too(self, pid: int) -> None:
         """End this process, and what shares its session, at the end."""
-        self.order(ends=pid)
+        self._order(ends=pid)
 
     def run_last(self, command: Sequence[str]) -> None:
         """Run a command at the very end."""
-        self.order(last=list(command))
+        self._order(last=list(command))
+
+    def _order(self, **order: object) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The end of its input is its end."""
+        self._process.communicate(timeout=_CLOSING_SECONDS)
 
 
 def main(folder: Path) -> None:

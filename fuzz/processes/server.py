@@ -3,7 +3,6 @@
 A start is `python -m ostiary_web serve` in a process of its own.
 """
 
-import json
 import os
 import re
 import signal
@@ -26,34 +25,6 @@ _LOOK_SECONDS: Final = 0.005
 
 class NotServing(RuntimeError):
     """The server did not come up; the text has the end of its log."""
-
-
-class Attendant:
-    """A process of ours that does what a line of JSON says, and answers each with a number."""
-
-    def __init__(self, module: str, *arguments: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def order(self, **order: object) -> int:
-        """Have it do something; its answer."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order).encode() + b"\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """The end of its input is its end."""
-        self._process.communicate(timeout=_PATIENCE_SECONDS)
 
 
 class Server:
