@@ -213,11 +213,9 @@ _KEYS: Final[Mapping[type[Event], Callable[[Any], Keys]]] = MappingProxyType(
         # --- administration
         events.UserRegistered: lambda it: by_caller(it.caller, *account_keys(it.fields)),
         events.UserChanged: lambda it: by_caller(it.caller, user_key(it.user_id), *account_keys(it.fields)),
-        events.UserDeleted: lambda it: by_caller(
-            it.caller, user_key(it.user_id), second_factor_key(it.user_id)
-        ),
-        events.SecondFactorReset: lambda it: by_caller(
-            it.caller, user_key(it.user_id), second_factor_key(it.user_id)
+        **dict.fromkeys(
+            (events.UserRequested, events.UserUnlocked, events.UserDeleted, events.SecondFactorReset),
+            lambda it: by_caller(it.caller, user_key(it.user_id), second_factor_key(it.user_id)),
         ),
         events.UserImported: lambda it: by_caller(it.caller, *account_keys(it.fields)),
         events.ConsentWithdrawnByAdministrator: lambda it: by_caller(

@@ -173,6 +173,8 @@ class UserKnown:
     """One account in its present state."""
 
     user: User
+    code_waits_until: Instant | None = None
+    """Instant before which no code of its second factor is taken; told where the account is asked for."""
 
 
 @immutable()

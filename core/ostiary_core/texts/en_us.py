@@ -35,7 +35,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "refusal.response_type_unsupported": "response_type must be code.",
         "refusal.scope_not_allowed": "scope is empty, or names a scope that the client may not request.",
-        "refusal.sign_ins_too_frequent": "Too many failed sign-ins. Wait a moment and try again.",
+        "refusal.sign_ins_too_frequent": "Too many failed sign-ins. Try again later.",
         "refusal.sign_in_wrong": "The user name or password is wrong.",
         "refusal.sign_in_expired": "This sign-in took too long, or was finished already. Sign in again.",
         "refusal.sign_in_code_wrong": "The code is wrong, or was used already.",

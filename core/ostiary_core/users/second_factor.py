@@ -9,7 +9,7 @@ Rules, all in this file (docs/decisions/0051-second-factor.md):
 - A code is good in its time step and those beside it. A step that was used and earlier ones are used up, for
   sign-ins and every other use together. Each recovery code works once; none confirms a new second factor.
 - Five wrong codes within fifteen minutes make the user wait until the first of them is that old, whatever
-  they are entered for. A right one takes them back.
+  they are entered for. A right one takes them back, and so does an administrator's unlock.
 - Setting up and removing end every session and unredeemed code of the user but the login session in which it
   was done. Who must have a second factor and removes it is signed out there too.
 - New recovery codes end nothing, and a new password leaves the second factor as it is.
@@ -25,7 +25,7 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
-from ostiary_core.model.instant import later, seconds_until, within
+from ostiary_core.model.instant import Instant, later, seconds_until, within
 from ostiary_core.model.one_time_password import (
     canonical_code,
     derive_second_factor,
@@ -219,10 +219,9 @@ def _spend(stored: SecondFactor, code: Secret, why: Why, snapshot: Snapshot) -> 
     A first right code confirms it.
     """
     now, policy = snapshot.now, snapshot.policy
-    wrong_at = within(policy.wrong_password_window_seconds, stored.wrong_codes_at, now)
-    if len(wrong_at) >= policy.wrong_codes_until_wait:
-        until = later(wrong_at[-policy.wrong_codes_until_wait], policy.wrong_password_window_seconds)
-        return Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=seconds_until(until - now)))
+    waits_until = code_waits_until(stored, snapshot)
+    if waits_until is not None:
+        return Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=seconds_until(waits_until - now)))
     entered = canonical_code(code.reveal())
     is_new = stored.confirmed_at is None
     if is_one_time_password(entered):
@@ -242,7 +241,20 @@ def _spend(stored: SecondFactor, code: Secret, why: Why, snapshot: Snapshot) -> 
         left = tuple(each for each in stored.recovery_digests if each != digest)
         return revise(stored, recovery_digests=left, wrong_codes_at=())
     fact = Fact(kind=FactKind.SECOND_FACTOR_WRONG, user_id=stored.user_id)
-    return refuse(why, Update(stored, revise(stored, wrong_codes_at=(*wrong_at, now))), facts=(fact,))
+    wrong_at = (*_recent_wrong_codes(stored, snapshot), now)
+    return refuse(why, Update(stored, revise(stored, wrong_codes_at=wrong_at)), facts=(fact,))
+
+
+def code_waits_until(stored: SecondFactor, snapshot: Snapshot) -> Instant | None:
+    """Return the instant before which no code of the user is taken; None where one is taken now."""
+    wrong_at, policy = _recent_wrong_codes(stored, snapshot), snapshot.policy
+    if len(wrong_at) < policy.wrong_codes_until_wait:
+        return None
+    return later(wrong_at[-policy.wrong_codes_until_wait], policy.wrong_password_window_seconds)
+
+
+def _recent_wrong_codes(stored: SecondFactor, snapshot: Snapshot) -> tuple[Instant, ...]:
+    return within(snapshot.policy.wrong_password_window_seconds, stored.wrong_codes_at, snapshot.now)
 
 
 def _recovery_facts(before: SecondFactor, after: SecondFactor) -> tuple[Fact, ...]:

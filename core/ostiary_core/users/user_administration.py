@@ -55,6 +55,7 @@ from ostiary_core.oauth.callers import (
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.users.own_account import all_ended_fact, find_named_user
+from ostiary_core.users.second_factor import code_waits_until
 
 _SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
 """Permissions that suffice to see an account: one who may change or delete it sees it."""
@@ -74,8 +75,9 @@ def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User |
 
 @require_record(*_SEEING, find=_find_user)
 def show(event: events.UserRequested, who: Actor, user: User, snapshot: Snapshot) -> Decision:
-    """Show one account."""
-    return Decision(UserKnown(user))
+    """Show one account, and whether too many wrong codes of its second factor make it wait."""
+    stored = snapshot.second_factor(user.user_id)
+    return Decision(UserKnown(user, None if stored is None else code_waits_until(stored, snapshot)))
 
 
 @require_permission(Permission.USER_CREATE)
@@ -260,8 +262,15 @@ def force_out(event: events.UserForcedOut, who: Actor, user: User, snapshot: Sna
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
 def unlock(event: events.UserUnlocked, who: Actor, user: User, snapshot: Snapshot) -> Decision:
-    """Tell every process that the failed sign-ins of a user are forgiven."""
-    return Decision(Done(), (), (USER.fact(FactKind.USER_UNLOCKED, user, user, actor_id_of(who)),))
+    """Let a user try again at once: every process forgets failed sign-ins, and wrong codes no longer count.
+
+    Administrators' own wrong codes still count: a stolen session and password would do to guess on for ever.
+    """
+    stored, actor_id = snapshot.second_factor(user.user_id), actor_id_of(who)
+    forgiven: tuple[Change, ...] = ()
+    if stored is not None and stored.wrong_codes_at and actor_id != user.user_id:
+        forgiven = (Update(stored, revise(stored, wrong_codes_at=())),)
+    return Decision(Done(), forgiven, (USER.fact(FactKind.USER_UNLOCKED, user, user, actor_id),))
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.one_time_password import one_time_password, step_at
 from ostiary_core.model.records import Table
 from ostiary_core.storage.json_codec import to_text
@@ -220,6 +221,38 @@ async def test_an_unlock_ends_the_wait_for_the_code_too(served: Served) -> None:
     await root.succeed("POST", f"/api/iam/users/{anna}/unlock")
     later(served, 1)
     assert (await enter(served, asked["ticket"], code_of(served, shown["secret"]))).status_code == 200
+
+
+async def test_an_unlock_takes_five_wrong_codes_back(served: Served) -> None:
+    api, shown = await anna_with_one(served)
+    asked = await ticket_of(served)
+    for _ in range(5):
+        assert (await enter(served, asked["ticket"], wrong_code(served, shown["secret"]))).status_code == 401
+    anna = f"/api/iam/users/{(await api.succeed('GET', '/api/auth/me'))['id']}"
+    root, browser = await served.administrator(), await served.sign_in_browser()
+
+    counted = await root.succeed("GET", f"{anna}/failed-sign-ins")
+    assert counted["waitsUntil"] == iso_time(Instant(served.clock.now() + 15 * 60_000))
+    page = await browser.get(anna.replace("/api/iam/users", "/admin/people"))
+    assert "No further try is taken before" in page.text
+
+    await root.succeed("POST", f"{anna}/unlock")
+
+    assert (await root.succeed("GET", f"{anna}/failed-sign-ins"))["waitsUntil"] is None
+    assert (await enter(served, asked["ticket"], code_of(served, shown["secret"]))).status_code == 200
+
+
+async def test_nobody_takes_their_own_wrong_codes_back(served: Served) -> None:
+    root = await served.administrator()
+    shown = await set_up(served, root, ADMIN_PASSWORD)
+    body = {"password": ADMIN_PASSWORD, "code": wrong_code(served, shown["secret"])}
+    own = f"/api/iam/users/{(await root.succeed('GET', '/api/auth/me'))['id']}"
+    for _ in range(5):
+        await root.fail(422, "A1007", "DELETE", OWN, body)
+
+    await root.succeed("POST", f"{own}/unlock")
+
+    await root.fail(429, "A1003", "DELETE", OWN, body)
 
 
 async def test_setting_up_ends_every_other_session(served: Served) -> None:

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+from ostiary_core.events import UserRequested
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.instant import Instant, iso_time, later
-from ostiary_core.model.records import User
+from ostiary_core.model.reply import UserKnown
 from ostiary_web.api.answer_data import AnswerData, Count, Time
 from ostiary_web.http.context import RequestContext
 
@@ -21,7 +22,8 @@ class FailedSignIns(AnswerData):
     """The failed sign-ins that the process that answers remembers; it forgets one a minute.
 
     Every process counts on its own, so another may count others. `waitsUntil` is the time before which it
-    takes no guess from anywhere, and at an address none from there; null where it takes one now.
+    takes no guess from anywhere, or no code of the second factor, and at an address none from there; null
+    where it takes one now.
     """
 
     counted_since: Time
@@ -39,24 +41,29 @@ class CountedFailures(NamedTuple):
     waits_until: Instant | None
 
 
-async def count_failures(context: RequestContext, user: User) -> tuple[CountedFailures, ...]:
-    """Return what this process counts against a user, with every unlock applied: in all, then by address."""
+async def count_failures(context: RequestContext, user_id: str) -> tuple[CountedFailures, ...]:
+    """Return what this process counts against a user, with every unlock applied: in all, then by address.
+
+    The wait in all is that for the second factor's code too. Raises `RequestRefused`.
+    """
+    known = await context.decide(UserRequested(caller=context.caller, user_id=user_id))
+    assert isinstance(known, UserKnown)
     service = context.service
     await service.apply_unlocks(context.origin)
-    name = canonical_username(user.username)
+    name = canonical_username(known.user.username)
     counted, now = service.sign_in_throttle.failures_of(name, service.clock.monotonic()), service.clock.now()
+    waits = (
+        ("", counted.failures, max(later(now, counted.wait_seconds), known.code_waits_until or now)),
+        *((each.address, each.failures, later(now, each.wait_seconds)) for each in counted.by_address),
+    )
     return tuple(
-        CountedFailures(place, failures, later(now, wait_seconds) if wait_seconds else None)
-        for place, failures, wait_seconds in (
-            ("", counted.failures, counted.wait_seconds),
-            *((each.address, each.failures, each.wait_seconds) for each in counted.by_address),
-        )
+        CountedFailures(place, failures, until if until > now else None) for place, failures, until in waits
     )
 
 
-async def describe_failures(context: RequestContext, user: User) -> FailedSignIns:
-    """Return what this process counts against a user, as the interface has it."""
-    in_all, *places = await count_failures(context, user)
+async def describe_failures(context: RequestContext, user_id: str) -> FailedSignIns:
+    """Return what this process counts against a user, as the interface has it; raise `RequestRefused`."""
+    in_all, *places = await count_failures(context, user_id)
     return FailedSignIns(
         counted_since=iso_time(context.services.started_at),
         failures=in_all.failures,

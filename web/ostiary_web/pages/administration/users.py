@@ -48,7 +48,7 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
         "applications": [describe_grant(page, grant) for grant in grants],
         "client_names": {grant.client_id: grant.name for grant in grants},
         "counted_since": page.request.services.started_at,
-        "failed": None if user is None else await count_failures(page.request, user),
+        "failed": None if user is None else await count_failures(page.request, user.user_id),
         "sessions": () if user is None else await _list_newest_sessions(page, user.user_id),
         "may_end_sessions": page.may(Permission.ONLINE_KILL),
         "hints": {
