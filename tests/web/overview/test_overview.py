@@ -8,6 +8,7 @@ import pytest
 
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import SessionKind
 from ostiary_net.observability.summaries import HOUR_MS, REFUSALS_KEPT, Milestone
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.upkeep.flushing import flush_refusals
@@ -167,8 +168,10 @@ async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -
     assert "style=" not in page
     by_chart = re.findall('class="swatch ([^"]+)" aria-hidden="true"></span><span>([^<]+)', page)
     assert len({*by_chart}) == len({label for _, label in by_chart}), "one meaning has two colours"
-    kinds = {"login", "authorization_code", "client_credentials", "failed"}
-    assert kinds <= {colour for colour, _ in by_chart}
+    colours = {colour for colour, _ in by_chart}
+    assert {*SessionKind, "failed"} <= colours
+    sheet = (await browser.get("/static/ostiary.css")).text
+    assert [each for each in sorted(colours) if f".{each} {{ --series: " not in sheet] == []
     client = (await browser.get("/admin/clients/app")).text
     assert sorted(re.findall("<code>(.+?)</code></div></td>\n.*?<code>(.+?)</code>", client)) == [
         ("authorize", "redirect_uri_not_registered"),
