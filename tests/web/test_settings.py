@@ -222,7 +222,7 @@ def test_a_password_with_what_nobody_types_ends_the_start(tmp_path: Path, given_
     assert "horse" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["ADMIN_PASSWORD", "DATABASE_URL", "SMS_GATEWAY_TOKEN"])
+@pytest.mark.parametrize("name", ["ADMIN_PASSWORD", "DATABASE_URL", "SECOND_FACTOR_KEY", "SMS_GATEWAY_TOKEN"])
 def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     by_file, credential = {f"{name}_FILE": str(path)}, {"CREDENTIALS_DIRECTORY": str(tmp_path)}

@@ -123,6 +123,11 @@ def test_what_a_file_sets_is_a_setting_with_a_value_that_is_allowed(file: str) -
     Settings.from_environment(ours)
 
 
+def test_the_unit_loads_every_secret_that_may_come_from_a_file() -> None:
+    secrets = sorted(name for name in find_settings() if f"{name}_FILE" in find_settings())
+    assert sorted(unit()["LoadCredential"]) == [f"{name}:ostiary.{name}" for name in secrets]
+
+
 def test_every_setting_has_a_default_and_a_meaning_in_its_page() -> None:
     described = described_settings()
     assert set(described) == find_settings()
