@@ -166,7 +166,6 @@ _RANGE: Final = re.compile(
 _WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
-negotiated_language: Final = LANGUAGES.negotiate
 _MEANT: Final = {language.tag.split("-")[0]: language for language in LANGUAGES} | {"*": LANGUAGES.default}
 """No two of them begin alike."""
 
@@ -174,7 +173,7 @@ _MEANT: Final = {language.tag.split("-")[0]: language for language in LANGUAGES}
 def judge_language(data: bytes) -> None:
     """What RFC 9110 §12.5.4 says of a field that it allows; one of the languages for any other."""
     text = data.decode("latin-1")
-    read = negotiated_language(text)
+    read = LANGUAGES.negotiate(text)
     assert read in LANGUAGES
     best, heaviest = LANGUAGES.default, 0.0
     for part in text.split(","):

@@ -3,10 +3,12 @@
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from hypothesis import HealthCheck, Phase, given, seed as seeded, settings, strategies as st
 
+from fuzz.faults.planting import read_faults
 from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target
 from fuzz.shared.campaign import Report, choose_names, conduct
@@ -20,6 +22,8 @@ TARGETS: Final = (
     *of_lists.TARGETS,
     *of_sheets.TARGETS,
 )
+FAULTS: Final = read_faults(Path(__file__).with_name("faults.txt"))
+"""Known mistakes of readers."""
 _EXAMPLES_A_ROUND: Final = 400
 _EXAMPLES_A_RUN: Final = 150
 _MOST_PIECES: Final = 14
@@ -102,8 +106,6 @@ def _replay_and_search(target: Target, seed: int, seconds: float) -> str:
 
 def selftest(only: str) -> int:
     """Plant the known mistakes of readers; 0 where none survives."""
-    from fuzz.parsers.faults import FAULTS
-
     return run_selftest(only, FAULTS, run_planted, 2 * len(TARGETS))
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from fuzz.command_line import main
 from fuzz.faults import FAULTS, Fault
-from fuzz.parsers import faults as of_readers
-from fuzz.parsers.running import TARGETS
+from fuzz.parsers.running import FAULTS as OF_READERS, TARGETS
 from fuzz.parsers.target import CORPUS
 from fuzz.processes.faults import FAULTS_OF_CRASHES, FAULTS_OF_RACES
 from fuzz.rules.sequences import planted_world
@@ -59,9 +58,7 @@ def test_a_fault_is_gone_afterwards_and_one_that_nothing_shows_survives(
     assert "1 of 4 faults caught" in told
 
 
-@pytest.mark.parametrize(
-    "faults", [FAULTS, OF_THE_SERVER, FAULTS_OF_CRASHES, FAULTS_OF_RACES, of_readers.FAULTS]
-)
+@pytest.mark.parametrize("faults", [FAULTS, OF_THE_SERVER, FAULTS_OF_CRASHES, FAULTS_OF_RACES, OF_READERS])
 def test_faults_have_names_of_their_own(faults: tuple[Fault, ...]) -> None:
     assert len({fault.name for fault in faults}) == len(faults) >= 6
 
