@@ -1,15 +1,13 @@
 """Serve `/api/auth/*`: the caller's telephone, language, time zone and approved clients."""
 
-from quart import Response
-
-from ostiary_core.events import ConsentWithdrawn, Event, LocaleChosen, PhoneChanged, TimezoneChosen
+from ostiary_core.events import ConsentWithdrawn, LocaleChosen, PhoneChanged, TimezoneChosen
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.secret import Secret
 from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.auth import verify_current_password
 from ostiary_web.api.body_texts import longest, phone, read_texts
 from ostiary_web.api.event_routes import add_event_route
-from ostiary_web.api.grants import list_grants_of_user
+from ostiary_web.api.grants import Grant, list_grants_of_user
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
 from ostiary_web.http.zones import is_zone
@@ -40,42 +38,35 @@ async def change_phone(context: RequestContext, phone: str, code: str, password:
 
 
 @account.put("/api/auth/phone", gate=SIGNED_IN)
-async def put_phone(context: RequestContext) -> Response:
+async def put_phone(context: RequestContext) -> None:
     """Read `{phone, code, password}` and change the number; every other session of the user ends."""
     fields = await read_texts(
         context, phone=phone, code=longest(_LONGEST), password=longest(LONGEST_PASSWORD)
     )
     await change_phone(context, fields["phone"], fields["code"], fields["password"])
-    return context.success(None)
 
 
 @account.put("/api/auth/locale", gate=SIGNED_IN)
-async def put_locale(context: RequestContext) -> Response:
+async def put_locale(context: RequestContext) -> None:
     """Set the caller's language."""
     fields = await read_texts(context, locale=longest(_LONGEST))
-    return await _decide(context, LocaleChosen(caller=context.caller, locale=fields["locale"]))
+    await context.decide(LocaleChosen(caller=context.caller, locale=fields["locale"]))
 
 
 @account.put("/api/auth/timezone", gate=SIGNED_IN)
-async def put_timezone(context: RequestContext) -> Response:
+async def put_timezone(context: RequestContext) -> None:
     """Set the caller's time zone, by its IANA name."""
     fields = await read_texts(context, timezone=longest(_LONGEST))
     zone = fields["timezone"]
     unknown = () if is_zone(zone) else (FieldFault("timezone", FieldRule.TIMEZONE),)
-    return await _decide(context, TimezoneChosen(caller=context.caller, timezone=zone, faults=unknown))
+    await context.decide(TimezoneChosen(caller=context.caller, timezone=zone, faults=unknown))
 
 
 @account.get("/api/auth/grants", gate=SIGNED_IN)
-async def get_grants(context: RequestContext) -> Response:
+async def get_grants(context: RequestContext) -> list[Grant]:
     """List the clients that the caller has approved, each with its active sessions."""
-    return context.success(await list_grants_of_user(context, context.user.user_id))
+    return await list_grants_of_user(context, context.user.user_id)
 
 
 add_event_route(account, "DELETE", "/api/auth/grants/<client_id>", ConsentWithdrawn, SIGNED_IN)
 """Withdraws a consent: the client must ask again, and its sessions of this user end (READINGS 26)."""
-
-
-async def _decide(context: RequestContext, event: Event) -> Response:
-    """Decide `event`; answer null."""
-    await context.decide(event)
-    return context.success(None)

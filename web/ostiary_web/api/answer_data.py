@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.secret import TOKEN_LENGTH
 
 
@@ -30,6 +31,11 @@ WrittenPhone = Annotated[str, Meta(pattern=f"^{WRITTEN_PHONE_PATTERN}$")]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """An instant in ISO-8601, UTC."""
 Token = Annotated[str, Meta(pattern=f"^[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}$")]
+
+
+def time_or_none(at: Instant | None) -> str | None:
+    """Return an instant in ISO-8601, or None."""
+    return None if at is None else iso_time(at)
 
 
 class AnswerData(Struct, rename="camel", forbid_unknown_fields=True):

@@ -174,17 +174,15 @@ class Account(AnswerData):
 
 
 @auth.post("/api/auth/login", gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
-async def login(context: RequestContext) -> Response:
+async def login(context: RequestContext) -> Response | SecondFactorNeeded:
     """Read `{username, password}` and answer a pair of tokens, or a ticket for the second factor."""
     fields = await read_texts(context, username=longest(LONGEST_USERNAME), password=longest(LONGEST_PASSWORD))
     reply = await sign_in(context, fields["username"], fields["password"])
     if isinstance(reply, SecondFactorAsked):
-        return context.success(
-            SecondFactorNeeded(
-                second_factor_required=True,
-                ticket=reply.ticket.reveal(),
-                set_up_required=reply.set_up_required,
-            )
+        return SecondFactorNeeded(
+            second_factor_required=True,
+            ticket=reply.ticket.reveal(),
+            set_up_required=reply.set_up_required,
         )
     return encode_login(context, reply)
 
@@ -213,32 +211,29 @@ async def logout(context: RequestContext) -> Response:
 
 
 @auth.get("/api/auth/me", gate=BEFORE_PASSWORD_CHANGE)
-async def me(context: RequestContext) -> Response:
+async def me(context: RequestContext) -> Account:
     """Answer the caller's account and permissions."""
     user = context.user
-    return context.success(
-        Account(
-            id=user.user_id,
-            username=user.username,
-            name=user.name,
-            phone=user.phone,
-            avatar_url=user.avatar_url,
-            locale=user.locale,
-            timezone=user.timezone,
-            roles=[role.role_id for role in context.account.roles],
-            permissions=list(context.account.permissions),
-            must_change_password=user.must_change_password,
-            second_factor=user.has_second_factor,
-        )
+    return Account(
+        id=user.user_id,
+        username=user.username,
+        name=user.name,
+        phone=user.phone,
+        avatar_url=user.avatar_url,
+        locale=user.locale,
+        timezone=user.timezone,
+        roles=[role.role_id for role in context.account.roles],
+        permissions=list(context.account.permissions),
+        must_change_password=user.must_change_password,
+        second_factor=user.has_second_factor,
     )
 
 
 @auth.put("/api/auth/password", gate=BEFORE_PASSWORD_CHANGE)
-async def put_password(context: RequestContext) -> Response:
+async def put_password(context: RequestContext) -> None:
     """Read `{oldPassword, newPassword}` and change it; every other session of the user ends."""
     fields = await read_texts(context, oldPassword=longest(LONGEST_PASSWORD), newPassword=new_password)
     await change_password(context, fields["oldPassword"], fields["newPassword"])
-    return context.success(None)
 
 
 def encode_login(context: RequestContext, issued: LoginIssued) -> Response:

@@ -45,18 +45,17 @@ class Picture(AnswerData):
 
 
 @avatars.put(_PATH, gate=SIGNED_IN)
-async def put_avatar(context: RequestContext) -> Response:
+async def put_avatar(context: RequestContext) -> Picture:
     """Store the picture in multipart `file`: PNG, JPEG or WebP, at most 2 MiB; answer its address."""
     if request.mimetype != "multipart/form-data":
         context.refuse(Why.NOT_MULTIPART)
-    return context.success(Picture(avatar_url=await store_picture(context)))
+    return Picture(avatar_url=await store_picture(context))
 
 
 @avatars.delete(_PATH, gate=SIGNED_IN)
-async def delete_avatar(context: RequestContext) -> Response:
+async def delete_avatar(context: RequestContext) -> None:
     """Remove the caller's picture."""
     await remove_picture(context)
-    return context.success(None)
 
 
 # --- what the pages do too

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from quart import Response
-
 from ostiary_core.events import Event
 from ostiary_web.api.resources.records import refuse_body
 from ostiary_web.http.context import RequestContext
@@ -14,9 +12,8 @@ def add_event_route(routes: GatedRoutes, method: str, path: str, kind: type[Even
     """Add a route without a body, whose event has the caller and the variable parts of its path."""
     make: Callable[..., Event] = kind
 
-    async def decide(context: RequestContext, **parts: str) -> Response:
+    async def decide(context: RequestContext, **parts: str) -> None:
         refuse_body(context)
         await context.decide(make(caller=context.caller, **parts))
-        return context.success(None)
 
     routes.add_url_rule(path, kind.__name__, decide, methods=[method], gate=gate)

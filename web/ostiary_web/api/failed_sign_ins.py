@@ -6,7 +6,7 @@ from ostiary_core.events import UserRequested
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.instant import Instant, iso_time, later
 from ostiary_core.model.reply import UserKnown
-from ostiary_web.api.answer_data import AnswerData, Count, Time
+from ostiary_web.api.answer_data import AnswerData, Count, Time, time_or_none
 from ostiary_web.http.context import RequestContext
 
 
@@ -67,13 +67,9 @@ async def describe_failures(context: RequestContext, user_id: str) -> FailedSign
     return FailedSignIns(
         counted_since=iso_time(context.services.started_at),
         failures=in_all.failures,
-        waits_until=_time(in_all.waits_until),
+        waits_until=time_or_none(in_all.waits_until),
         addresses=[
-            FailedSignInsAt(ip=each.place, failures=each.failures, waits_until=_time(each.waits_until))
+            FailedSignInsAt(ip=each.place, failures=each.failures, waits_until=time_or_none(each.waits_until))
             for each in places
         ],
     )
-
-
-def _time(instant: Instant | None) -> str | None:
-    return None if instant is None else iso_time(instant)

@@ -14,7 +14,7 @@ from ostiary_core.storage.listing import (
     ListingStore,
     OnlineSession,
 )
-from ostiary_web.api.answer_data import AnswerData, Time
+from ostiary_web.api.answer_data import AnswerData, Time, time_or_none
 from ostiary_web.http.context import RequestContext
 
 _CLIENTS_AT_A_TIME: Final = 200
@@ -81,7 +81,7 @@ def _grant(access: GrantedAccess, newest: Sequence[OnlineSession]) -> Grant:
         client_id=access.client_id,
         name=access.client_name,
         scopes=list(access.scopes),
-        granted_at=None if access.granted_at is None else iso_time(access.granted_at),
+        granted_at=time_or_none(access.granted_at),
         session_count=access.session_count,
         sessions=[_session(session) for session in newest],
     )

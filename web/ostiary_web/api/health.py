@@ -6,8 +6,6 @@ look at the store finds holds for a moment, so that nobody can make the disk wor
 
 from typing import Final
 
-from quart import Response
-
 from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
@@ -20,13 +18,12 @@ HEALTH_PATHS: Final = frozenset({_LIVENESS, _READINESS})
 
 
 @health.get(_LIVENESS, gate=OPEN_TO_ALL)
-async def show_health(context: RequestContext) -> Response:
+async def show_health(context: RequestContext) -> None:
     """Answer that the process runs."""
-    return context.success(None)
 
 
 @health.get(_READINESS, gate=OPEN_TO_ALL)
-async def show_readiness(context: RequestContext) -> Response:
+async def show_readiness(context: RequestContext) -> None:
     """Answer whether the store can be written and has this release's schema."""
-    is_ready = await context.services.readiness.is_ready()
-    return context.success(None) if is_ready else context.refuse(Why.NOT_READY)
+    if not await context.services.readiness.is_ready():
+        context.refuse(Why.NOT_READY)

@@ -8,12 +8,12 @@ from msgspec import Meta
 from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, HistoryStep, StepKind
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.model.instant import iso_time
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import UserKnown
 from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.texts import Language
-from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of
+from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of, time_or_none
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.api.resources.changes import ChangedField, encode_changes
 from ostiary_web.api.resources.online import KINDS, kind_code
@@ -114,7 +114,7 @@ def encode_history(of: Explanation, language: Language, names: Names) -> Session
 def _step_record(step: HistoryStep, of: Explanation, language: Language, names: Names) -> StepRecord:
     return StepRecord(
         kind=step.kind,
-        at=_time(step.at),
+        at=time_or_none(step.at),
         text=step_text(step, of, language, names),
         why=step.why and step.why.value,
         actor_id=step.actor_id,
@@ -122,12 +122,8 @@ def _step_record(step: HistoryStep, of: Explanation, language: Language, names: 
         trace_id=step.trace_id,
         ip=step.source,
         user_agent=step.user_agent,
-        earlier_at=_time(step.earlier_at),
+        earlier_at=time_or_none(step.earlier_at),
         earlier_user_agent=step.earlier_user_agent,
         delay_ms=step.delay_ms,
         changes=encode_changes(step.changes),
     )
-
-
-def _time(at: Instant | None) -> str | None:
-    return None if at is None else iso_time(at)

@@ -4,14 +4,14 @@ from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
-from quart import Response, request
+from quart import request
 
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
-from ostiary_web.api.answer_data import AnswerData, Count, Time
+from ostiary_web.api.answer_data import AnswerData, Count, Time, time_or_none
 from ostiary_web.api.overview_counts import Counts, Overview, Span, list_visible_metrics, make_overview_query
 from ostiary_web.api.resources.lists import query_arguments
 from ostiary_web.api.resources.queries import read_times
@@ -104,7 +104,7 @@ class OverviewRecord(AnswerData):
 
 
 @overview.get("/api/monitor/overview", gate=require_permission(Permission.ONLINE_LIST))
-async def show_overview(context: RequestContext) -> Response:
+async def show_overview(context: RequestContext) -> OverviewRecord:
     """Answer what was counted from `from` to `to`, and the state of the server."""
     zone = zone_for(request.headers.get(ZONE_HEADER), context.user)
     asked = read_times(query_arguments(), "from", "to")
@@ -118,7 +118,7 @@ async def show_overview(context: RequestContext) -> Response:
         context.refuse(Why.FIELDS_INVALID, faults)
     counted, kinds = list_visible_metrics(context)
     found = await context.query(make_overview_query(Span.between(start, end, zone), counted, kinds))
-    return context.success(_record(context, found, await findings_for(context), Metric.STARTED in counted))
+    return _record(context, found, await findings_for(context), Metric.STARTED in counted)
 
 
 def _faults(start: Instant, end: Instant) -> tuple[FieldFault, ...]:
@@ -193,8 +193,8 @@ def _record(
             version=version("ostiary"),
             schema=state.schema,
             known_schema=state.known_schema,
-            last_sweep_at=_time(state.milestones.get(Milestone.SWEPT)),
-            last_backup_at=_time(state.milestones.get(Milestone.BACKED_UP)),
+            last_sweep_at=time_or_none(state.milestones.get(Milestone.SWEPT)),
+            last_backup_at=time_or_none(state.milestones.get(Milestone.BACKED_UP)),
             uncounted_entries=state.uncounted,
             findings=[
                 ServerFinding(
@@ -206,7 +206,3 @@ def _record(
             ],
         ),
     )
-
-
-def _time(at: Instant | None) -> str | None:
-    return None if at is None else iso_time(at)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from quart import Response, request
+from quart import request
 
 from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
 from ostiary_core.model.fields import FieldRule
@@ -75,7 +75,7 @@ async def recover_password(context: RequestContext, phone: str, code: str, new: 
 
 
 @recovery.post("/api/auth/sms-code", gate=OPEN_TO_ALL, limit=Operation.TEXT_CODE)
-async def post_sms_code(context: RequestContext) -> Response:
+async def post_sms_code(context: RequestContext) -> None:
     """Read `{phone, purpose}` and answer null, whether or not the number is known.
 
     Only a signed-in user may ask for a code to a new number, and so often a day.
@@ -86,15 +86,13 @@ async def post_sms_code(context: RequestContext) -> Response:
     else:
         await SIGNED_IN.authorize(context)
         await send_code_to_new_number(context, fields["phone"])
-    return context.success(None)
 
 
 @recovery.post("/api/auth/reset-password", gate=OPEN_TO_ALL, limit=Operation.RESET_PASSWORD)
-async def post_reset_password(context: RequestContext) -> Response:
+async def post_reset_password(context: RequestContext) -> None:
     """Read `{phone, code, newPassword}` and set it; everything of the user ends."""
     fields = await read_texts(context, phone=phone, code=longest(64), newPassword=new_password)
     await recover_password(context, fields["phone"], fields["code"], fields["newPassword"])
-    return context.success(None)
 
 
 def _purpose(text: str) -> FieldRule | None:

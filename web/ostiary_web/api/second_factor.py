@@ -170,37 +170,35 @@ async def post_code(context: RequestContext) -> Response:
 
 
 @second_factor.post(f"{_STEP}/set-up", gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
-async def post_ticket(context: RequestContext) -> Response:
+async def post_ticket(context: RequestContext) -> SecondFactorSecret:
     """Read `{ticket}` and answer a second factor, which the code of the sign-in confirms."""
     fields = await read_texts(context, ticket=longest(LONGEST_TICKET))
-    return context.success(await begin_at_sign_in(context, fields["ticket"]))
+    return await begin_at_sign_in(context, fields["ticket"])
 
 
 @second_factor.post(_OWN, gate=SIGNED_IN)
-async def post_second_factor(context: RequestContext) -> Response:
+async def post_second_factor(context: RequestContext) -> SecondFactorSecret:
     """Read `{password}` and answer a second factor, which a first code confirms."""
     fields = await read_texts(context, password=longest(LONGEST_PASSWORD))
-    return context.success(await begin(context, fields["password"]))
+    return await begin(context, fields["password"])
 
 
 @second_factor.put(_OWN, gate=SIGNED_IN)
-async def put_second_factor(context: RequestContext) -> Response:
+async def put_second_factor(context: RequestContext) -> None:
     """Read `{code}` and take the second factor into use; every other session of the user ends."""
     fields = await read_texts(context, code=longest(LONGEST_CODE))
     await confirm(context, fields["code"])
-    return context.success(None)
 
 
 @second_factor.delete(_OWN, gate=SIGNED_IN)
-async def delete_second_factor(context: RequestContext) -> Response:
+async def delete_second_factor(context: RequestContext) -> None:
     """Read `{password, code}` and remove the second factor; every other session of the user ends."""
     fields = await read_texts(context, password=longest(LONGEST_PASSWORD), code=longest(LONGEST_CODE))
     await remove(context, fields["password"], fields["code"])
-    return context.success(None)
 
 
 @second_factor.post(f"{_OWN}/recovery-codes", gate=SIGNED_IN)
-async def post_recovery_codes(context: RequestContext) -> Response:
-    """Read `{password, code}` and answer new recovery codes."""
+async def post_recovery_codes(context: RequestContext) -> RecoveryCodes:
+    """Read `{password, code}` and answer new recovery codes; those before stop working."""
     fields = await read_texts(context, password=longest(LONGEST_PASSWORD), code=longest(LONGEST_CODE))
-    return context.success(await renew_recovery_codes(context, fields["password"], fields["code"]))
+    return await renew_recovery_codes(context, fields["password"], fields["code"])

@@ -3,7 +3,6 @@
 from typing import Annotated, Final
 
 from msgspec import Meta
-from quart import Response
 
 from ostiary_core.events import OtherSessionsEnded
 from ostiary_core.model.audit import AuditEntry
@@ -54,19 +53,17 @@ class SignIn(AnswerData):
 
 
 @sign_ins.get("/api/auth/sign-ins", gate=SIGNED_IN)
-async def get_sign_ins(context: RequestContext) -> Response:
-    """List the caller's newest sign-ins and failed ones."""
-    return context.success(
-        [
-            SignIn(
-                at=iso_time(entry.at),
-                succeeded=entry.kind is FactKind.SESSION_STARTED,
-                ip=entry.source,
-                user_agent=entry.user_agent,
-            )
-            for entry in await list_sign_ins(context)
-        ]
-    )
+async def get_sign_ins(context: RequestContext) -> list[SignIn]:
+    """List the caller's newest sign-ins and failed ones, at most 50, as far as the audit trail is kept."""
+    return [
+        SignIn(
+            at=iso_time(entry.at),
+            succeeded=entry.kind is FactKind.SESSION_STARTED,
+            ip=entry.source,
+            user_agent=entry.user_agent,
+        )
+        for entry in await list_sign_ins(context)
+    ]
 
 
 add_event_route(sign_ins, "POST", "/api/auth/logout-elsewhere", OtherSessionsEnded, SIGNED_IN)

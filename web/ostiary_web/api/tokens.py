@@ -15,7 +15,7 @@ from ostiary_core.model.reply import PersonalTokenIssued, Reply
 from ostiary_core.model.secret import PERSONAL_TOKEN_PREFIX, TOKEN_LENGTH, fingerprint_of
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing, OnlineSession
-from ostiary_web.api.answer_data import AnswerData, Time, one_of
+from ostiary_web.api.answer_data import AnswerData, Time, one_of, time_or_none
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
 from ostiary_web.server.submissions import Submitted
@@ -98,23 +98,20 @@ class NewPersonalToken(PersonalToken):
 
 
 @tokens.get(_PATH, gate=SIGNED_IN)
-async def get_tokens(context: RequestContext) -> Response:
+async def get_tokens(context: RequestContext) -> list[PersonalToken]:
     """List the caller's tokens, the newest first."""
-    found = await list_tokens(context)
-    return context.success(
-        [
-            PersonalToken(
-                id=token.session_id,
-                name=token.label or "",
-                fingerprint=fingerprint_of(token.access_digest),
-                permissions=list(token.scopes),
-                created_at=iso_time(token.signed_in_at),
-                last_used_at=None if token.last_used_at is None else iso_time(token.last_used_at),
-                expires_at=iso_time(token.expires_at),
-            )
-            for token in found
-        ]
-    )
+    return [
+        PersonalToken(
+            id=token.session_id,
+            name=token.label or "",
+            fingerprint=fingerprint_of(token.access_digest),
+            permissions=list(token.scopes),
+            created_at=iso_time(token.signed_in_at),
+            last_used_at=time_or_none(token.last_used_at),
+            expires_at=iso_time(token.expires_at),
+        )
+        for token in await list_tokens(context)
+    ]
 
 
 @tokens.post(_PATH, gate=SIGNED_IN)
@@ -138,7 +135,6 @@ async def post_token(context: RequestContext) -> Response:
 
 
 @tokens.delete(f"{_PATH}/<session_id>", gate=SIGNED_IN)
-async def delete_token(context: RequestContext, session_id: str) -> Response:
+async def delete_token(context: RequestContext, session_id: str) -> None:
     """End one of the caller's tokens."""
     await end_token(context, session_id)
-    return context.success(None)

@@ -9,15 +9,10 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
-from ostiary_web.api.failed_sign_ins import FailedSignIns
-from ostiary_web.api.grants import Grant
-from ostiary_web.api.history_record import SessionHistoryRecord
-from ostiary_web.api.overview import OverviewRecord
 from ostiary_web.api.resources import clients, roles, users
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
-from ostiary_web.api.resources.clients import ClientSecret, NewSecret
+from ostiary_web.api.resources.clients import ClientSecret
 from ostiary_web.api.resources.online import RUNNING_SESSIONS
-from ostiary_web.api.resources.roles import DescribedPermission
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
 from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.operations import Body, DescribedOperation
@@ -64,14 +59,11 @@ CLIENTS: Final[Mapping[str, DescribedOperation]] = {
     ),
     f"POST {_CLIENT_PATH}/secret": DescribedOperation(
         "resetClientSecret",
-        "Another secret, shown this once; the old one ends now, or when it is said",
         body=Body({KEEP_OLD_FOR: optional(_OVERLAP)}, is_required=False),
-        data=NewSecret,
         refusals=(Why.BUILT_IN_PROTECTED,),
     ),
     f"DELETE {_CLIENT_PATH}/old-secret": DescribedOperation(
         "endOldClientSecret",
-        "The old secret that was to work on stops working now",
         data=_CLIENT,
         refusals=(Why.BUILT_IN_PROTECTED, Why.MEDIA_TYPE_UNSUPPORTED),
     ),
@@ -82,7 +74,6 @@ CLIENTS: Final[Mapping[str, DescribedOperation]] = {
     ),
     f"GET {_CLIENT_PATH}/sessions": DescribedOperation(
         "listClientSessions",
-        "The running sessions of a client",
         parameters=tuple(page_parameters(RUNNING_SESSIONS)),
         data=page_of(_ONLINE_SESSION),
     ),
@@ -98,9 +89,7 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
         users.RESOURCE, _USER, new=Body(members_of_new(USER)), change=Body(members_of_change(USER, _USER))
     ),
     f"PUT {_USER_PATH}/password": DescribedOperation(
-        "resetUserPassword",
-        "Another password, to be changed at the next sign-in; ends all that is open",
-        body=Body({"password": NEW_PASSWORD}),
+        "resetUserPassword", body=Body({"password": NEW_PASSWORD})
     ),
     f"DELETE {_USER_PATH}/second-factor": DescribedOperation(
         "resetSecondFactor",
@@ -113,21 +102,13 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
         "End all sessions and unredeemed codes of a user",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
-    f"GET {_USER_PATH}/failed-sign-ins": DescribedOperation(
-        "showFailedSignIns",
-        "The failed sign-ins that the process that answers counts against a user",
-        data=FailedSignIns,
-    ),
+    f"GET {_USER_PATH}/failed-sign-ins": DescribedOperation("showFailedSignIns"),
     f"POST {_USER_PATH}/unlock": DescribedOperation(
         "unlockUser",
         "Forgive a user's failed sign-ins in every process, which end the waits that they cost",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
-    f"GET {_USER_PATH}/grants": DescribedOperation(
-        "listUserGrants",
-        "What other systems may do for a user, by client, and their running sessions",
-        data=list[Grant],
-    ),
+    f"GET {_USER_PATH}/grants": DescribedOperation("listUserGrants"),
     f"DELETE {_USER_PATH}/grants/{{client_id}}": DescribedOperation(
         "withdrawUserGrant",
         "Withdraw on a user's behalf what a client may do, and end its sessions of the user",
@@ -141,9 +122,7 @@ ROLES: Final[Mapping[str, DescribedOperation]] = {
     **convention(
         roles.RESOURCE, _ROLE, new=Body(members_of_new(ROLE)), change=Body(members_of_change(ROLE, _ROLE))
     ),
-    "GET /api/iam/permissions": DescribedOperation(
-        "listPermissions", "What a role can allow", data=list[DescribedPermission]
-    ),
+    "GET /api/iam/permissions": DescribedOperation("listPermissions"),
 }
 
 # --- sessions and the audit trail
@@ -151,7 +130,6 @@ ROLES: Final[Mapping[str, DescribedOperation]] = {
 ONLINE_USERS: Final[Mapping[str, DescribedOperation]] = {
     "GET /api/monitor/online-users": DescribedOperation(
         "listOnlineUsers",
-        "Who is signed in, and which sessions run",
         description="Sessions of client credentials are listed for a super administrator only.",
         parameters=tuple(page_parameters(RUNNING_SESSIONS)),
         data=page_of(_ONLINE_SESSION),
@@ -160,15 +138,12 @@ ONLINE_USERS: Final[Mapping[str, DescribedOperation]] = {
         "forceSessionOut", "End one session", refusals=(Why.MEDIA_TYPE_UNSUPPORTED,)
     ),
     "POST /api/monitor/force-logout-all": DescribedOperation(
-        "forceEverybodyOut",
-        "End every session and unredeemed code there is, the caller's own included",
-        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
+        "forceEverybodyOut", refusals=(Why.MEDIA_TYPE_UNSUPPORTED,)
     ),
 }
 OVERVIEW: Final[Mapping[str, DescribedOperation]] = {
     "GET /api/monitor/overview": DescribedOperation(
         "showOverview",
-        "What happened and how the server is, in numbers",
         description="By the hour up to 48 hours, else by the day, in the zone of `X-Timezone` or the caller. "
         "What is of the audit trail takes the permission `audit.read` too. Counts are a minute or two late.",
         parameters=tuple(
@@ -179,23 +154,18 @@ OVERVIEW: Final[Mapping[str, DescribedOperation]] = {
                 }
             )
         ),
-        data=OverviewRecord,
     )
 }
 AUDIT: Final[Mapping[str, DescribedOperation]] = {
     "GET /api/audit/events": DescribedOperation(
         "listAuditEvents",
-        "What happened, the latest first",
         parameters=tuple(page_parameters(AUDIT_EVENTS)),
         data=page_of(record_type("AuditEvent", AUDIT_EVENTS)),
     ),
     "GET /api/audit/events/export": DescribedOperation(
         "exportAuditEvents",
-        "What happened, as a sheet",
         parameters=(*narrowing_parameters(AUDIT_EVENTS), ZONE),
         replies=SHEET,
     ),
-    "GET /api/audit/sessions/{session_id}/explain": DescribedOperation(
-        "explainSession", "A session's life in order, and how and why it ended", data=SessionHistoryRecord
-    ),
+    "GET /api/audit/sessions/{session_id}/explain": DescribedOperation("explainSession"),
 }

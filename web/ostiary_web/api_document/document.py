@@ -1,14 +1,14 @@
 """Put the whole document together for the routes of an application."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from quart import Quart
 
 from ostiary_core.model.why import Why
 from ostiary_core.texts import Languages
 from ostiary_web.api_document import administration, own_account, token_service
-from ostiary_web.api_document.operations import DescribedOperation, Reply, describe, described_path
+from ostiary_web.api_document.operations import DescribedOperation, describe, described_path
 from ostiary_web.api_document.schemas import Json, Schemas
 from ostiary_web.http.browser import FORM_HEADER
 
@@ -24,27 +24,8 @@ on its cookies, and proves every change with its form token.
 """
 
 _HEALTH: Final[Mapping[str, DescribedOperation]] = {
-    "GET /healthz": DescribedOperation("showHealth", "The process answers"),
-    "GET /readyz": DescribedOperation(
-        "showReadiness",
-        "The store takes changes, and its schema is the one of this release",
-        refusals=(Why.NOT_READY,),
-    ),
-}
-_THIS_DOCUMENT: Final[Mapping[str, DescribedOperation]] = {
-    "GET /api/docs": DescribedOperation(
-        "showDocs",
-        "This document, to be read and tried",
-        replies={200: Reply("The page.", str, ("text/html",))},
-    ),
-    "GET /api/docs/{name}": DescribedOperation(
-        "showDocsFile",
-        "What the page is made of: a style sheet, a script or a licence",
-        replies={200: Reply("The file.", str, ("text/css", "text/javascript", "text/plain"))},
-    ),
-    "GET /api/docs-json": DescribedOperation(
-        "showDocument", "This document", replies={200: Reply("OpenAPI 3.1.", dict[str, Any])}
-    ),
+    "GET /healthz": DescribedOperation("showHealth"),
+    "GET /readyz": DescribedOperation("showReadiness", refusals=(Why.NOT_READY,)),
 }
 _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, DescribedOperation]]]] = {
     "OAuth 2.0": ("What third parties call, and the consent page for them.", token_service.OPERATIONS),
@@ -56,7 +37,6 @@ _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, DescribedOperation]]]] = {
     "Overview": ("What happened, counted, and how the server is.", administration.OVERVIEW),
     "Audit": ("What happened, and why a session ended.", administration.AUDIT),
     "Health": ("Whether the process answers and takes changes; for load balancers.", _HEALTH),
-    "This document": ("There only where `API_DOCS_ENABLED` allows it.", _THIS_DOCUMENT),
 }
 """Text of each heading, and its operations by method and path."""
 

@@ -7,9 +7,11 @@ them: who may call, and what a request may be refused for.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any, Final, get_origin
+from types import NoneType
+from typing import Annotated, Any, Final, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
+from quart import Response
 
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
@@ -17,7 +19,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.texts import ENGLISH
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api_document.schemas import Json, Schemas, object_type
-from ostiary_web.http.gate import SUPER_ADMINISTRATOR, gate_of, is_limited
+from ostiary_web.http.gate import SUPER_ADMINISTRATOR, gate_of, handler_of, is_limited
 
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -96,7 +98,8 @@ class DescribedOperation:
 
     name: str
     """Identifier in generated clients."""
-    summary: str
+    summary: str = ""
+    """What it does, where the docstring of the handler does not say it."""
     _: KW_ONLY
     description: str = ""
     security: list[Json] | None = None
@@ -105,7 +108,7 @@ class DescribedOperation:
     """Query and header parameters, each with a type for its schema."""
     body: Body | None = None
     data: Any = None
-    """Type of a success's `data` in the envelope."""
+    """Type of a success's `data` in the envelope, where it is not what the handler returns."""
     status: int = 200
     begun: Any = None
     """Type of `data` when the work continues after the answer (202)."""
@@ -136,8 +139,10 @@ def describe(
     schemas: Schemas,
 ) -> Json:
     """Return the operation as OpenAPI has it."""
-    gate = gate_of(view)
+    gate, handler = gate_of(view), handler_of(view)
     assert gate is not None
+    summary, _, more = (handler.__doc__ or "").partition("\n")
+    about = operation.description or " ".join(more.split())
     takes = "" if gate.permission is None else f"Takes the permission `{gate.permission.value}`."
     if gate == SUPER_ADMINISTRATOR:
         takes = "Takes a super administrator."
@@ -146,8 +151,8 @@ def describe(
         follows.append({"personalToken": []})
     described: Json = {
         "operationId": operation.name,
-        "summary": operation.summary,
-        "description": " ".join(filter(None, (takes, operation.description))),
+        "summary": operation.summary or summary.removesuffix("."),
+        "description": " ".join(filter(None, (takes, about))),
         "tags": [tag],
         "security": follows if operation.security is None else operation.security,
         "parameters": describe_parameters(path, operation.parameters, schemas),
@@ -173,7 +178,13 @@ def describe(
     if path.endswith("}"):
         # The variable part may be a word that is an address of its own, with other methods.
         whys.append(Why.METHOD_NOT_ALLOWED)
-    described["responses"] = _responses(operation, [*whys, *operation.refusals], schemas)
+    data = (
+        get_type_hints(handler, include_extras=True).get("return")
+        if operation.data is None
+        else operation.data
+    )
+    data = None if data in (Response, NoneType) else data
+    described["responses"] = _responses(operation, data, [*whys, *operation.refusals], schemas)
     return {member: said for member, said in described.items() if said or member == "security"}
 
 
@@ -192,10 +203,12 @@ def describe_parameters(path: str, others: Iterable[Json], schemas: Schemas) -> 
     return described + [{**each, "schema": schemas.of(each["schema"])} for each in others]
 
 
-def _responses(operation: DescribedOperation, whys: Iterable[Why], schemas: Schemas) -> dict[str, Json]:
+def _responses(
+    operation: DescribedOperation, data: Any, whys: Iterable[Why], schemas: Schemas
+) -> dict[str, Json]:
     replies: dict[int, Json] = {}
     if operation.replies is None:
-        succeeded = Reply(_outcome(operation.data), _envelope(operation.data, schemas))
+        succeeded = Reply(_outcome(data), _envelope(data, schemas))
         replies[operation.status] = _reply(succeeded, schemas)
     else:
         replies |= {status: _reply(reply, schemas) for status, reply in operation.replies.items()}

@@ -12,12 +12,9 @@ from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.why import Why
 from ostiary_core.users.personal_token import LIFETIME_DAYS, LONGEST_NAME
 from ostiary_web.api.answer_data import Locale, WrittenPhone
-from ostiary_web.api.auth import LONGEST_USERNAME, Account, Login, SecondFactorNeeded
-from ostiary_web.api.avatars import Picture
-from ostiary_web.api.grants import Grant
-from ostiary_web.api.second_factor import LONGEST_TICKET, RecoveryCodes, SecondFactorSecret
-from ostiary_web.api.sign_ins import MOST_SIGN_INS, SignIn
-from ostiary_web.api.tokens import NewPersonalToken, PersonalToken
+from ostiary_web.api.auth import LONGEST_USERNAME, Login, SecondFactorNeeded
+from ostiary_web.api.second_factor import LONGEST_TICKET
+from ostiary_web.api.tokens import NewPersonalToken
 from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, set_of, text
 from ostiary_web.http.gate import SIGNED_IN
@@ -38,14 +35,12 @@ _CODE_REFUSALS: Final = (Why.SECOND_FACTOR_WRONG, Why.SIGN_INS_TOO_FREQUENT, Why
 OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     "POST /api/auth/login": DescribedOperation(
         "signIn",
-        "Sign in",
         body=Body({"username": text(1, LONGEST_USERNAME), "password": CURRENT_PASSWORD}),
         data=(Login, SecondFactorNeeded),
         refusals=(Why.SIGN_IN_WRONG, Why.SIGN_INS_TOO_FREQUENT),
     ),
     "POST /api/auth/login/second-factor": DescribedOperation(
         "finishSignIn",
-        "Finish a sign-in by a code of the second factor",
         description="A code of six digits works once; so does a recovery code. Wrong ones are slowed down as "
         "wrong passwords are, and after "
         f"{SPECIFICATION.wrong_codes_until_wait} of them within 15 minutes the user waits.",
@@ -55,72 +50,54 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     ),
     "POST /api/auth/login/second-factor/set-up": DescribedOperation(
         "beginSecondFactorAtSignIn",
-        "A second factor for a user who must have one before the sign-in goes on",
         description="The code that finishes the sign-in confirms it.",
         body=Body({"ticket": text(1, LONGEST_TICKET)}),
-        data=SecondFactorSecret,
         refusals=(Why.SIGN_IN_EXPIRED, Why.SECOND_FACTOR_EXISTS),
     ),
     "POST /api/auth/second-factor": DescribedOperation(
         "beginSecondFactor",
-        "A second factor, which a first code confirms",
         body=Body({"password": CURRENT_PASSWORD}),
-        data=SecondFactorSecret,
         refusals=(*_PASSWORD_REFUSALS, Why.SECOND_FACTOR_EXISTS),
     ),
     "PUT /api/auth/second-factor": DescribedOperation(
         "confirmSecondFactor",
-        "Take the second factor into use; ends every other session",
         body=Body({"code": _CODE}),
         refusals=_CODE_REFUSALS,
     ),
     "DELETE /api/auth/second-factor": DescribedOperation(
         "removeSecondFactor",
-        "Remove the second factor; ends every other session",
         description="Who must have a second factor is signed out here too.",
         body=Body({"password": CURRENT_PASSWORD, "code": _CODE}),
         refusals=(*_PASSWORD_REFUSALS, *_CODE_REFUSALS),
     ),
     "POST /api/auth/second-factor/recovery-codes": DescribedOperation(
         "renewRecoveryCodes",
-        "New recovery codes; those before stop working",
         body=Body({"password": CURRENT_PASSWORD, "code": _CODE}),
-        data=RecoveryCodes,
         refusals=(*_PASSWORD_REFUSALS, *_CODE_REFUSALS),
     ),
     "POST /api/auth/refresh": DescribedOperation(
         "renewLogin",
-        "The next pair of a login session",
         description="A browser may leave it to its cookie, and proves its origin by `X-Form-Token`.",
         body=Body({"refreshToken": text(1, 1_024)}, is_required=False),
         data=Login,
         refusals=(Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN),
     ),
-    "POST /api/auth/logout": DescribedOperation("signOut", "End this login session"),
-    "GET /api/auth/me": DescribedOperation(
-        "showOwnAccount", "Who is signed in, and what they may do", data=Account
-    ),
+    "POST /api/auth/logout": DescribedOperation("signOut"),
+    "GET /api/auth/me": DescribedOperation("showOwnAccount"),
     "PUT /api/auth/password": DescribedOperation(
         "changePassword",
-        "Choose another password; ends every other session",
         body=Body({"oldPassword": CURRENT_PASSWORD, "newPassword": NEW_PASSWORD}),
         refusals=_PASSWORD_REFUSALS,
     ),
     "PUT /api/auth/phone": DescribedOperation(
         "changePhone",
-        "Take another telephone number; ends every other session",
         body=Body({"phone": WrittenPhone, "code": _CODE, "password": CURRENT_PASSWORD}),
         refusals=(*_PASSWORD_REFUSALS, Why.TEXT_CODE_WRONG, Why.ALREADY_TAKEN),
     ),
-    "PUT /api/auth/locale": DescribedOperation(
-        "chooseLocale", "The language to be addressed in", body=Body({"locale": Locale})
-    ),
-    "PUT /api/auth/timezone": DescribedOperation(
-        "chooseTimezone", "The zone that times are given in", body=Body({"timezone": TimeZone})
-    ),
+    "PUT /api/auth/locale": DescribedOperation("chooseLocale", body=Body({"locale": Locale})),
+    "PUT /api/auth/timezone": DescribedOperation("chooseTimezone", body=Body({"timezone": TimeZone})),
     "POST /api/auth/sms-code": DescribedOperation(
         "sendTextCode",
-        "A code by text message, to change a number or recover a password",
         description="The answer is the same whether the number is known or not. To change a number an "
         f"account asks at most {SPECIFICATION.text_codes_asked_a_day} times a day.",
         security=[{"login": []}, {}],
@@ -129,42 +106,28 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     ),
     "POST /api/auth/reset-password": DescribedOperation(
         "recoverPassword",
-        "Another password for whoever holds the telephone; ends everything",
         body=Body({"phone": WrittenPhone, "code": _CODE, "newPassword": NEW_PASSWORD}),
         refusals=(Why.TEXT_CODE_WRONG, Why.TEXT_RECOVERY_OFF),
     ),
-    "PUT /api/auth/avatar": DescribedOperation(
-        "chooseAvatar",
-        "A picture: PNG, JPEG or WebP, at most 2 MiB",
-        body=Body({"file": FILE}, MULTIPART),
-        data=Picture,
-    ),
-    "DELETE /api/auth/avatar": DescribedOperation("removeAvatar", "No picture any more"),
+    "PUT /api/auth/avatar": DescribedOperation("chooseAvatar", body=Body({"file": FILE}, MULTIPART)),
+    "DELETE /api/auth/avatar": DescribedOperation("removeAvatar"),
     "GET /files/{name}": DescribedOperation(
         "showFile",
-        "A picture by its name, as in `avatarUrl`",
         replies={
             200: Reply("The picture.", FILE, tuple(MEDIA_TYPES.values())),
             206: Reply("The part that was asked for."),
             304: Reply("Not changed."),
         },
     ),
-    "GET /api/auth/sign-ins": DescribedOperation(
-        "listSignIns",
-        f"One's own newest {MOST_SIGN_INS} sign-ins and failed ones, as far as the audit trail is kept",
-        data=list[SignIn],
-    ),
+    "GET /api/auth/sign-ins": DescribedOperation("listSignIns"),
     "POST /api/auth/logout-elsewhere": DescribedOperation(
         "signOutElsewhere",
         "End everything of the user but this login session: other sign-ins, applications, access tokens",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
-    "GET /api/auth/tokens": DescribedOperation(
-        "listTokens", "One's own personal access tokens, the newest first", data=list[PersonalToken]
-    ),
+    "GET /api/auth/tokens": DescribedOperation("listTokens"),
     "POST /api/auth/tokens": DescribedOperation(
         "createToken",
-        "A personal access token: it opens the administration, for programs",
         description="Send it as `Authorization: Bearer` to operations that take a permission. It may do what "
         "was chosen for it, as long as its holder may, and ends with everything of its holder.",
         body=Body(
@@ -179,14 +142,8 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         status=201,
         refusals=(Why.PERMISSION_MISSING, Why.SUBMITTED_TWICE),
     ),
-    "DELETE /api/auth/tokens/{session_id}": DescribedOperation(
-        "endToken", "End one of one's own personal access tokens"
-    ),
-    "GET /api/auth/grants": DescribedOperation(
-        "listGrants",
-        "What other systems may do for the user, by client, and their running sessions",
-        data=list[Grant],
-    ),
+    "DELETE /api/auth/tokens/{session_id}": DescribedOperation("endToken"),
+    "GET /api/auth/grants": DescribedOperation("listGrants"),
     "DELETE /api/auth/grants/{client_id}": DescribedOperation(
         "withdrawGrant",
         "Withdraw what a client may do, and end its sessions of this user",

@@ -201,21 +201,18 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     **_TOKEN_OPERATIONS,
     "GET /api/oauth2/userinfo": DescribedOperation(
         "showUserInfo",
-        "The profile of the user a token stands for",
         refusals=(Why.NOT_SIGNED_IN, Why.USER_READ_MISSING, Why.REPRESENTS_NO_USER),
         security=[{"accessToken": ["user.read"]}, {"login": []}],
         data=UserInfo,
     ),
     "GET /api/oauth2/authorize": DescribedOperation(
         "checkAuthorization",
-        "Whether an authorization request is in order, and what to ask the user",
         parameters=_AUTHORIZATION_QUERY,
         data=AuthorizationOffer,
         refusals=_CONSENT_REFUSALS,
     ),
     "POST /api/oauth2/authorize": DescribedOperation(
         "decideAuthorization",
-        "The user's yes or no, and where to send the browser",
         body=Body(
             {
                 **_REQUIRED,

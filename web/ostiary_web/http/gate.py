@@ -7,7 +7,7 @@ hash no password and go through no list. The rules check a permission again with
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from quart import Blueprint, Response
 
@@ -19,8 +19,10 @@ from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.http.browser import require_caller
 from ostiary_web.http.context import RequestContext, request_context
 
-Handler = Callable[..., Awaitable[Response]]
-"""Answers a request; called with its context and, by name, the variable parts of the path."""
+Handler = Callable[..., Awaitable[Any]]
+"""Answers a request; called with its context and, by name, the variable parts of the path.
+
+What it returns is the response, or `data` of a success."""
 
 
 class _Requirement(IntEnum):
@@ -126,6 +128,12 @@ class GatedRoutes(Blueprint):
     own_options: ClassVar = frozenset({"limit"})
     """Options of a route that are its gate's, not Quart's."""
 
+    if TYPE_CHECKING:  # Quart's own decorators take handlers that return responses alone
+
+        def get(self, rule: str, **options: Any) -> Callable[[Any], Any]: ...
+
+        post = put = delete = get
+
     def add_url_rule(
         self,
         rule: str,
@@ -140,7 +148,7 @@ class GatedRoutes(Blueprint):
             raise TypeError(f"the route {rule} has no gate")
         own = {name: options.pop(name) for name in self.own_options & options.keys()}
         view = self.behind(gate, view_func, **own)
-        view.__dict__.update(gate=gate, is_limited="limit" in own)
+        view.__dict__.update(gate=gate, is_limited="limit" in own, handler=view_func)
         endpoint = endpoint or view_func.__name__
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
@@ -153,7 +161,8 @@ class GatedRoutes(Blueprint):
             if limit is not None:
                 context.count_against_limit(limit)
             await gate.authorize(context)
-            return await handler(context, **parts)
+            answer = await handler(context, **parts)
+            return answer if isinstance(answer, Response) else context.success(answer)
 
         return view
 
@@ -161,6 +170,12 @@ class GatedRoutes(Blueprint):
 def gate_of(view: Callable[..., Any] | None) -> Gate | None:
     """Return the gate of a view; None if it has none, as Quart's own view of files."""
     found: Gate | None = getattr(view, "gate", None)
+    return found
+
+
+def handler_of(view: Callable[..., Any]) -> Handler:
+    """Return the handler behind a view."""
+    found: Handler = getattr(view, "handler", view)
     return found
 
 

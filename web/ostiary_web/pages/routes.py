@@ -45,7 +45,8 @@ class PageRoutes(GatedRoutes):
                         page.require_own_form()
                     except RequestRefused as refusal:
                         return await render(page, "expired.html", refused=refusal.reply)
-            return await handler(page, **parts)
+            answer: Response = await handler(page, **parts)
+            return answer
 
         return view
 

@@ -10,6 +10,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -81,25 +82,18 @@ Work = Callable[[Callable[[], None]], Awaitable[Ending]]
 """Does the work of a run; calls its argument for each row that is prepared."""
 
 
+@dataclass(eq=False)
 class ImportRuns:
     """The runs of this process, and the reports of those of all processes."""
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        clock: Clock,
-        entropy_source: EntropySource,
-        nursery: trio.Nursery,
-        run_sync: RunSync,
-    ) -> None:
-        self._folder = folder
-        self._clock = clock
-        self._entropy_source = entropy_source
-        self._nursery = nursery
-        self._run_sync = run_sync
-        self._limiter = trio.CapacityLimiter(_AT_A_TIME)
-        self._running = 0
+    folder: Path
+    _: KW_ONLY
+    clock: Clock
+    entropy_source: EntropySource
+    nursery: trio.Nursery
+    run_sync: RunSync
+    _limiter: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(_AT_A_TIME))
+    _running: int = 0
 
     async def start(self, run: Run, work: Work) -> str:
         """Begin a run and return its name; raise `TooManyRuns`, `OSError`."""
@@ -107,24 +101,24 @@ class ImportRuns:
             raise TooManyRuns
         self._running += 1
         try:
-            name = self._entropy_source.draw()[:16].hex()
-            await self._touch(partial(_delete_old, self._folder, self._clock.now() - _KEPT_MS))
+            name = self.entropy_source.draw()[:16].hex()
+            await self._touch(partial(_delete_old, self.folder, self.clock.now() - _KEPT_MS))
             await self._write_progress(name, run)
         except BaseException:
             self._running -= 1
             raise
-        self._nursery.start_soon(self._work, name, run, work)
+        self.nursery.start_soon(self._work, name, run, work)
         return name
 
     async def read(self, name: str) -> Run | None:
         """Return a run's last report; None for an unknown name."""
         if _NAME.fullmatch(name) is None:
             return None
-        return await self._touch(partial(_read, self._folder / f"{name}.json"))
+        return await self._touch(partial(_read, self.folder / f"{name}.json"))
 
     def is_lost(self, run: Run) -> bool:
         """Whether the outcome of a run is unknown."""
-        return run.ending is None and self._clock.now() - run.told_at > _LOST_AFTER_MS
+        return run.ending is None and self.clock.now() - run.told_at > _LOST_AFTER_MS
 
     async def _work(self, name: str, run: Run, work: Work) -> None:
         prepared = 0
@@ -154,11 +148,11 @@ class ImportRuns:
             self._running -= 1
 
     async def _write_progress(self, name: str, run: Run) -> None:
-        content = msgspec.json.encode(msgspec.structs.replace(run, told_at=self._clock.now()))
-        await self._touch(partial(_write, self._folder, name, content))
+        content = msgspec.json.encode(msgspec.structs.replace(run, told_at=self.clock.now()))
+        await self._touch(partial(_write, self.folder, name, content))
 
     async def _touch(self, work: Callable[[], "Run | None"]) -> Run | None:
-        return await self._run_sync(work, limiter=self._limiter)
+        return await self.run_sync(work, limiter=self._limiter)
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:

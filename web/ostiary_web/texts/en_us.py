@@ -1020,8 +1020,9 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "history.delay_unknown": "some time",
         "history.no_near_misses": "No safe retry was needed.",
         "history.near_misses": (
-            "Safe retries that saved the client: {count}; the latest came {latest} after the first use, the "
-            "slowest {longest}."
+            "{count:one=A safe retry saved the client once; it came {latest} after the first use|other=Safe "
+            "retries that saved the client: {count}; the latest came {latest} after the first use, the "
+            "slowest {longest}}."
         ),
         "duration.days": "{count} d",
         "duration.hours": "{count} h",

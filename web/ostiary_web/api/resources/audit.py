@@ -15,7 +15,7 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
-from ostiary_web.api.history_record import encode_history, find_usernames
+from ostiary_web.api.history_record import SessionHistoryRecord, encode_history, find_usernames
 from ostiary_web.api.resources.exports import answer_export
 from ostiary_web.api.resources.fields import Field, ListView, SheetUse
 from ostiary_web.api.resources.lists import answer_list, query_arguments
@@ -71,7 +71,7 @@ async def export_events(context: RequestContext) -> Response:
 
 
 @audit.get("/api/audit/sessions/<session_id>/explain", gate=require_permission(Permission.AUDIT_READ))
-async def explain_session(context: RequestContext, session_id: str) -> Response:
+async def explain_session(context: RequestContext, session_id: str) -> SessionHistoryRecord:
     """Show a session's history in order, and how and why it ended."""
 
     def read(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, Instant]:
@@ -84,4 +84,4 @@ async def explain_session(context: RequestContext, session_id: str) -> Response:
         context.refuse(Why.NOT_FOUND)
     explanation = explain(history, now)
     names = await find_usernames(explanation.actor_ids, context.submit)
-    return context.success(encode_history(explanation, context.language, names))
+    return encode_history(explanation, context.language, names)

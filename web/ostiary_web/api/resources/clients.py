@@ -62,12 +62,7 @@ USUAL_FIELDS: Final[Mapping[str, Any]] = {
 
 RESOURCE: Final = Resource(
     path=_PATH,
-    permissions=Permissions(
-        list=Permission.CLIENT_LIST,
-        create=Permission.CLIENT_CREATE,
-        update=Permission.CLIENT_UPDATE,
-        delete=Permission.CLIENT_DELETE,
-    ),
+    permissions=Permissions.named("oauth.client"),
     list_view=ListView(
         name="clients", source=CLIENTS, fields=fields_of(CLIENT, "client"), add_details=_add_last_use
     ),
@@ -95,7 +90,7 @@ class NewSecret(AnswerData):
 
 
 @clients.post(f"{_PATH}/<client_id>/secret", gate=require_permission(Permission.CLIENT_UPDATE))
-async def reset_secret(context: RequestContext, client_id: str) -> Response:
+async def reset_secret(context: RequestContext, client_id: str) -> NewSecret:
     """Issue a new secret, shown this once; with `{keepOldForSeconds}` the old one keeps working that long.
 
     A current secret that was never used is replaced at once: then the one before it keeps working.
@@ -103,7 +98,7 @@ async def reset_secret(context: RequestContext, client_id: str) -> Response:
     fields = await read_object_or_nothing(context)
     reply = await context.decide(make_secret_reset(context, client_id, fields))
     assert isinstance(reply, SecretIssued)
-    return context.success(NewSecret(secret=reply.secret.reveal()))
+    return NewSecret(secret=reply.secret.reveal())
 
 
 def make_secret_reset(context: RecordContext, client_id: str, fields: Fields) -> events.ClientSecretReset:

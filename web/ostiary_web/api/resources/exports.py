@@ -4,6 +4,7 @@ A list is read, written and sent in pieces, each once the client has taken the o
 sheet is ever whole in memory or in a file.
 """
 
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 from zoneinfo import ZoneInfo
@@ -81,54 +82,46 @@ def _make_sheet_response(name: str) -> Response:
     return response
 
 
+@dataclass(eq=False)
 class _Export(ResponseBody, Generic[T, V]):
     """A sheet of a list, written as it is sent.
 
     An error in the middle cuts the answer off: the file then lacks its end, and no program opens it.
     """
 
-    def __init__(
-        self,
-        context: RequestContext,
-        permission: Permission,
-        list_view: ListView[T, V],
-        listing: Listing[T],
-        language: Language,
-        zone: ZoneInfo,
-    ) -> None:
-        self._context = context
-        self._permission = permission
-        self._list_view = list_view
-        self._listing = listing
-        self._language = language
-        self._zone = zone
-        self._now: Instant | None = None
-        self._writer: SheetWriter[V] | None = None
-        self._last: T | None = None
-        self._piece = b""
-        self._is_complete = False
+    context: RequestContext
+    permission: Permission
+    list_view: ListView[T, V]
+    listing: Listing[T]
+    language: Language
+    zone: ZoneInfo
+    _now: Instant | None = None
+    _writer: SheetWriter[V] | None = None
+    _last: T | None = None
+    _piece: bytes = b""
+    _is_complete: bool = False
 
     async def read_piece(self) -> None:
         """Read and write until there is something to send; raise `TurnFailed`."""
         while not self._piece and not self._is_complete:
             # One piece at a time of all exports: none keeps another from going on.
-            piece = await self._context.service.query_whole_lists(self._write_piece, self._context.origin)
+            piece = await self.context.service.query_whole_lists(self._write_piece, self.context.origin)
             if piece is None:
-                self._context.refuse(Why.PERMISSION_MISSING)
+                self.context.refuse(Why.PERMISSION_MISSING)
             self._piece = piece
 
     def _write_piece(self, store: ListingStore, now: Instant) -> bytes | None:
         """Write the next items; return None once the caller may no longer read them."""
         if self._writer is None:
             self._now = now
-            self._writer = SheetWriter(self._list_view, self._language, self._zone, now)
+            self._writer = SheetWriter(self.list_view, self.language, self.zone, now)
         # A slow client may take hours, in which a session ends or a permission goes.
         elif not self._may_continue(store, now):
             return None
         assert self._now is not None
-        items = store.items_after(self._listing, self._last, self._now)
+        items = store.items_after(self.listing, self._last, self._now)
         if items:
-            self._writer.write(self._list_view.add_details(store, items))
+            self._writer.write(self.list_view.add_details(store, items))
             self._last = items[-1]
         else:
             self._writer.close()
@@ -137,11 +130,11 @@ class _Export(ResponseBody, Generic[T, V]):
 
     def _may_continue(self, store: ListingStore, now: Instant) -> bool:
         """Whether the login session is still active, under whatever token, and still has the permission."""
-        history = store.session_history(self._context.account.session_id or "")
+        history = store.session_history(self.context.account.session_id or "")
         if history is None or state_of(history.session, history.snapshot.at(now)) is not SessionState.ACTIVE:
             return False
-        user = history.snapshot.user(self._context.user.user_id)
-        return user is not None and self._permission.value in permissions_of(user, history.snapshot)
+        user = history.snapshot.user(self.context.user.user_id)
+        return user is not None and self.permission.value in permissions_of(user, history.snapshot)
 
     async def __aenter__(self) -> Self:
         return self

@@ -97,11 +97,10 @@ add_event_route(
 
 
 @online_users.post("/api/monitor/force-logout-all", gate=SUPER_ADMINISTRATOR)
-async def force_out_all(context: RequestContext) -> Response:
+async def force_out_all(context: RequestContext) -> None:
     """End every session and unredeemed code, the caller's own included."""
     refuse_body(context)
     await force_out_everybody(context, context.caller)
-    return context.success(None)
 
 
 class RulesAndLists(Protocol):

@@ -26,6 +26,11 @@ class Permissions(NamedTuple):
     update: Permission
     delete: Permission
 
+    @classmethod
+    def named(cls, subject: str) -> "Permissions":
+        """Return the four permissions that begin with `subject`."""
+        return cls(*(Permission(f"{subject}.{action}") for action in cls._fields))
+
 
 class PasswordHashing(Protocol):
     """Hashes the passwords of an import."""

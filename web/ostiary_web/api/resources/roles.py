@@ -3,7 +3,6 @@
 from typing import Annotated, Final
 
 from msgspec import Meta
-from quart import Response
 
 from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
 from ostiary_core.model.fields import Fields
@@ -29,12 +28,7 @@ async def _make_import(context: RecordContext, fields: Fields, replace: bool) ->
 
 RESOURCE: Final = Resource(
     path="/api/iam/roles",
-    permissions=Permissions(
-        list=Permission.ROLE_LIST,
-        create=Permission.ROLE_CREATE,
-        update=Permission.ROLE_UPDATE,
-        delete=Permission.ROLE_DELETE,
-    ),
+    permissions=Permissions.named("iam.role"),
     list_view=ListView(name="roles", source=ROLES, fields=fields_of(ROLE)),
     record_type=ROLE,
     show=RoleRequested,
@@ -59,19 +53,17 @@ class DescribedPermission(AnswerData):
 
 
 @roles.get("/api/iam/permissions", gate=require_permission(Permission.ROLE_LIST))
-async def list_permissions(context: RequestContext) -> Response:
+async def list_permissions(context: RequestContext) -> list[DescribedPermission]:
     """List all permissions, each described in every language."""
-    return context.success(
-        [
-            DescribedPermission(
-                code=permission.value,
-                description={
-                    language.tag: describe_permission(permission, language) for language in context.languages
-                },
-            )
-            for permission in Permission
-        ]
-    )
+    return [
+        DescribedPermission(
+            code=permission.value,
+            description={
+                language.tag: describe_permission(permission, language) for language in context.languages
+            },
+        )
+        for permission in Permission
+    ]
 
 
 def describe_permission(permission: Permission, language: Language) -> str:

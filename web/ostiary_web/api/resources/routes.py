@@ -26,8 +26,8 @@ from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.resources.exports import answer_export, answer_template
-from ostiary_web.api.resources.import_preview import encode_preview, preview_sheet
-from ostiary_web.api.resources.imports import answer_import, import_sheet, read_run, read_upload
+from ostiary_web.api.resources.import_preview import ImportPreview, encode_preview, preview_sheet
+from ostiary_web.api.resources.imports import ImportRun, answer_import, import_sheet, read_run, read_upload
 from ostiary_web.api.resources.lists import answer_list, query_arguments
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_filters
 from ostiary_web.api.resources.records import (
@@ -90,14 +90,12 @@ def _add_reading(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         return await answer_list(context, resource.list_view)
 
     @routes.get(f"{resource.path}/options", gate=may_list)
-    async def options(context: RequestContext) -> Response:
+    async def options(context: RequestContext) -> list[Option]:
         listing = read_filters(resource.list_view, query_arguments(), MOST_OPTIONS)
         if isinstance(listing, tuple):
             context.refuse(Why.FIELDS_INVALID, listing)
         found = await context.query(lambda store, now: store.page(listing, now))
-        return context.success(
-            [Option(value=resource.identify(item), label=resource.label(item)) for item in found.items]
-        )
+        return [Option(value=resource.identify(item), label=resource.label(item)) for item in found.items]
 
     @routes.get(f"{resource.path}/<record:record_id>", gate=may_list)
     async def show(context: RequestContext, record_id: str) -> Response:
@@ -117,11 +115,11 @@ def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         return await answer_template(context, resource, context.language)
 
     @routes.post(f"{resource.path}/import", gate=require_permission(may.create))
-    async def take_import(context: RequestContext) -> Response:
+    async def take_import(context: RequestContext) -> Response | ImportPreview:
         upload = await read_upload(context, resource)
         if upload.is_preview:
             preview = await preview_sheet(context, resource, upload)
-            return context.success(encode_preview(preview, resource, upload.rows))
+            return encode_preview(preview, resource, upload.rows)
         made = await import_sheet(context, resource, upload)
         return answer_import(context, resource, made)
 
@@ -129,8 +127,8 @@ def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         return
 
     @routes.get(f"{resource.path}/import/<run_id>", gate=require_permission(may.create))
-    async def import_run(context: RequestContext, run_id: str) -> Response:
-        return context.success(await read_run(context, resource, run_id))
+    async def import_run(context: RequestContext, run_id: str) -> ImportRun:
+        return await read_run(context, resource, run_id)
 
 
 def _add_switch(routes: GatedRoutes, resource: Resource[T, V]) -> None:
@@ -159,13 +157,13 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         return answer_creation(context, resource, created.reply)
 
     @routes.post(f"{resource.path}/batch-delete", gate=require_permission(may.delete))
-    async def batch_delete(context: RequestContext) -> Response:
+    async def batch_delete(context: RequestContext) -> Deleted:
         ids = await read_ids(context)
         events = tuple(resource.event(resource.delete, context.caller, record_id) for record_id in ids)
         reply = await context.decide(BatchRequested(events=events))
         if isinstance(reply, BatchRefused):
             raise combine_refusals(reply, [f"ids.{place}" for place in range(len(ids))])
-        return context.success(Deleted(deleted=len(ids)))
+        return Deleted(deleted=len(ids))
 
     @routes.put(f"{resource.path}/<record:record_id>", gate=require_permission(may.update))
     async def change(context: RequestContext, record_id: str) -> Response:
@@ -174,7 +172,6 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
         return await answer_change(context, resource, reply)
 
     @routes.delete(f"{resource.path}/<record:record_id>", gate=require_permission(may.delete))
-    async def delete(context: RequestContext, record_id: str) -> Response:
+    async def delete(context: RequestContext, record_id: str) -> None:
         refuse_body(context)
         await context.decide(resource.event(resource.delete, context.caller, record_id))
-        return context.success(None)

@@ -40,13 +40,6 @@ _MOST_FAULTS: Final = 1_000
 """Most faults reported of one file."""
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 """Pattern of the zone in the heading of a time."""
-_FORMER_HEADINGS: Final[Mapping[str, Sequence[str]]] = {
-    "id": ("Identifier", "编号"),
-    "redirectUris": ("Redirect addresses",),
-    "accessTokenTtl": ("Access token, seconds",),
-    "refreshTokenTtl": ("Refresh token, seconds",),
-}
-"""Headings of sheets that earlier releases exported, by field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +135,6 @@ def _map_headings(list_view: ListView[Any, V], languages: Languages) -> Mapping[
         for name in (
             field.name,
             *(list_view.heading(field, language) for language in languages),
-            *_FORMER_HEADINGS.get(field.name, ()),
         )
     }
 

@@ -6,8 +6,6 @@ only the hash.
 
 from typing import Final
 
-from quart import Response
-
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
@@ -17,8 +15,8 @@ from ostiary_core.storage.listing import USERS
 from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.api.event_routes import add_event_route
-from ostiary_web.api.failed_sign_ins import describe_failures
-from ostiary_web.api.grants import list_grants_of_user
+from ostiary_web.api.failed_sign_ins import FailedSignIns, describe_failures
+from ostiary_web.api.grants import Grant, list_grants_of_user
 from ostiary_web.api.resources.fields import ListView, fields_of
 from ostiary_web.api.resources.resource import Permissions, RecordContext, Resource
 from ostiary_web.api.resources.routes import make_routes
@@ -126,12 +124,7 @@ def check_zone(fields: Fields) -> tuple[FieldFault, ...]:
 
 RESOURCE: Final = Resource(
     path=_PATH,
-    permissions=Permissions(
-        list=Permission.USER_LIST,
-        create=Permission.USER_CREATE,
-        update=Permission.USER_UPDATE,
-        delete=Permission.USER_DELETE,
-    ),
+    permissions=Permissions.named("iam.user"),
     list_view=ListView(name="users", source=USERS, fields=fields_of(USER)),
     record_type=USER,
     show=events.UserRequested,
@@ -151,11 +144,10 @@ users = make_routes(RESOURCE)
 
 
 @users.put(f"{_PATH}/<user_id>/password", gate=require_permission(Permission.USER_UPDATE))
-async def reset_password(context: RequestContext, user_id: str) -> Response:
+async def reset_password(context: RequestContext, user_id: str) -> None:
     """Set `{password}`, which the user must change; end everything of the user."""
     content = await context.json_object()
     await context.decide(await make_password_reset(context, user_id, content))
-    return context.success(None)
 
 
 async def make_password_reset(
@@ -172,16 +164,16 @@ async def make_password_reset(
 
 
 @users.get(f"{_PATH}/<user_id>/failed-sign-ins", gate=require_permission(Permission.USER_LIST))
-async def show_failed_sign_ins(context: RequestContext, user_id: str) -> Response:
+async def show_failed_sign_ins(context: RequestContext, user_id: str) -> FailedSignIns:
     """Show the failed sign-ins that this process counts, and until when they make the user wait."""
-    return context.success(await describe_failures(context, user_id))
+    return await describe_failures(context, user_id)
 
 
 @users.get(f"{_PATH}/<user_id>/grants", gate=require_permission(Permission.USER_LIST))
-async def list_grants(context: RequestContext, user_id: str) -> Response:
+async def list_grants(context: RequestContext, user_id: str) -> list[Grant]:
     """List the clients that the user has approved, each with its active sessions."""
     await context.decide(events.UserRequested(caller=context.caller, user_id=user_id))
-    return context.success(await list_grants_of_user(context, user_id))
+    return await list_grants_of_user(context, user_id)
 
 
 for _method, _path, _event in (

@@ -23,7 +23,8 @@ from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.list_page import ListPage, export_list, filter_list, show_list
+from ostiary_web.pages.administration.asked_list import ListPage
+from ostiary_web.pages.administration.list_page import export_list, filter_list, show_list
 from ostiary_web.pages.administration.list_return import address_of_list
 from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
 from ostiary_web.pages.context import PageContext, render

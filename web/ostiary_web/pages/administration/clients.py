@@ -15,8 +15,8 @@ from ostiary_web.pages.administration.actions import (
     deletion_action,
     enabling_actions,
 )
+from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.audit import reason_text
-from ostiary_web.pages.administration.list_page import ListPage
 from ostiary_web.pages.administration.record_forms import read_number
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages
 from ostiary_web.pages.administration.snippets import endpoints_for, snippets_for

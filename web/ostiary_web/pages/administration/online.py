@@ -20,7 +20,8 @@ from ostiary_web.http.browser import forget_login
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, require_permission
 from ostiary_web.pages.addresses import see_other
-from ostiary_web.pages.administration.list_page import ListPage, filter_list, show_list
+from ostiary_web.pages.administration.asked_list import ListPage
+from ostiary_web.pages.administration.list_page import filter_list, show_list
 from ostiary_web.pages.administration.list_return import (
     HOME,
     address_of_list,

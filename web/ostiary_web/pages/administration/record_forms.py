@@ -4,11 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 from werkzeug.datastructures import MultiDict
 
-from ostiary_core.model.fields import FieldRule
+from ostiary_core.http.envelope import field_text
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
+from ostiary_core.model.why import Why
 from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.context import PageContext
@@ -173,3 +176,42 @@ def _most_characters(field: RecordField[Any]) -> int:
     if field.kind is Kind.INTEGER:
         return _LONGEST_NUMBER
     return LONGEST_PASSWORD if field.setting is Setting.IMPORTED else field.most or _LONGEST_TEXT
+
+
+# --- what was sent
+
+
+def read_original(form: Form) -> Values | None:
+    """Return what the form was filled with when it was sent out; None where it does not say."""
+    try:
+        original: Values = msgspec.json.decode(form.get("shown", ""), type=dict[str, Any])
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return original
+
+
+def keep_order(record_type: RecordType[Any], fields: Values, original: Values) -> Values:
+    """Return the fields, with unchanged checkboxes in the order of the record, not of the page."""
+    names = [field.name for field in record_type.fields if field.kind is Kind.CODES]
+    before = {name: original[name] for name in names if isinstance(original.get(name), list)}
+    return fields | {
+        name: values for name, values in before.items() if sorted(map(str, values)) == sorted(fields[name])
+    }
+
+
+def faults_by_field(page: PageContext, faults: tuple[FieldFault, ...], stored: Values) -> Mapping[str, str]:
+    """Return the faults by field of the form, with the stored value where another user changed it."""
+    found: dict[str, list[str]] = {}
+    for fault in faults:
+        field, _, place = fault.path.partition(".")
+        text = field_text(fault, page.language)
+        if fault.rule is Why.CHANGED_MEANWHILE:
+            text = f"{text} {page.text('page.stands_now', value=_format_value(page, stored.get(field)))}"
+        number = f"{int(place) + 1}: " if place.isdigit() else ""
+        found.setdefault(field, []).append(f"{number}{text}")
+    return {field: "; ".join(texts) for field, texts in found.items()}
+
+
+def _format_value(page: PageContext, value: object) -> str:
+    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+    return words or page.text("page.nothing")

@@ -11,9 +11,6 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from quart import Response
 
-from ostiary_core.http.envelope import field_text
-from ostiary_core.model.fields import FieldFault
-from ostiary_core.model.record_type import Kind
 from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.records import create_record
@@ -21,8 +18,9 @@ from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction
+from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.imports import add_import
-from ostiary_web.pages.administration.list_page import ListPage, export_list, filter_list, show_list
+from ostiary_web.pages.administration.list_page import export_list, filter_list, show_list
 from ostiary_web.pages.administration.list_return import (
     HOME,
     address_of_list,
@@ -30,12 +28,14 @@ from ostiary_web.pages.administration.list_return import (
     with_list_query,
 )
 from ostiary_web.pages.administration.record_forms import (
-    Form,
     Values,
     describe_form,
+    faults_by_field,
     fill_form,
+    keep_order,
     list_facts,
     read_form,
+    read_original,
 )
 from ostiary_web.pages.administration.selection import add_selection, list_selection_actions
 from ostiary_web.pages.administration.session_count import count_running_sessions
@@ -117,9 +117,9 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
 
     @routes.post(f"{single}/edit", gate=require_permission(may.update))
     async def update(page: PageContext, item_id: str) -> Response:
-        original = _read_original(page.form)
+        original = read_original(page.form)
         sent = read_form(resource.record_type, page.form, is_new=False)
-        fields = _keep_order(pages, sent, original or {})
+        fields = keep_order(resource.record_type, sent, original or {})
         try:
             await page.request.decide(resource.change(page.request, item_id, fields, original))
         except RequestRefused as refusal:
@@ -207,24 +207,6 @@ async def _find_item(page: PageContext, pages: RecordPages[T, V], item_id: str) 
     return pages.resource.item_in_reply(decision.reply)
 
 
-def _read_original(form: Form) -> Values | None:
-    """Return what the form was filled with when it was sent out; None where it does not say."""
-    try:
-        original: Values = msgspec.json.decode(form.get(_ORIGINAL, ""), type=dict[str, Any])
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return None
-    return original
-
-
-def _keep_order(pages: RecordPages[T, V], fields: Values, original: Values) -> Values:
-    """Return the fields, with unchanged checkboxes in the order of the record, not of the page."""
-    names = [field.name for field in pages.resource.record_type.fields if field.kind is Kind.CODES]
-    before = {name: original[name] for name in names if isinstance(original.get(name), list)}
-    return fields | {
-        name: values for name, values in before.items() if sorted(map(str, values)) == sorted(fields[name])
-    }
-
-
 # --- pages
 
 
@@ -291,7 +273,6 @@ async def _item(
     )
 
 
-_ORIGINAL: Final = "shown"
 _HIDDEN: Final = frozenset({"password"})
 
 
@@ -308,7 +289,7 @@ async def _form(
     record_type = pages.resource.record_type
     stored = {} if item is None else fill_form(record_type, item)
     address = "" if item is None else f"{place}/{pages.resource.identify(item)}"
-    by_field = _faults_by_field(page, () if reply is None else reply.faults, stored)
+    by_field = faults_by_field(page, () if reply is None else reply.faults, stored)
     extra = await pages.extra_context(page, item)
     form = describe_form(
         page, record_type, is_new=item is None, hints=extra.get("hints", {}), options=extra.get("options", {})
@@ -337,24 +318,6 @@ def _cancel_address(page: PageContext, pages: RecordPages[T, V], item: T | None)
     if item is None or not page.may(pages.resource.permissions.list):
         return page_of_list(page, pages)
     return page_of_record(page, pages, pages.resource.identify(item))
-
-
-def _faults_by_field(page: PageContext, faults: tuple[FieldFault, ...], stored: Values) -> Mapping[str, str]:
-    """Return the faults by field of the form, with the stored value where another user changed it."""
-    found: dict[str, list[str]] = {}
-    for fault in faults:
-        field, _, place = fault.path.partition(".")
-        text = field_text(fault, page.language)
-        if fault.rule is Why.CHANGED_MEANWHILE:
-            text = f"{text} {page.text('page.stands_now', value=_format_value(page, stored.get(field)))}"
-        number = f"{int(place) + 1}: " if place.isdigit() else ""
-        found.setdefault(field, []).append(f"{number}{text}")
-    return {field: "; ".join(texts) for field, texts in found.items()}
-
-
-def _format_value(page: PageContext, value: object) -> str:
-    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
-    return words or page.text("page.nothing")
 
 
 async def _count_running(page: PageContext, pages: RecordPages[T, V], item_id: str) -> int:

@@ -14,7 +14,7 @@ from ostiary_web.api.resources.records import combine_refusals
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction
-from ostiary_web.pages.administration.list_page import ListPage
+from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.list_return import (
     HOME,
     address_of_list,

@@ -28,7 +28,7 @@ from ostiary_web.pages.administration.actions import (
     deletion_action,
     enabling_actions,
 )
-from ostiary_web.pages.administration.list_page import ListPage
+from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.list_return import with_done_notice
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages, page_of_record
 from ostiary_web.pages.applications import describe_grant, find_grant
