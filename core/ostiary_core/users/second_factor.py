@@ -62,7 +62,13 @@ def finish_sign_in(event: events.SecondFactorEntered, snapshot: Snapshot) -> Dec
     if found is None or stored is None:
         return refuse(Why.SIGN_IN_EXPIRED)
     user, client = found
-    spent = _spend(stored, event.code, Why.SIGN_IN_CODE_WRONG, snapshot)
+    wrong = Fact(
+        kind=FactKind.SIGN_IN_FAILED,
+        user_id=user.user_id,
+        user_agent=event.user_agent,
+        why=Why.SIGN_IN_CODE_WRONG,
+    )
+    spent = _spend(stored, event.code, Why.SIGN_IN_CODE_WRONG, wrong, snapshot)
     if isinstance(spent, Decision):
         return spent
     used = Update(stored, replace(spent, ticket_used_at=event.ticket.issued_at))
@@ -131,7 +137,7 @@ def confirm(
     """Take the second factor that was offered into use, by a first code."""
     if stored is None or stored.confirmed_at is not None:
         return refuse(Why.NOT_FOUND)
-    spent = _spend(stored, event.code, Why.SECOND_FACTOR_WRONG, snapshot)
+    spent = _spend_of_owner(stored, event, snapshot)
     if isinstance(spent, Decision):
         return spent
     why = Why.SECOND_FACTOR_SET_UP
@@ -188,7 +194,7 @@ def _check_both(
     wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
     if wrong is not None:
         return wrong
-    spent = _spend(stored, event.code, Why.SECOND_FACTOR_WRONG, snapshot)
+    spent = _spend_of_owner(stored, event, snapshot)
     return spent if isinstance(spent, Decision) else (stored, spent)
 
 
@@ -213,10 +219,22 @@ def _offer(user: User, entropy: Entropy, snapshot: Snapshot) -> Decision:
     return Decision(SecondFactorOffered(secret_text(derive_second_factor(key, salt)), codes), (change,))
 
 
-def _spend(stored: SecondFactor, code: Secret, why: Why, snapshot: Snapshot) -> SecondFactor | Decision:
+def _spend_of_owner(
+    stored: SecondFactor,
+    event: events.SecondFactorConfirmed | events.RecoveryCodesRenewed | events.SecondFactorRemoved,
+    snapshot: Snapshot,
+) -> SecondFactor | Decision:
+    """Return the second factor once the code of a signed-in user is used up, or the refusal."""
+    wrong = Fact(kind=FactKind.SECOND_FACTOR_WRONG, user_id=stored.user_id)
+    return _spend(stored, event.code, Why.SECOND_FACTOR_WRONG, wrong, snapshot)
+
+
+def _spend(
+    stored: SecondFactor, code: Secret, why: Why, wrong: Fact, snapshot: Snapshot
+) -> SecondFactor | Decision:
     """Return the second factor once a right code is used up; for others the refusal, which counts them.
 
-    A first right code confirms it.
+    A first right code confirms it. The fact `wrong` tells of one that is wrong.
     """
     now, policy = snapshot.now, snapshot.policy
     waits_until = code_waits_until(stored, snapshot)
@@ -240,9 +258,8 @@ def _spend(stored: SecondFactor, code: Secret, why: Why, snapshot: Snapshot) -> 
     if digest in stored.recovery_digests and not is_new:
         left = tuple(each for each in stored.recovery_digests if each != digest)
         return revise(stored, recovery_digests=left, wrong_codes_at=())
-    fact = Fact(kind=FactKind.SECOND_FACTOR_WRONG, user_id=stored.user_id)
     wrong_at = (*_recent_wrong_codes(stored, snapshot), now)
-    return refuse(why, Update(stored, revise(stored, wrong_codes_at=wrong_at)), facts=(fact,))
+    return refuse(why, Update(stored, revise(stored, wrong_codes_at=wrong_at)), facts=(wrong,))
 
 
 def code_waits_until(stored: SecondFactor, snapshot: Snapshot) -> Instant | None:

@@ -223,6 +223,23 @@ async def test_an_unlock_ends_the_wait_for_the_code_too(served: Served) -> None:
     assert (await enter(served, asked["ticket"], code_of(served, shown["secret"]))).status_code == 200
 
 
+async def test_users_read_that_somebody_had_their_password_and_no_code(served: Served) -> None:
+    api, shown = await anna_with_one(served)
+    asked = await ticket_of(served)
+    stranger = served.api("198.51.100.7", **{"User-Agent": "curl/8"})
+    body = {"ticket": asked["ticket"], "code": wrong_code(served, shown["secret"])}
+    await stranger.fail(401, "A1002", "POST", CODE, body)
+
+    failed, _ = await api.succeed("GET", "/api/auth/sign-ins")
+
+    assert failed["succeeded"] is False
+    assert (failed["ip"], failed["userAgent"]) == ("198.51.100.7", "curl/8")
+    browser = served.browser()
+    page = await browser.sign_in(*ANNA)
+    await browser.submit(page, {"code": code_of(served, shown["secret"])}, to=CODE_PAGE)
+    assert "Password right, code wrong" in (await browser.get("/account/sessions")).text
+
+
 async def test_an_unlock_takes_five_wrong_codes_back(served: Served) -> None:
     api, shown = await anna_with_one(served)
     asked = await ticket_of(served)

@@ -47,7 +47,7 @@ class SignIn(AnswerData):
     """A sign-in of the user, or an attempt that failed."""
 
     at: Time
-    succeeded: Annotated[bool, Meta(description="False for a wrong password or a disabled account.")]
+    succeeded: Annotated[bool, Meta(description="False for a wrong password or code, or a disabled account.")]
     ip: str | None
     user_agent: str | None
 

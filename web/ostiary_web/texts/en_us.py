@@ -200,6 +200,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.sign_in_outcome": "Outcome",
         "page.sign_in_succeeded": "Signed in",
         "page.sign_in_failed": "Failed",
+        "page.sign_in_code_failed": "Password right, code wrong",
         "page.tokens": "Personal access tokens",
         "page.tokens_lead": (
             "For programs that administer in your name over the interface. A token does what you chose for "

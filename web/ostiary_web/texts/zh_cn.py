@@ -177,6 +177,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.sign_in_outcome": "结果",
         "page.sign_in_succeeded": "已登录",
         "page.sign_in_failed": "失败",
+        "page.sign_in_code_failed": "密码正确，验证码错误",
         "page.tokens": "个人访问令牌",
         "page.tokens_lead": (
             "供程序以您的名义调用管理接口。令牌只能做您为它选定、且您自己仍有权限做的事。修改密码或手机号后，全部令牌失效。"
