@@ -9,9 +9,9 @@ import h11
 
 from fuzz.parsers.target import Target, agree
 from ostiary_core.events import ClientCredentials
-from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.endpoint import Request
 from ostiary_core.http.form import LONGEST_FORM, has_form_content_type, read_form
+from ostiary_core.http.sender import read_basic
 from ostiary_core.model.why import Why
 from ostiary_core.texts import LANGUAGES
 from ostiary_net.front_door.limits import DoorLimits

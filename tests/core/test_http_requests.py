@@ -6,9 +6,8 @@ from hashlib import sha256
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.form import LONGEST_FORM
-from ostiary_core.http.sender import user_agent_of
+from ostiary_core.http.sender import read_basic, user_agent_of
 from tests.core.door import (
     FORM_TYPE,
     INTROSPECT,

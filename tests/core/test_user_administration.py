@@ -16,7 +16,7 @@ from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.records import Record, Role, Table, User, revise
 from ostiary_core.model.reply import Done, Refused, UserKnown
-from ostiary_core.users.new_password import new_password_faults
+from ostiary_core.model.user import new_password_faults
 from tests.rows import row
 from tests.support import asks
 from tests.support.story import START, World, client, given, user, without_refusals

@@ -19,10 +19,10 @@ from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.turns.keeping import NothingKept
 from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
+from ostiary_net.turns.turn_taking import NothingKept
 from ostiary_net.turns.turns import Turns, open_turns
 from tests.support.stores import (
     BreakingStore,

@@ -69,7 +69,6 @@ from ostiary_core.events.administration import (
     UserUnlocked as UserUnlocked,
     WrongSecretsCounted as WrongSecretsCounted,
 )
-from ostiary_core.events.arrival import with_clock_ahead as with_clock_ahead
 from ostiary_core.events.authorization import (
     AuthorizationChecked as AuthorizationChecked,
     AuthorizationParameters as AuthorizationParameters,
@@ -95,4 +94,5 @@ from ostiary_core.events.token_service import (
     ProfileRequested as ProfileRequested,
     RefreshRequested as RefreshRequested,
     RevocationRequested as RevocationRequested,
+    with_clock_ahead as with_clock_ahead,
 )

@@ -1,10 +1,11 @@
 """Events of the token service and of user-info: what third-party backends ask for."""
 
-from dataclasses import field
+from dataclasses import field, replace
 
+from ostiary_core.events.account import LoginRefreshed
 from ostiary_core.events.event import AuthenticatedEvent, Event
 from ostiary_core.model.immutable import immutable
-from ostiary_core.model.instant import Arrival
+from ostiary_core.model.instant import Arrival, Instant
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.why import Why
 
@@ -74,3 +75,12 @@ class ProfileRequested(Event):
     access_token: Secret
     by_cookie: bool = False
     """Whether the token came in a cookie, where only a login session's is accepted."""
+
+
+def with_clock_ahead(event: Event, by_ms: int) -> Event:
+    """Return the event with its arrival moved by so many milliseconds, to the clock of another turn."""
+    if isinstance(event, RefreshRequested | LoginRefreshed) and event.arrival is not None:
+        earliest, latest = event.arrival
+        arrival = Arrival(Instant(earliest + by_ms), Instant(latest + by_ms))
+        return replace(event, arrival=arrival)
+    return event

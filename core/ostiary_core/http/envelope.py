@@ -10,9 +10,9 @@ from ostiary_core.model.why import Why
 from ostiary_core.texts.language import Language
 
 
-def success(data: object, *, status: int = 200, headers: Headers = NO_STORE) -> Answer:
+def success(data: object, *, status: int = 200) -> Answer:
     """Make the envelope of a success, with code 0 ("Common conventions")."""
-    return json_answer(status, {"code": 0, "msg": "ok", "data": data}, headers)
+    return json_answer(status, {"code": 0, "msg": "ok", "data": data})
 
 
 def text_of(why: Why, language: Language) -> str:

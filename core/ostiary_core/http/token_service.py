@@ -18,11 +18,10 @@ from ostiary_core.http.answer import (
     json_answer,
     to_json,
 )
-from ostiary_core.http.credentials import read_credentials
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.http.sender import Sender
+from ostiary_core.http.sender import Sender, read_credentials
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival, whole_seconds
 from ostiary_core.model.records import GrantType

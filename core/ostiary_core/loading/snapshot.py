@@ -70,10 +70,10 @@ class Snapshot:
     """Instant of the decision; set, like `policy`, by `at`."""
     policy: Policy
 
-    def __init__(self, records: Mapping[Any, Any], at_start: "Snapshot | None" = None) -> None:
+    def __init__(self, records: Mapping[Any, Any]) -> None:
         """Take records by key, each of the class that its table has."""
         self._records = dict(records)
-        self._at_start = at_start
+        self._at_start: Snapshot | None = None
 
     client = _reader(Client)
     user = _reader(User)

@@ -58,7 +58,6 @@ class Policy:
     """Time between the password and the second factor."""
     wrong_codes_until_wait: int = 5
     """Wrong codes of a second factor inside the window of wrong passwords after which its user waits."""
-    minimum_password_length: int = 8
     locales: tuple[str, ...] = ("zh-CN", "en-US")
     """Languages that an account may choose: those that the server speaks."""
     retention_seconds: int = 30 * 24 * 60 * 60

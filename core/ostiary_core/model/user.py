@@ -2,6 +2,7 @@
 
 How administrators handle accounts is in `users/user_administration.py`, how users handle their own in
 `users/own_account.py`. The password is no field: only its hash is stored, and no face shows that.
+A runtime applies the rules of a new one before it hashes.
 """
 
 import re
@@ -9,7 +10,7 @@ from dataclasses import field
 from typing import ClassVar, Final
 
 from ostiary_core.model.changes import mask_phone
-from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import NOT_YET, Instant
 from ostiary_core.model.key import Key, RawKey, Table, make_key
@@ -17,6 +18,9 @@ from ostiary_core.model.record_type import NAME, Kind, RecordField, RecordType, 
 from ostiary_core.model.visible_text import is_visible
 from ostiary_core.model.why import Why
 
+SHORTEST_PASSWORD: Final = 8
+LONGEST_PASSWORD: Final = 256
+"""Characters; longer passwords are refused before they are hashed."""
 _USERNAME: Final = re.compile(r"[^\s\x00-\x1f\x7f<>\"'\\/:]{1,64}")
 _PHONE: Final = re.compile(r"\+?[0-9]{5,20}", re.ASCII)
 _TIMEZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
@@ -81,6 +85,19 @@ def is_timezone_name(text: str) -> bool:
     (True, False)
     """
     return _TIMEZONE.fullmatch(text) is not None
+
+
+def new_password_faults(path: str, new: str, current: str | None = None) -> tuple[FieldFault, ...]:
+    """Find the faults of a new password in the field `path`; `current` is the one it replaces.
+
+    >>> [(fault.path, fault.rule.value) for fault in new_password_faults("newPassword", "short")]
+    [('newPassword', 'password')]
+    """
+    if not SHORTEST_PASSWORD <= len(new) <= LONGEST_PASSWORD:
+        return (FieldFault(path, FieldRule.PASSWORD),)
+    if new == current:
+        return (FieldFault(path, FieldRule.PASSWORD_UNCHANGED),)
+    return ()
 
 
 USER: Final[RecordType[User]] = RecordType(

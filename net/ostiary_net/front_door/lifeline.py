@@ -6,7 +6,6 @@ and the other end learns of it: so no worker lives on, holding the address, afte
 
 import os
 import socket
-from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from typing import Final
 
@@ -49,9 +48,9 @@ class Lifeline:
             return False
 
 
-def take_inherited_lifeline(environment: MutableMapping[str, str] = os.environ) -> Lifeline | None:
+def take_inherited_lifeline() -> Lifeline | None:
     """Return this worker's end of the pair, which no child inherits; None without a supervisor."""
-    descriptor = environment.pop(VARIABLE, None)
+    descriptor = os.environ.pop(VARIABLE, None)
     if descriptor is None:
         return None
     end = socket.socket(fileno=int(descriptor))
@@ -59,9 +58,9 @@ def take_inherited_lifeline(environment: MutableMapping[str, str] = os.environ) 
     return Lifeline(end)
 
 
-def notify_manager(state: str, environment: Mapping[str, str] = os.environ) -> None:
+def notify_manager(state: str) -> None:
     """Send systemd `READY=1` or `STOPPING=1`, where it listens (sd_notify(3), `Type=notify`); never fail."""
-    address = environment.get(_NOTIFY_SOCKET, "")
+    address = os.environ.get(_NOTIFY_SOCKET, "")
     if not address.startswith(("/", "@")):
         return
     if address.startswith("@"):  # in the abstract namespace

@@ -13,11 +13,8 @@ class AnswerWriter:
     serves for one second.
     """
 
-    def __init__(
-        self, common_fields: Callable[[], list[tuple[bytes, bytes]]], seconds: Callable[[], float] = time
-    ) -> None:
+    def __init__(self, common_fields: Callable[[], list[tuple[bytes, bytes]]]) -> None:
         self._common_fields = common_fields
-        self._seconds = seconds
         self._second = -1
         self._heads: dict[tuple[int, Headers, bool], bytes] = {}
         """Heads of this second, as most answers have the head of another."""
@@ -31,7 +28,7 @@ class AnswerWriter:
 
         The last answer of a connection has `Connection: close`.
         """
-        second = int(self._seconds())
+        second = int(time())
         if second != self._second:
             self._second = second
             self._heads.clear()

@@ -16,6 +16,7 @@ _BUSY_TIMEOUT_MS: Final = 8_000
 Shorter than a caller waits (`turn_queue.py`), so that the log says why."""
 _STATEMENTS_KEPT: Final = 256
 _CACHE_KIB: Final = 4 * 1024
+_READERS_KEPT: Final = 4
 _MOST_MAPPED_BYTES: Final = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 """Part of the file that is mapped: half of the memory.
 
@@ -103,9 +104,8 @@ def _execute_all(connection: apsw.Connection, statements: str) -> None:
 class ReaderPool:
     """A pool of read-only connections: one for each caller at a time, a few of them kept."""
 
-    def __init__(self, file: DatabaseFile, kept: int = 4) -> None:
+    def __init__(self, file: DatabaseFile) -> None:
         self._file = file
-        self._kept = kept
         # Needs no lock, as append and pop of a list are atomic.
         self._idle: list[apsw.Connection] = []
         self._closed = False
@@ -122,7 +122,7 @@ class ReaderPool:
             # A fresh connection has nothing of what went wrong.
             connection.close(force=True)
             raise
-        if self._closed or len(self._idle) >= self._kept:
+        if self._closed or len(self._idle) >= _READERS_KEPT:
             connection.close()
         else:
             self._idle.append(connection)

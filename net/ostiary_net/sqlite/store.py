@@ -14,18 +14,19 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import apsw
 
+from ostiary_core.decide import keys
 from ostiary_core.events import Event
-from ostiary_core.loading.snapshot import Fetch
-from ostiary_core.model.audit import Origin
+from ostiary_core.loading.snapshot import Fetch, load
+from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
-from ostiary_net.runtime.system import Clock, SystemClock
+from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.columns import has_utf8
 from ostiary_net.sql.migrations import NO_DATABASE, Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
-from ostiary_net.sql.store import SQLStore
+from ostiary_net.sql.store import SQLStore, decide_and_write
 from ostiary_net.sql.transactions import LONG_AGO, Reading
 from ostiary_net.sqlite.connections import ReaderPool, make_writer
 from ostiary_net.sqlite.file import (
@@ -36,9 +37,17 @@ from ostiary_net.sqlite.file import (
     refuse_lone_log,
     refuse_unwritable,
 )
-from ostiary_net.sqlite.record_sql import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
+from ostiary_net.sqlite.record_sql import (
+    OF_A_SESSION,
+    OF_A_USER,
+    PARTS,
+    fetch,
+    fetch_with_all,
+    index_pending,
+    insert_entries,
+    write,
+)
 from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current, known_migrations
-from ostiary_net.sqlite.turn import SQLiteTurn
 from ostiary_net.sqlite.writer import Writer
 
 T = TypeVar("T")
@@ -69,6 +78,52 @@ class _ReadTransaction(NamedTuple):
     now: Instant
 
 
+class SQLiteTurn:
+    """A turn that has the writer, from its begin until it is committed or released.
+
+    To begin may wait for other writers, and to commit waits for the disk: both are for a thread. To decide
+    waits for nothing, so the event loop may do it.
+    """
+
+    __slots__ = ("_connection", "_indexes_pending", "_policy", "_writer", "is_pending")
+
+    def __init__(self, connection: apsw.Connection, writer: Writer, policy: Policy) -> None:
+        self._connection = connection
+        self._writer: Writer | None = writer
+        self._policy = policy
+        self._indexes_pending = False
+        self.is_pending = False
+        """Whether something is written that only a commit keeps."""
+
+    def decide(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """Decide `events` in order at `now` and write what they change; after an error, release the turn."""
+        if self._writer is None:
+            raise RuntimeError("this turn was committed or released before")
+        snapshot = load((keys(event) for event in events), partial(fetch_with_all, self._connection))
+        return decide_and_write(events, origins, snapshot, now, self._policy, self._write)
+
+    def _write(self, changes: Sequence[Change], entries: Sequence[AuditEntry]) -> None:
+        write(self._connection, changes)
+        self._indexes_pending = insert_entries(self._connection, entries)
+        self.is_pending = True
+
+    def commit(self) -> None:
+        """Commit the turn to disk, in any thread; raising, keep nothing of it."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            self.is_pending = False
+            writer.commit(index_pending if self._indexes_pending else None)
+
+    def release(self) -> None:
+        """Let the next turn begin, and keep nothing that was not committed; a second call does nothing."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            self.is_pending = False
+            writer.release()
+
+
 class SQLiteStore(SQLStore):
     """A store in a SQLite file; any thread may call it, and writing turns follow one another."""
 
@@ -80,13 +135,12 @@ class SQLiteStore(SQLStore):
         path: Path | str,
         *,
         policy: Policy = SPECIFICATION,
-        clock: Clock | None = None,
         opening: Opening = Opening.MAKES,
     ) -> None:
         """Open the file, or make one that only its owner can read, as far as `opening` allows.
 
-        `clock` only dates the schema's steps. Raises `SchemaError` for a file of a newer Ostiary or of
-        another program, or where `opening` forbids a step; `PermissionError` for one that cannot be written.
+        Raises `SchemaError` for a file of a newer Ostiary or of another program, or where `opening` forbids
+        a step; `PermissionError` for one that cannot be written.
         """
         super().__init__(policy, _DIALECT)
         # A process that names the file by another link must find the same lock beside it.
@@ -102,7 +156,7 @@ class SQLiteStore(SQLStore):
         self._writer = Writer(file)
         self._readers = ReaderPool(file)
         try:
-            self._writer.open(partial(_prepare, opening=opening, now=(clock or SystemClock()).now()))
+            self._writer.open(partial(_prepare, opening=opening))
         except BaseException:
             self.close()
             raise
@@ -193,12 +247,12 @@ class SQLiteStore(SQLStore):
         self._writer.close()
 
 
-def _prepare(connection: apsw.Connection, opening: Opening, now: Instant) -> None:
+def _prepare(connection: apsw.Connection, opening: Opening) -> None:
     """Bring the file to this release, as far as `opening` allows."""
     examine(connection, opening)
     make_writer(connection)
     if opening is not Opening.KEEPS:
-        bring_up_to_date(connection, now)
+        bring_up_to_date(connection, SystemClock().now())
 
 
 def _executor_on(connection: apsw.Connection) -> Execute:

@@ -20,7 +20,6 @@ from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import CLIENT_GONE
 from ostiary_net.runtime.system import Clock, RunSync
-from ostiary_net.turns.keeping import Keeping
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ListStore, ReadingStore
 from ostiary_net.turns.turn_queue import (
     MOST_EVENTS_A_TURN,
@@ -33,6 +32,7 @@ from ostiary_net.turns.turn_queue import (
 )
 from ostiary_net.turns.turn_taking import (
     Checkpointing,
+    Keeping,
     run_turns_in_steps,
     run_turns_in_thread,
     run_turns_inline,

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from ostiary_core.http import Request, credentials, form, sender
+from ostiary_core.http import Request, form, sender
 from ostiary_core.http.sender import sender_of
 from ostiary_core.texts import LANGUAGES
 from ostiary_net.front_door import heads as front_door_heads, source
@@ -138,7 +138,7 @@ def test_a_field_that_is_not_plain_is_not_left_out(value: str) -> None:
 
 def test_every_field_that_is_read_is_listed() -> None:
     """As the modules that see a head name it in their source."""
-    modules = (sender, credentials, form, front_door_heads, source, scanner)
+    modules = (sender, form, front_door_heads, source, scanner)
     named = {
         value
         for module in modules

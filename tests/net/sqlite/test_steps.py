@@ -15,7 +15,7 @@ from ostiary_core.events import Event, PasswordHashRequested
 from ostiary_core.model.reply import PasswordOnFile
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sqlite.turn import SQLiteTurn
+from ostiary_net.sqlite.store import SQLiteTurn
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
 from tests.support import asks
@@ -283,7 +283,7 @@ async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(
 
     async with turns_in_place(store, run_sync) as turns:
         with monkeypatch.context() as broken:
-            broken.setattr("ostiary_net.sqlite.turn.write", refuse)
+            broken.setattr("ostiary_net.sqlite.store.write", refuse)
             for _ in range(2):
                 with pytest.raises(TurnFailed):
                     await turns.decide(registration_of("anna"), origin())

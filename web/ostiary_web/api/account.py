@@ -3,7 +3,7 @@
 from ostiary_core.events import ConsentWithdrawn, LocaleChosen, PhoneChanged, TimezoneChosen
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.secret import Secret
-from ostiary_core.users.new_password import LONGEST_PASSWORD
+from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_web.api.auth import verify_current_password
 from ostiary_web.api.body_texts import longest, phone, read_texts
 from ostiary_web.api.event_routes import add_event_route

@@ -12,9 +12,9 @@ from ostiary_core.model.instant import Arrival
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import LoginIssued, PasswordOnFile, Refused, SecondFactorAsked
 from ostiary_core.model.secret import Secret
+from ostiary_core.model.user import LONGEST_PASSWORD, new_password_faults
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.users.new_password import LONGEST_PASSWORD, new_password_faults
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.answer_data import AnswerData, Count, Locale, Phone, Token, one_of
 from ostiary_web.api.body_texts import longest, new_password, read_texts

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.user import is_phone
+from ostiary_core.model.user import is_phone, new_password_faults
 from ostiary_core.model.why import Why
-from ostiary_core.users.new_password import new_password_faults
 from ostiary_web.http.context import RequestContext
 
 Check = Callable[[str], FieldRule | None]

@@ -13,9 +13,9 @@ from ostiary_core.model.one_time_password import otpauth_uri
 from ostiary_core.model.reply import LoginIssued, RecoveryCodesDrawn, Reply, SecondFactorOffered
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.sign_in_ticket import Ticket, read_ticket
+from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.auth import admit_guess, encode_login, verify_current_password
 from ostiary_web.api.body_texts import longest, read_texts

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.json import schema_components
 
-from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind
-from ostiary_core.users.new_password import LONGEST_PASSWORD
+from ostiary_core.model.user import LONGEST_PASSWORD, SHORTEST_PASSWORD
 from ostiary_web.api.answer_data import Time
 from ostiary_web.api.resources.changes import ChangedField
 from ostiary_web.api.resources.fields import ListView, SheetUse
@@ -118,4 +117,4 @@ def as_sent(schema: Json) -> Any:
 
 FILE: Final = as_sent({"type": "string", "format": "binary"})
 CURRENT_PASSWORD: Final = text(1, LONGEST_PASSWORD, format="password")
-NEW_PASSWORD: Final = text(SPECIFICATION.minimum_password_length, LONGEST_PASSWORD, format="password")
+NEW_PASSWORD: Final = text(SHORTEST_PASSWORD, LONGEST_PASSWORD, format="password")

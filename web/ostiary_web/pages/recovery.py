@@ -5,10 +5,9 @@ from quart import Response
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.reply import Refused
-from ostiary_core.model.user import is_phone
+from ostiary_core.model.user import is_phone, new_password_faults
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.users.new_password import new_password_faults
 from ostiary_web.api.recovery import recover_password, send_recovery_code
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import OPEN_TO_ALL

@@ -8,9 +8,9 @@ from quart import Response
 from ostiary_core.events import ClientRequested, Operator, SignedOut
 from ostiary_core.model.reply import ClientKnown, LoginIssued, Refused, SecondFactorAsked
 from ostiary_core.model.sign_in_ticket import read_ticket
+from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.auth import LONGEST_USERNAME, change_password, sign_in
 from ostiary_web.api.second_factor import LONGEST_CODE, LONGEST_TICKET, begin_at_sign_in, finish_sign_in
 from ostiary_web.http.browser import forget_login, is_cross_site, own_origin, renew_form_cookie

@@ -14,8 +14,7 @@ from msgspec import Meta
 
 from ostiary_core.model.policy import SecondFactorFor, TextRecoveryFor
 from ostiary_core.model.secret import Secret
-from ostiary_core.model.user import is_username
-from ostiary_core.users.new_password import new_password_faults
+from ostiary_core.model.user import is_username, new_password_faults
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.limits import CannotStart
 from ostiary_web.server import secret_files

@@ -9,10 +9,9 @@ from typing import Final
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.user import USER
+from ostiary_core.model.user import USER, new_password_faults
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
-from ostiary_core.users.new_password import new_password_faults
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.api.event_routes import add_event_route
 from ostiary_web.api.failed_sign_ins import FailedSignIns, describe_failures

@@ -11,8 +11,8 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
+from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_core.model.why import Why
-from ostiary_core.users.new_password import LONGEST_PASSWORD
 from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.context import PageContext
 from ostiary_web.texts import heading_key
