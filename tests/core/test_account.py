@@ -60,8 +60,7 @@ def test_signing_in_starts_a_login_session_of_half_an_hour_and_seven_days_howeve
 
 
 @pytest.mark.parametrize("username", ["nobody", "", "\0", "\ud800", "x" * 100_000])
-def test_an_unknown_name_and_a_wrong_password_are_told_apart_by_nobody(username: str) -> None:
-    world = given()
+def test_an_unknown_name_and_a_wrong_password_are_told_apart_by_nobody(world: World, username: str) -> None:
     fact = Fact(kind=FactKind.SIGN_IN_FAILED)
     assert world.sign_in(username).decision == Decision(Refused(Why.SIGN_IN_WRONG), (), (fact,))
     alice = world.user()
@@ -70,9 +69,8 @@ def test_an_unknown_name_and_a_wrong_password_are_told_apart_by_nobody(username:
     assert world.sign_in("alice", "wrong").decision == wrong
 
 
-def test_a_password_that_was_verified_against_another_hash_does_nothing() -> None:
+def test_a_password_that_was_verified_against_another_hash_does_nothing(world: World) -> None:
     """It was changed while the runtime was hashing."""
-    world = given()
     for against in (asks.hash_of("older"), None):
         world.when(asks.sign_in(against=against)).then_refused(Why.PASSWORD_CHANGED_MEANWHILE)
     login = world.login()
@@ -82,8 +80,7 @@ def test_a_password_that_was_verified_against_another_hash_does_nothing() -> Non
     world.when(asks.sign_in("bob", "any")).then_refused(Why.PASSWORD_CHANGED_MEANWHILE)
 
 
-def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothing() -> None:
-    world = given()
+def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothing(world: World) -> None:
     world.login()
 
     def attempt(*, matches: bool) -> e.SignInAttempted:
@@ -108,8 +105,7 @@ def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothin
 
 
 @row("Authentication rules", "2 auth/refresh takes no OAuth refresh token")
-def test_the_backends_refresh_takes_no_third_partys_token() -> None:
-    world = given()
+def test_the_backends_refresh_takes_no_third_partys_token(world: World) -> None:
     pair, code, login = world.tokens(), world.code(), world.login()
     before = world.everything()
     others = (pair.refresh_token, pair.access_token, world.machine_token(), code, login.tokens.access_token)
@@ -120,9 +116,8 @@ def test_the_backends_refresh_takes_no_third_partys_token() -> None:
     assert world.all_active(pair)
 
 
-def test_a_retry_of_a_login_session_that_may_have_come_in_time_is_not_signed_out() -> None:
+def test_a_retry_of_a_login_session_that_may_have_come_in_time_is_not_signed_out(world: World) -> None:
     """READINGS 46."""
-    world = given()
     login = world.login()
     following = next_pair(world, login)
     assert login.tokens.refresh_token is not None
@@ -164,8 +159,7 @@ def test_an_account_is_shown_with_what_it_may_do() -> None:
 @row("Session and tokens", "user changes password")
 @row("Token-service errors", "invalid_grant: user changed password")
 @row("User-info", "user changed password")
-def test_a_password_is_changed_by_whoever_enters_the_current_one() -> None:
-    world = given()
+def test_a_password_is_changed_by_whoever_enters_the_current_one(world: World) -> None:
     pair, must_change = world.tokens(), {"mustChangePassword": True}
     world.given(e.UserChanged(caller=e.Operator(), user_id=world.user().user_id, fields=must_change))
     login = world.login()

@@ -164,8 +164,7 @@ def test_a_user_who_must_change_the_password_cannot_consent() -> None:
 
 @row("Authentication", "consent page at /authorize: login session only")
 @row("Authentication rules", "2 a third-party token calls only user-info")
-def test_only_a_login_session_may_ask() -> None:
-    world = given()
+def test_only_a_login_session_may_ask(world: World) -> None:
     login, pair = world.login(), world.tokens()
     for token in (
         pair.access_token,
@@ -185,14 +184,12 @@ def test_only_a_login_session_may_ask() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RIGHT))
-def test_a_repeated_parameter_is_malformed(name: str) -> None:
-    world = given()
+def test_a_repeated_parameter_is_malformed(world: World, name: str) -> None:
     query = urlencode([*RIGHT.items(), (name, RIGHT[name])]).encode()
     assert refusal(get_authorize(world, query, world.login().tokens.access_token)) == (400, "A0401")
 
 
-def test_an_unknown_parameter_is_ignored_even_twice_but_not_without_end() -> None:
-    world = given()
+def test_an_unknown_parameter_is_ignored_even_twice_but_not_without_end(world: World) -> None:
     for unknown, status in ((2, 200), (93, 200), (94, 400)):
         query = urlencode([*RIGHT.items(), *[("nonce", "1")] * unknown]).encode()
         assert get_authorize(world, query, world.login().tokens.access_token).status == status
@@ -225,8 +222,7 @@ def test_the_first_fault_in_the_documented_order_wins(instead: dict[str, str], c
 
 
 @pytest.mark.parametrize("more", [b"%ff", b"\xff", b"client=%C3%28", b"&" * 1000])
-def test_a_query_that_cannot_be_read_is_malformed(more: bytes) -> None:
-    world = given()
+def test_a_query_that_cannot_be_read_is_malformed(world: World, more: bytes) -> None:
     query = urlencode(RIGHT).encode() + b"&" + more
     response = get_authorize(world, query, world.login().tokens.access_token)
     assert refusal(response) == (400, "A0401")

@@ -33,8 +33,7 @@ def test_a_client_id_is_case_sensitive() -> None:
 
 
 @row(TABLE, "clientId")
-def test_a_client_id_is_immutable() -> None:
-    world = given()
+def test_a_client_id_is_immutable(world: World) -> None:
     assert world.when(client_change(clientId="other")).then_faults() == {"clientId": FieldRule.IMMUTABLE}
     assert world.when(client_change(clientId="APP")).then_faults() == {"clientId": FieldRule.IMMUTABLE}
     world.when(client_change(clientId="app", name="Renamed")).then(ClientKnown)
@@ -45,8 +44,7 @@ def test_a_client_id_is_immutable() -> None:
 
 @row(TABLE, "client secret")
 @row("Client registration", "one-time plain secret")
-def test_the_secret_is_shown_once_and_only_its_digest_is_stored() -> None:
-    world = given()
+def test_the_secret_is_shown_once_and_only_its_digest_is_stored(world: World) -> None:
     issued = world.when(client("newcomer")).then(SecretIssued)
     text = issued.secret.reveal()
     assert world.client("newcomer").secret_digest == issued.secret.digest
@@ -111,8 +109,7 @@ def test_which_redirect_uris_may_be_registered() -> None:
 
 
 @row(TABLE, "redirectUris")
-def test_a_redirect_uri_is_compared_character_by_character() -> None:
-    world = given()
+def test_a_redirect_uri_is_compared_character_by_character(world: World) -> None:
     login = world.login()
     right = "https://app.example/callback"
     for other in (right.replace("callback", "CALLBACK"), right + "/", right + "?", right + "?x=1"):
@@ -246,8 +243,7 @@ def test_every_bad_field_is_named() -> None:
     }
 
 
-def test_a_record_may_be_sent_back_as_it_was_shown() -> None:
-    world = given()
+def test_a_record_may_be_sent_back_as_it_was_shown(world: World) -> None:
     shown: dict[str, object] = dict.fromkeys(
         ("createdAt", "secretLastUsedAt", "oldSecretUntil", "wrongSecrets"), "x"
     )

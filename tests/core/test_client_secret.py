@@ -68,9 +68,8 @@ def test_a_plain_reset_ends_every_secret_there_is_at_once() -> None:
         assert world.client().old_secret_until is None
 
 
-def test_a_second_reset_replaces_a_secret_that_was_never_used_and_keeps_the_older_alive() -> None:
+def test_a_second_reset_replaces_a_secret_that_was_never_used_and_keeps_the_older_alive(world: World) -> None:
     """READINGS 49: by a double click, or a request that is sent again."""
-    world = given()
     old, unseen = overlapping(world)
     world.given(e.ClientSecretUsed(client_id="app", digest=old.digest, used_at=world.now))
     used_at = world.now
@@ -203,9 +202,8 @@ def test_as_many_secrets_are_compared_for_an_unknown_client_as_for_a_wrong_secre
     assert len(compared) == 1
 
 
-def test_ending_sessions_ends_no_secret() -> None:
+def test_ending_sessions_ends_no_secret(world: World) -> None:
     """Or a client that is changing over would fail at every machine that has the old one."""
-    world = given()
     old, new = overlapping(world)
     for ending in (
         e.ClientForcedOut(caller=e.Operator(), client_id="app"),

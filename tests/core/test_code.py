@@ -32,8 +32,7 @@ def state_now(world: World, of: Secret | None = None) -> CodeState:
 @row("Authorization code", "issued, redeem: valid code, verifier, client, redirect URI")
 @row("Session (grant)", "created when a code is redeemed")
 @row("Grants", "authorization_code")
-def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
-    world = given()
+def test_a_code_is_redeemed_for_a_session_and_a_pair(world: World) -> None:
     code = world.code()
     assert state_now(world) is CodeState.ISSUED
 
@@ -68,8 +67,7 @@ def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
         *("x" * 42, "x" * 43, "x" * 129, "x" * 60_000, VERIFIER[:-1], VERIFIER + "=", VERIFIER + "é"),
     ],
 )
-def test_a_wrong_verifier_voids_the_code(verifier: str | None) -> None:
-    world = given()
+def test_a_wrong_verifier_voids_the_code(world: World, verifier: str | None) -> None:
     code = world.code()
     why = Why.VERIFIER_MISSING if verifier is None else Why.VERIFIER_WRONG
 
@@ -123,8 +121,7 @@ def test_a_code_presented_by_another_client_is_void() -> None:
 
 @row(ERRORS, "invalid_grant: code wrong")
 @row(ERRORS, "invalid_request: a required parameter missing")
-def test_an_unknown_code_or_none_changes_nothing() -> None:
-    world = given()
+def test_an_unknown_code_or_none_changes_nothing(world: World) -> None:
     world.code()
     unknown = redeem(world.basic(), Secret("x" * 43))
     world.when(unknown).then_refused(Why.CODE_UNKNOWN, error="invalid_grant")
@@ -144,8 +141,7 @@ def test_what_fails_before_the_code_is_looked_at_voids_nothing() -> None:
 @row(ERRORS, "invalid_grant: code expired")
 @row("Authorization code", "issued, time: 300 seconds elapsed")
 @row("Limits rules", "4 authorization code validity 300 s")
-def test_a_code_is_good_for_300_seconds() -> None:
-    world = given()
+def test_a_code_is_good_for_300_seconds(world: World) -> None:
     early, late = world.code(), world.code()
 
     world.wait(299.999)
@@ -160,9 +156,8 @@ def test_a_code_is_good_for_300_seconds() -> None:
 
 
 @row("Authorization code", "issued, user-level invalidation")
-def test_an_ending_from_above_voids_codes_without_touching_them() -> None:
+def test_an_ending_from_above_voids_codes_without_touching_them(world: World) -> None:
     """Each trigger has its own test in tests/web/test_endings.py."""
-    world = given()
     alice, operator = world.user_ids["alice"], e.Operator()
     for ending in (
         e.ConsentWithdrawn(caller=caller_of(world.login()), client_id="app"),
@@ -177,8 +172,7 @@ def test_an_ending_from_above_voids_codes_without_touching_them() -> None:
 
 @row(ERRORS, "invalid_grant: code already used")
 @row("Authorization code", "used, redeem again")
-def test_a_used_code_is_rejected_and_changes_nothing() -> None:
-    world = given()
+def test_a_used_code_is_rejected_and_changes_nothing(world: World) -> None:
     code = world.code()
     issued = world.when(redeem(world.basic(), code)).then(TokensIssued)
 
@@ -244,9 +238,8 @@ def test_another_client_cannot_end_a_session_by_replaying_its_code() -> None:
     ],
 )
 def test_what_the_client_no_longer_registers_voids_the_code(
-    changed: dict[str, object], back: dict[str, object], why: Why, error: str
+    world: World, changed: dict[str, object], back: dict[str, object], why: Why, error: str
 ) -> None:
-    world = given()
     code = world.code()
     world.given(client_change(**changed))
     world.when(redeem(world.basic(), code)).then_refused(why, changes=VOIDED, error=error)

@@ -42,8 +42,7 @@ def is_asked(world: World, **asked: str | None) -> bool:
 
 
 @row(TABLE, "2 approved: code and state")
-def test_approving_redirects_with_code_and_state() -> None:
-    world = given()
+def test_approving_redirects_with_code_and_state(world: World) -> None:
     issued = world.when(approve(world.login())).then(
         CodeIssued,
         changes=["insert consent", "insert code"],
@@ -58,8 +57,7 @@ def test_approving_redirects_with_code_and_state() -> None:
 
 
 @row(TABLE, "3 denied: error=access_denied and state")
-def test_denying_redirects_with_access_denied_and_changes_nothing() -> None:
-    world = given()
+def test_denying_redirects_with_access_denied_and_changes_nothing(world: World) -> None:
     outcome = world.when(deny(world.login()))
     refused = outcome.then(ConsentRefused, changes=[])
     told = Fact(
@@ -75,9 +73,8 @@ def test_denying_redirects_with_access_denied_and_changes_nothing() -> None:
 @row("/sso parameters", "state")
 @row(TABLE, "3 denied: error=access_denied and state")
 @pytest.mark.parametrize("state", [None, ""])
-def test_without_a_state_none_comes_back(state: str | None) -> None:
+def test_without_a_state_none_comes_back(world: World, state: str | None) -> None:
     """RFC 6749 §3.1: a parameter without a value is one that was not sent."""
-    world = given()
     assert set(result_of(approve_and_follow(world, state=state))) == {"code"}
     assert set(result_of(deny_and_follow(world, state=state))) == {"error"}
 
@@ -149,8 +146,7 @@ def test_auto_approved_scopes_ask_no_question() -> None:
 
 
 @row(TABLE, "4 remembered consent: no question")
-def test_a_remembered_consent_asks_no_question() -> None:
-    world = given()
+def test_a_remembered_consent_asks_no_question(world: World) -> None:
     assert is_asked(world)
     outcome = world.when(request_automatically(world.login()))
     assert outcome.then(AuthorizationOffered, changes=[]).consent_required, "no code without the question"
@@ -160,9 +156,8 @@ def test_a_remembered_consent_asks_no_question() -> None:
     assert "error=access_denied" in deny_and_follow(world), "it can still be denied"
 
 
-def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
+def test_a_scope_beyond_the_remembered_ones_asks_again(world: World) -> None:
     """There is one scope today: the remembered consent is narrowed by hand."""
-    world = given()
     approve_and_follow(world)
     [consent] = world.consents()
     world.store.write([Update(consent, revise(consent, scopes=("another",)))])

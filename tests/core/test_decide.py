@@ -36,8 +36,7 @@ from tests.support.strategies import EVENTS, Pool, copy_of, events, instants
 
 
 @pytest.mark.parametrize("length", [0, 31, 33, 64])
-def test_entropy_of_another_length_than_32_bytes_is_a_fault_of_the_program(length: int) -> None:
-    world = given()
+def test_entropy_of_another_length_than_32_bytes_is_a_fault_of_the_program(world: World, length: int) -> None:
     event = replace(asks.machine(world.basic()), entropy=Entropy(bytes(length)))
     with pytest.raises(ValueError, match=f"expected 32 random bytes as entropy, got {length}"):
         decide(event, load([keys(event)], world.store.fetch), world.now)
@@ -177,8 +176,7 @@ def _with_own_entropy(event: Any, place: int) -> Any:
     return replace(event, **own) if any(field.name in own for field in fields(event)) else event
 
 
-def test_a_turn_leaves_the_snapshot_it_was_handed_alone() -> None:
-    world = given()
+def test_a_turn_leaves_the_snapshot_it_was_handed_alone(world: World) -> None:
     event = client("newcomer")
     snapshot = load([keys(event)], world.store.fetch)
     first = take_turn([event, event], snapshot, world.now)

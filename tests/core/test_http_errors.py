@@ -74,9 +74,8 @@ def case(error: str, fields: Fields | None, *rows: str, id: str | None = None, *
     ],
 )
 def test_what_no_client_may_ask_for_is_refused_and_changes_nothing(
-    asked: Asked, error: str, fields: Fields
+    world: World, asked: Asked, error: str, fields: Fields
 ) -> None:
-    world = given()
     before = world.everything()
     assert asked(world, TOKEN, fields).error == (400, error)
     assert world.everything() == before
@@ -118,8 +117,7 @@ def test_what_the_client_does_not_register_is_refused(
 @row(TABLE, "invalid_request: token missing at introspect")
 @row("Introspect request", "token missing")
 @row(TABLE, "invalid_request: token missing at revoke")
-def test_the_token_is_missing(asked: Asked) -> None:
-    world = given()
+def test_the_token_is_missing(world: World, asked: Asked) -> None:
     for path in (INTROSPECT, REVOKE):
         for fields in ({}, {"token": ""}):
             assert asked(world, path, fields).error == (400, "invalid_request")
@@ -168,9 +166,8 @@ Failing = Callable[[World], tuple[str | None, str | None]]
 @FAILURES
 @pytest.mark.parametrize("path", [TOKEN, INTROSPECT, REVOKE])
 @pytest.mark.parametrize("is_basic", [True, False], ids=["basic", "form"])
-def test_client_authentication_fails(failing: Failing, path: str, is_basic: bool) -> None:
+def test_client_authentication_fails(world: World, failing: Failing, path: str, is_basic: bool) -> None:
     """READINGS 16: no credentials at all count as the form method."""
-    world = given()
     pair = world.tokens()
     client_id, secret = failing(world)
     before = world.everything()

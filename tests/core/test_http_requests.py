@@ -66,8 +66,7 @@ def send(world: World, path: str, body: bytes, *headers: tuple[bytes, bytes]) ->
         b"application/x-www-form-urlencodedx",
     ],
 )
-def test_another_content_type_is_refused(path: str, content_type: bytes) -> None:
-    world = given()
+def test_another_content_type_is_refused(world: World, path: str, content_type: bytes) -> None:
     body = form_body({**MACHINE, "token": "x"})
     response = send(world, path, body, (b"content-type", content_type))
     assert response.error == (400, "invalid_request")
@@ -120,8 +119,7 @@ UNDECODABLE = (
 @row(TABLE, "no array or object field")
 @row("Token-service errors", "invalid_request: a field is an array or object")
 @ALL
-def test_a_malformed_field_is_refused(path: str) -> None:
-    world = given()
+def test_a_malformed_field_is_refused(world: World, path: str) -> None:
     for field in (*ARRAYS.split(), *REPEATED.split(), *UNDECODABLE.split()):
         body = b"grant_type=client_credentials&token=x&" + field
         assert send(world, path, body, FORM_TYPE).error == (400, "invalid_request"), field
@@ -145,16 +143,14 @@ def test_an_unknown_field_is_ignored(path: str) -> None:
         assert send(given(), path, b"&&=1&" + body + more, FORM_TYPE).status == 200, more
 
 
-def test_a_body_that_says_nothing_lacks_its_parameters() -> None:
-    world = given()
+def test_a_body_that_says_nothing_lacks_its_parameters(world: World) -> None:
     for body in (b"", b"&&&", b"=", b"=x", b"x"):
         assert send(world, TOKEN, body, FORM_TYPE).error == (400, "invalid_request"), body
         assert send(world, INTROSPECT, body, FORM_TYPE).error == (400, "invalid_request"), body
 
 
-def test_an_empty_field_counts_as_absent() -> None:
+def test_an_empty_field_counts_as_absent(world: World) -> None:
     """RFC 6749 §3.2."""
-    world = given()
     assert post(world, TOKEN, {**MACHINE, "scope": ""}, basic="app").status == 200
     assert post(world, TOKEN, {"grant_type": ""}, basic="app").error == (400, "invalid_request")
     pair = world.tokens()
@@ -163,8 +159,7 @@ def test_an_empty_field_counts_as_absent() -> None:
 
 
 @pytest.mark.parametrize("value", ["x" * 60_000, "é" * 9_000, "a b+c%d&e=f", "\ufffd", "\n"])
-def test_a_strange_value_is_a_wrong_value_and_no_error(value: str) -> None:
-    world = given()
+def test_a_strange_value_is_a_wrong_value_and_no_error(world: World, value: str) -> None:
     assert post(world, INTROSPECT, {"token": value}, basic="app").json == {"active": False}
     assert post(world, REVOKE, {"token": value}, basic="app").status == 200
     fields = {"grant_type": "refresh_token", "refresh_token": value}
@@ -180,8 +175,7 @@ def test_a_strange_value_is_a_wrong_value_and_no_error(value: str) -> None:
 @row(TABLE, "authentication by form fields")
 @row("Authentication", "third-party backend at /token, /introspect, /revoke: client secret")
 @ALL
-def test_a_client_authenticates_by_basic_or_by_form_fields(path: str) -> None:
-    world = given()
+def test_a_client_authenticates_by_basic_or_by_form_fields(world: World, path: str) -> None:
     fields = {**MACHINE, "token": "x"}
     assert post(world, path, fields, basic="app").status == 200
     secret = world.secrets["app"]
@@ -208,9 +202,8 @@ def test_both_methods_at_once_are_refused(path: str) -> None:
 
 
 @ALL
-def test_a_token_beside_form_fields_is_told_to_be_left_out(path: str) -> None:
+def test_a_token_beside_form_fields_is_told_to_be_left_out(world: World, path: str) -> None:
     """Some programs send their access token with every request, and did not authenticate twice."""
-    world = given()
     fields = {**MACHINE, "token": "x", "client_id": "app", "client_secret": world.secrets["app"]}
     response = post(world, path, fields, headers=[(b"authorization", b"Bearer stale")])
     assert response.error == (400, "invalid_request")
@@ -222,9 +215,8 @@ def test_a_token_beside_form_fields_is_told_to_be_left_out(path: str) -> None:
 
 
 @row(TABLE, "authentication by Basic, not form-decoded")
-def test_basic_is_split_at_the_first_colon_and_not_form_decoded() -> None:
+def test_basic_is_split_at_the_first_colon_and_not_form_decoded(world: World) -> None:
     """READINGS 17. The secret is set by hand, as ours never hold such characters."""
-    world = given()
     for secret in ("a:b", "a+b", "a%2Bb", "100%", "ä", " "):
         asks.set_secret(world.store, world.client(), Secret(secret))
         assert post(world, TOKEN, MACHINE, basic=("app", secret)).status == 200
@@ -237,8 +229,7 @@ def test_basic_is_split_at_the_first_colon_and_not_form_decoded() -> None:
 
 
 @pytest.mark.parametrize("scheme", [b"Basic ", b"basic ", b"BASIC ", b"Basic   "])
-def test_the_scheme_is_read_in_any_case(scheme: bytes) -> None:
-    world = given()
+def test_the_scheme_is_read_in_any_case(world: World, scheme: bytes) -> None:
     value = scheme + b64encode(f"app:{world.secrets['app'].reveal()}".encode())
     response = post(world, TOKEN, MACHINE, headers=[(b"authorization", value)])
     assert response.status == 200

@@ -21,7 +21,7 @@ from ostiary_core.texts import CHINESE, ENGLISH
 from ostiary_core.throttling.rate_windows import RateWindows
 from tests.core.door import INTROSPECT, REVOKE, TOKEN, Response
 from tests.support import asks
-from tests.support.story import START, given
+from tests.support.story import START, World
 
 ENTROPY = asks.fresh_entropy()
 USERINFO = "/api/oauth2/userinfo"
@@ -155,8 +155,7 @@ def test_what_is_not_decided_is_answered_whole() -> None:
 
 
 @pytest.mark.parametrize("losses, status", [(0, 200), (19, 200), (20, 500)])
-def test_a_lost_race_is_decided_again_and_not_for_ever(losses: int, status: int) -> None:
-    world = given()
+def test_a_lost_race_is_decided_again_and_not_for_ever(world: World, losses: int, status: int) -> None:
     store = LosingStore(losses)
     store.write([Insert(world.client())])
     one = request(secret=world.secrets["app"].reveal(), grant_type="client_credentials")

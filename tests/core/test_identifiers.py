@@ -10,7 +10,7 @@ from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.reply import UserKnown
 from ostiary_core.model.user import is_username
 from tests.support import asks
-from tests.support.story import given
+from tests.support.story import World
 
 ONE_NAME = [
     ("Anna", "aNNA"),
@@ -23,8 +23,7 @@ ONE_NAME = [
 
 
 @pytest.mark.parametrize("taken, other", ONE_NAME)
-def test_a_name_is_taken_in_every_letter_case(taken: str, other: str) -> None:
-    world = given()
+def test_a_name_is_taken_in_every_letter_case(world: World, taken: str, other: str) -> None:
     world.when(asks.user(taken)).then(UserKnown)
     world.when(asks.user(other)).then_refused(Why.ALREADY_TAKEN)
 

@@ -193,10 +193,10 @@ for module, names in ((time, "time time_ns monotonic monotonic_ns perf_counter s
 
 seen = []
 sys.addaudithook(lambda event, arguments: seen.append((event, arguments)))
-test_code.test_a_code_is_redeemed_for_a_session_and_a_pair()
+test_code.test_a_code_is_redeemed_for_a_session_and_a_pair(given())
 test_session_rotation.test_the_sweeper_erases_the_salt_after_the_grace_and_not_before()
-test_session_rotation.test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same()
-test_account.test_a_password_is_changed_by_whoever_enters_the_current_one()
+test_session_rotation.test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same(given())
+test_account.test_a_password_is_changed_by_whoever_enters_the_current_one(given())
 test_http_answers.test_what_is_none_of_the_callers_business_is_only_inactive()
 harmless = {"object.__getattr__", "object.__setattr__", "sys._getframe"}
 touched = sorted({event for event, _ in seen} - harmless)

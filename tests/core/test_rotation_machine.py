@@ -9,11 +9,13 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ostiary_core import Why
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import Done, TokensIssued
 from tests.support.asks import refresh, revoke
 from tests.support.story import Outcome, given, tokens_of
 
-AGENTS = st.sampled_from(["phone", "desk"])
+AGENTS = st.sampled_from(["phone", "desk", None])
+"""Another one redeemed the code: what counts is who rotated the pair."""
 PAUSES = st.sampled_from([0, 1, 29.999, 30, 30.001])
 """Seconds, most of them at the edge of the grace."""
 
@@ -27,36 +29,36 @@ class Rotation(RuleBasedStateMachine):
         self.world = given()
         self.pairs = [self.world.tokens()]
         self.ended: Why | None = None
-        self.waited, self.agent = 0.0, ""
+        self.waited = 0.0
+        self.agent: str | None = None
 
     @rule(agent=AGENTS, seconds=PAUSES)
-    def present_current_token(self, agent: str, seconds: float) -> None:
+    def present_current_token(self, agent: str | None, seconds: float) -> None:
         """Expect the next pair."""
-        outcome = self._refresh(-1, agent, seconds)
-        if self.ended is None:
+        if (outcome := self._refresh(-1, agent, seconds)) is not None:
             self.pairs.append(outcome.then(TokensIssued))
             self.waited, self.agent = 0.0, agent
 
     @precondition(lambda self: len(self.pairs) > 1)
-    @rule(agent=AGENTS, seconds=PAUSES)
-    def present_spent_token(self, agent: str, seconds: float) -> None:
+    @rule(is_same_agent=st.booleans(), agent=AGENTS, seconds=PAUSES)
+    def present_spent_token(self, is_same_agent: bool, agent: str | None, seconds: float) -> None:
         """Expect the same pair, in the grace and from the User-Agent of the rotation; else the end."""
-        outcome = self._refresh(-2, agent, seconds)
-        if self.ended is not None:
+        agent = self.agent if is_same_agent else agent
+        if (outcome := self._refresh(-2, agent, seconds)) is None:
             return
         if self.waited > 30:
             self._expect_end(outcome, Why.REPLAYED_AFTER_GRACE)
         elif agent != self.agent:
             self._expect_end(outcome, Why.REPLAYED_BY_ANOTHER_USER_AGENT)
         else:
-            assert tokens_of([outcome.then(TokensIssued, changes=[])]) == tokens_of(self.pairs[-1:])
+            repeated = outcome.then(TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED])
+            assert tokens_of([repeated]) == tokens_of(self.pairs[-1:])
 
     @precondition(lambda self: len(self.pairs) > 2)
     @rule(agent=AGENTS, seconds=PAUSES)
-    def present_older_token(self, agent: str, seconds: float) -> None:
+    def present_older_token(self, agent: str | None, seconds: float) -> None:
         """Expect the end, in the grace too."""
-        outcome = self._refresh(-3, agent, seconds)
-        if self.ended is None:
+        if (outcome := self._refresh(-3, agent, seconds)) is not None:
             self._expect_end(outcome, Why.REPLAYED_TWO_GENERATIONS_LATE)
 
     @rule(which=st.sampled_from(["access", "refresh", "spent access"]))
@@ -79,19 +81,26 @@ class Rotation(RuleBasedStateMachine):
             assert not self.world.any_active(*self.pairs)
             assert self.world.the_session().ended_why is self.ended
 
-    def _refresh(self, generation: int, agent: str, seconds: float) -> Outcome:
-        """Present a refresh token after so long; once the session has ended, it is refused as such."""
+    def _refresh(self, generation: int, agent: str | None, seconds: float) -> Outcome | None:
+        """Present a refresh token after so long; once the session has ended, it is refused as such.
+
+        Then another session begins, and None is returned: or most of what is drawn would meet one that ended.
+        """
         self.world.wait(seconds)
         self.waited += seconds
         outcome = self.world.when(refresh(self.world.basic(), self.pairs[generation], user_agent=agent))
-        if self.ended is not None:
-            outcome.then_refused(Why.SESSION_ENDED, error="invalid_grant")
-        return outcome
+        if self.ended is None:
+            return outcome
+        outcome.then_refused(Why.SESSION_ENDED, error="invalid_grant")
+        self.redeem_code()
+        return None
 
     def _expect_end(self, outcome: Outcome, why: Why) -> None:
-        outcome.then_refused(why, changes=["update session"], error="invalid_grant")
+        outcome.then_refused(
+            why, changes=["update session"], facts=[FactKind.SESSION_ENDED], error="invalid_grant"
+        )
         self.ended = why
 
 
 TestRotation = Rotation.TestCase
-TestRotation.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestRotation.settings = settings(max_examples=120, stateful_step_count=20, deadline=None)

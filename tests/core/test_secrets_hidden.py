@@ -15,7 +15,7 @@ from ostiary_core.http import Answer
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_core.model.reply import Reply
 from tests.support.asks import approve, machine, redeem, refresh
-from tests.support.story import given
+from tests.support.story import World
 from tests.support.strategies import EVENTS, RECORDS, Pool, events
 
 MARK = "mark-of-a-secret"
@@ -89,9 +89,8 @@ def test_no_event_prints_what_it_holds_in_secret(event: Any) -> None:
     assert str(event).count(MARK) <= strings_in(event)
 
 
-def test_nothing_of_a_whole_life_prints_a_secret() -> None:
+def test_nothing_of_a_whole_life_prints_a_secret(world: World) -> None:
     """Events, snapshots, decisions, answers and all records, from the registration to a rotation."""
-    world = given()
     login = world.login()
     printed: list[str] = []
     secrets: set[str] = {world.secrets["app"].reveal(), "right"}

@@ -12,7 +12,7 @@ from ostiary_core.model.reply import TokensIssued
 from tests.rows import row
 from tests.support import asks
 from tests.support.asks import caller_of, machine, profile, redeem, refresh, revoke
-from tests.support.story import client, given, user
+from tests.support.story import World, client, given, user
 
 ENDING = ["update session"]
 ERRORS = "Token-service errors"
@@ -23,8 +23,7 @@ ERRORS = "Token-service errors"
 
 @row("Session and tokens", "access token expires")
 @row("Session (grant)", "access token lifetime not extended by use")
-def test_an_access_token_expires_and_the_refresh_token_leads_on() -> None:
-    world = given()
+def test_an_access_token_expires_and_the_refresh_token_leads_on(world: World) -> None:
     first = world.tokens()
 
     world.wait(1799.999)
@@ -95,8 +94,7 @@ def test_a_longer_lifetime_given_later_does_not_extend_a_session() -> None:
 @row("Session and tokens", "revoke with a refresh token")
 @row("Revoke request", "the whole session ends")
 @pytest.mark.parametrize("presented", ["access_token", "refresh_token"])
-def test_revoking_either_token_ends_the_whole_session_and_no_other(presented: str) -> None:
-    world = given()
+def test_revoking_either_token_ends_the_whole_session_and_no_other(world: World, presented: str) -> None:
     pair = world.tokens()
     ended, other = world.the_session(), world.tokens()
     outcome = world.when(revoke(world.basic(), getattr(pair, presented)))
@@ -112,9 +110,8 @@ def test_revoking_either_token_ends_the_whole_session_and_no_other(presented: st
 
 @pytest.mark.parametrize("generations", [1, 2, 3])
 @pytest.mark.parametrize("seconds", [0, 31])
-def test_a_spent_refresh_token_still_revokes(generations: int, seconds: float) -> None:
+def test_a_spent_refresh_token_still_revokes(world: World, generations: int, seconds: float) -> None:
     """READINGS 7: a client that lost an answer can sign out."""
-    world = given()
     first = pair = world.tokens()
     for _ in range(generations):
         pair = world.when(refresh(world.basic(), pair)).then(TokensIssued)
@@ -163,8 +160,7 @@ def test_a_token_that_is_no_refresh_token_or_a_login_sessions_is_unknown_to_ever
 
 
 @row("Session and tokens", "one session force-logged-out")
-def test_one_session_is_forced_out_and_no_other() -> None:
-    world = given()
+def test_one_session_is_forced_out_and_no_other(world: World) -> None:
     pair = world.tokens()
     session = world.the_session()
     other = world.tokens()
@@ -245,8 +241,7 @@ def test_everybody_is_forced_out_by_one_epoch_of_each_client() -> None:
 
 @row("Session and tokens", "client secret reset")
 @row("Authentication rules", "4 a leaked secret is replaced by a reset")
-def test_resetting_the_secret_leaves_issued_tokens_alone() -> None:
-    world = given()
+def test_resetting_the_secret_leaves_issued_tokens_alone(world: World) -> None:
     pair, code, old = world.tokens(), world.code(), world.basic()
 
     world.given(e.ClientSecretReset(caller=e.Operator(), client_id="app", entropy=asks.fresh_entropy()))
@@ -263,8 +258,7 @@ def test_resetting_the_secret_leaves_issued_tokens_alone() -> None:
 
 @row("Grants", "client_credentials")
 @row("Session (grant)", "created when a client-credentials token is issued")
-def test_client_credentials_make_a_session_without_user_or_refresh_token() -> None:
-    world = given()
+def test_client_credentials_make_a_session_without_user_or_refresh_token(world: World) -> None:
     issued = world.when(machine(world.basic())).then(
         TokensIssued, changes=["insert session"], facts=[FactKind.SESSION_STARTED]
     )

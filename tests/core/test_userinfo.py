@@ -38,8 +38,7 @@ UNAUTHORIZED = (401, "A1001", 'Bearer realm="oauth2", error="invalid_token"')
 @row("Authentication", "third-party backend at /userinfo: Bearer")
 @row("General envelope and status codes", "success body")
 @row(TABLE, "no other fields")
-def test_a_third_party_sees_the_profile_in_the_envelope_and_no_more() -> None:
-    world = given()
+def test_a_third_party_sees_the_profile_in_the_envelope_and_no_more(world: World) -> None:
     response = get_userinfo(world, bearer=world.tokens().access_token)
     assert (response.status, response.own_fields) == (200, ())
     assert response.json == {
@@ -58,8 +57,7 @@ def test_a_third_party_sees_the_profile_in_the_envelope_and_no_more() -> None:
 @row(TABLE, "sub")
 @row(TABLE, "username")
 @row(TABLE, "name")
-def test_sub_stays_when_an_administrator_changes_the_names() -> None:
-    world = given()
+def test_sub_stays_when_an_administrator_changes_the_names(world: World) -> None:
     pair = world.tokens()
     world.given(
         e.UserChanged(
@@ -74,9 +72,8 @@ def test_sub_stays_when_an_administrator_changes_the_names() -> None:
 
 @row(TABLE, "avatarUrl")
 @row(TABLE, "locale")
-def test_picture_and_locale_are_null_until_they_are_chosen() -> None:
+def test_picture_and_locale_are_null_until_they_are_chosen(world: World) -> None:
     """A local path or a full address, which other events than these set."""
-    world = given()
     token = world.tokens().access_token
     for avatar_url in (None, "/files/a.png", "https://storage.example/a.png"):
         for locale in (None, "zh-CN", "en-US"):
@@ -98,9 +95,8 @@ def test_a_login_session_sees_its_own_profile() -> None:
 
 @row(CASES, "token lacks user.read")
 @row("Other OAuth-related codes", "A0430")
-def test_a_token_without_user_read_sees_nothing() -> None:
+def test_a_token_without_user_read_sees_nothing(world: World) -> None:
     """READINGS 36: no flow issues one today, so the session is given another scope by hand."""
-    world = given()
     pair = world.tokens()
     asks.grant_more(world.store, world.the_session(), ("user.read", "more"))
     narrow = world.when(refresh(world.basic(), pair, scopes=("more",))).then(TokensIssued)
@@ -114,8 +110,7 @@ def test_a_token_without_user_read_sees_nothing() -> None:
 @row(CASES, "token from client_credentials")
 @row("Other OAuth-related codes", "B4003")
 @row("Authentication rules", "3 client_credentials token: accepted by no business endpoint")
-def test_a_machine_token_represents_no_user() -> None:
-    world = given()
+def test_a_machine_token_represents_no_user(world: World) -> None:
     assert refusal(get_userinfo(world, bearer=world.machine_token())) == (
         403,
         "B4003",
@@ -125,8 +120,7 @@ def test_a_machine_token_represents_no_user() -> None:
 
 @row(CASES, "token invalid")
 @row("General envelope and status codes", "failure body")
-def test_a_token_that_is_none() -> None:
-    world = given()
+def test_a_token_that_is_none(world: World) -> None:
     login = world.login()
     pair = world.tokens()
     for token in (
@@ -140,8 +134,7 @@ def test_a_token_that_is_none() -> None:
         assert refusal(get_userinfo(world, bearer=token)) == UNAUTHORIZED
 
 
-def test_a_cookie_is_the_place_of_a_login_sessions_token_alone() -> None:
-    world = given()
+def test_a_cookie_is_the_place_of_a_login_sessions_token_alone(world: World) -> None:
     login, third_party = world.login().tokens, world.tokens()
     for token, by_cookie, reply in (
         (login.access_token, True, Profile),
@@ -197,8 +190,7 @@ def by_hand(name: str, change: Callable[[World], Change]) -> Any:
         by_hand("user's epoch", lambda world: Update(old := world.user(), revise(old, epoch=1))),
     ],
 )
-def test_a_token_that_is_over(end: Callable[[World, TokensIssued], object]) -> None:
-    world = given()
+def test_a_token_that_is_over(world: World, end: Callable[[World, TokensIssued], object]) -> None:
     pair = world.tokens()
     end(world, pair)
     assert refusal(get_userinfo(world, bearer=pair.access_token)) == UNAUTHORIZED

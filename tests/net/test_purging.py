@@ -15,7 +15,6 @@ from fuzz.shared.memory_store import ServerMemoryStore
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Instant, MemoryStore, Secret, events as e
 from ostiary_core.model.decision import Insert
-from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import (
     RECORD_TABLES,
     AuthorizationCode,
@@ -142,36 +141,6 @@ async def test_a_store_under_a_constant_load_stays_as_large(store: AnyStore) -> 
     assert sizes[-1][Table.REFRESH_TOKEN] == 7 * 2 + 5 * 1
     assert sizes[-1][Table.CODE] == sizes[-1][Table.TEXT_CODE] == 0
     assert len(set(entries[13:])) == 1
-
-
-async def test_a_session_stays_for_the_retention_after_its_maximum_and_goes_right_then(
-    store: AnyStore,
-) -> None:
-    clock = HandClock()
-    house = House(store, clock)
-    house.sign_in()
-    clock.wait(MAXIMUM + 30 * DAY - 0.001)
-    assert sum((await clear(store, clock)).values()) == 0
-    clock.wait(0.001)
-    assert await clear(store, clock) == {
-        "codes": 0,
-        "used codes": 0,
-        "ended sessions": 0,
-        "sessions": 1,
-        "text codes": 0,
-        "tokens": 1,
-        "audit entries": 0,
-    }
-
-
-def test_a_used_code_stays_where_its_second_use_must_end_its_session() -> None:
-    store, clock = ServerMemoryStore(Policy(revoke_on_code_replay=True)), HandClock()
-    house = House(store, clock)
-    house.code("used", "some session")
-    clock.wait(30 * DAY)
-    assert clear_by_hand(store, clock.now()) == 0
-    clock.wait(300)
-    assert clear_by_hand(store, clock.now()) == 1
 
 
 def clear_by_hand(store: MemoryStore, now: Instant) -> int:

@@ -67,19 +67,6 @@ async def token_service(
     return answer, json.loads(answer.body or b"{}")
 
 
-async def test_every_fact_is_in_the_log_with_its_trace_id_and_source() -> None:
-    async with serving(PlainStore()) as service:
-        with capture_logs() as log:
-            await service.decide(registration_of("anna"), origin("a" * 32))
-            decision = await service.decide(registration_of("ben"), origin("b" * 32))
-    assert [(entry["event"], entry["trace_id"], entry["source"]) for entry in log] == [
-        ("user-registered", "a" * 32, SOURCE),
-        ("user-registered", "b" * 32, SOURCE),
-    ]
-    assert log[1]["user_id"] == decision.facts[0].user_id
-    assert {entry["log_level"] for entry in log} == {"info"}
-
-
 def test_the_line_of_a_fact_says_of_whom_by_whom_and_why() -> None:
     ids = ("actor_id", "user_id", "client_id", "session_id", "role_id")
     named: dict[str, Any] = {name: f"the {name}" for name in ids}

@@ -13,8 +13,6 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ostiary_core import Decision, MemoryStore
 from ostiary_core.events import Event, GraceExpired, LoginRefreshed
 from ostiary_core.model.records import Session, Table
-from ostiary_core.model.reply import LoginIssued, Refused
-from ostiary_core.model.why import Why
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
@@ -69,22 +67,6 @@ async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: 
         assert await erase_salts(turns, store, clock, run_inline) == 1
         assert salts(store) == 0
         assert await erase_salts(turns, store, clock, run_inline) == 0
-
-
-async def test_sweeping_takes_nothing_from_a_retry_in_time_and_spares_no_replay(store: AnyStore) -> None:
-    clock = HandClock()
-    (retry,) = rotate_sessions(store)
-    async with open_turns(store, clock, run_inline) as turns:
-        clock.wait(GRACE_SECONDS)
-        await erase_salts(turns, store, clock, run_inline)
-        in_time = await turns.decide(retry)
-        assert isinstance(in_time.reply, LoginIssued)
-
-        clock.wait(0.001)
-        await erase_salts(turns, store, clock, run_inline)
-        too_late = await turns.decide(retry)
-        assert too_late.reply == Refused(Why.NOT_SIGNED_IN)
-        assert [fact.why for fact in too_late.facts] == [Why.REPLAYED_AFTER_GRACE]
 
 
 async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> None:

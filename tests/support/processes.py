@@ -230,7 +230,9 @@ class Cluster:
         self.port = free_port()
         self.address = f"postgresql://ostiary@127.0.0.1:{self.port}/postgres"
         if replaced is None:
-            self._run("initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8")
+            self._run(
+                "initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"
+            )
             self.start()
             return
         subprocess.run([*self.owner, "cp", "-a", replaced.folder / "data", folder], check=True, cwd="/")
@@ -241,6 +243,7 @@ class Cluster:
     def start(self) -> None:
         """Start, and return once it takes connections."""
         settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        settings += " -c fsync=off"  # no test takes the machine's power away
         self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", settings, "start")
 
     def stop(self, mode: str = "immediate") -> None:

@@ -17,15 +17,11 @@ from quart_trio import QuartTrio
 
 from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.limits import Application, DoorLimits, Fields, Message, Receive, Scope, Send
+from ostiary_net.front_door.limits import Application, DoorLimits, Message, Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
+from tests.net.front_door.application import answer_lifespan, refusal
 
 Way = Literal["serve", "plain"]
-
-
-def refusal(status: int, scope: Scope, trace_id: str) -> tuple[Fields, bytes]:
-    body = b"refused %d at %s" % (status, scope["path"].encode())
-    return [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body))], body
 
 
 LIMITS = DoorLimits(
@@ -142,13 +138,6 @@ def open_door(way: Way, nursery: trio.Nursery, limits: DoorLimits) -> Iterator[O
     yield open_it
     for peer in peers:
         peer.stream.socket.close()
-
-
-async def answer_lifespan(receive: Receive, send: Send) -> None:
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await send({"type": "lifespan.shutdown.complete"})
 
 
 def answering_lifespan(app: Application) -> Application:

@@ -21,7 +21,7 @@ from ostiary_net.front_door import (
     supervise,
 )
 from ostiary_net.front_door.limits import DoorLimits, Receive, Scope, Send
-from tests.net.front_door.conftest import answer_lifespan, refusal
+from tests.net.front_door.application import answer_lifespan, refusal
 
 LIMITS = DoorLimits(body_limit=lambda path: 1_000, refusal=refusal)
 

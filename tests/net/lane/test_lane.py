@@ -113,13 +113,12 @@ async def test_pipelined_requests_are_answered_in_order_and_sent_together(opened
     assert data.endswith(b"\r\n\r\n")
 
 
-@pytest.mark.parametrize("callers", [1, 6])
 @pytest.mark.parametrize("asked", ["profile of nobody", "wrong method", "query"])
 async def test_nobody_waits_for_all_that_others_ask_at_once(
-    opened: Door, asked: str, callers: int, monkeypatch: pytest.MonkeyPatch
+    opened: Door, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither in the lane nor behind it: what is refused where it is read would else be refused in one go."""
-    many, received = 800, 0
+    callers, many, received = 6, 800, 0
     before_other: list[int] = []
     data = {**ASKED, **ELSEWHERE}[asked]
 

@@ -14,7 +14,7 @@ from hypercorn.trio import serve as hypercorn_serve
 
 from ostiary_net.front_door.limits import Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
-from tests.net.front_door.conftest import answer_lifespan
+from tests.net.front_door.application import answer_lifespan
 from tests.net.lane.test_both_doors import ASKED
 from tests.net.lane.twins import Opened, open_twin
 from tests.support.processes import Certificate, made_certificate

@@ -1,108 +1,28 @@
 """Several instances on one database: they agree on the time and on who was first, and outlive its absence."""
 
 import os
-import random
 import socket
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from structlog.testing import capture_logs
 
 from ostiary_core import Decision, Instant, LostRace, take_turn
 from ostiary_core.events import Event, IntrospectionRequested, Operator, UserForcedOut
-from ostiary_core.model.records import Table, User
+from ostiary_core.model.records import Table
 from ostiary_core.model.reply import TokenActive, UserKnown
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.record_sql import fetch_with_all
 from tests.support import asks
-from tests.support.stores import usernames, world_on
+from tests.support.stores import world_on
 from tests.support.story import START
 
-
-class Wire:
-    """Listens on a port of its own and passes everything on to the server, until it is cut."""
-
-    def __init__(self, address: str) -> None:
-        parts = urlsplit(address)
-        self._server = (parts.hostname or "127.0.0.1", parts.port or 5432)
-        self._open: list[socket.socket] = []
-        self._is_cut = False
-        self.refused = 0
-        """How many connections were asked for while it was cut."""
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        port = self._listener.getsockname()[1]
-        user = f"{parts.username}@" if parts.username else ""
-        if parts.password:
-            user = f"{parts.username}:{parts.password}@"
-        self.address = parts._replace(netloc=f"{user}127.0.0.1:{port}").geturl()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self) -> None:
-        """Break every connection and take no new one."""
-        self._is_cut = True
-        for end in self._open:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-        self._open.clear()
-
-    def mend(self) -> None:
-        """Take connections again."""
-        self._is_cut = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._listener.close()
-        self.cut()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            if self._is_cut:
-                self.refused += 1
-                near.close()
-                continue
-            far = socket.create_connection(self._server)
-            self._open += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
-
-    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65_536):
-                sink.sendall(data)
-        for end in (source, sink):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-
-INSTANCES = 4
 KILLABLE = f"killable_{os.getpid()}"
-
-
-@pytest.fixture
-def instances(address: str) -> Iterator[list[PostgreSQLStore]]:
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(PostgreSQLStore(address, keeps_time=False, most_connections=4))
-            for _ in range(INSTANCES)
-        ]
 
 
 def persistent(store: PostgreSQLStore, events: Sequence[Event]) -> list[Decision]:
@@ -124,32 +44,6 @@ def test_each_connection_is_made_with_the_password_of_its_time(address: str) -> 
 
 
 # --- who was first
-
-
-def test_turns_that_write_the_same_records_in_any_order_lose_races_and_nothing_else(
-    instances: list[PostgreSQLStore],
-) -> None:
-    # The database may take rows in another order than it was given, and end one of two turns that deadlock.
-    world_on(instances[0])
-    made = [asks.user(f"user{number}") for number in range(80)]
-    decisions = instances[0].turn(made, START)
-    user_ids = [
-        decision.reply.user.user_id for decision in decisions if isinstance(decision.reply, UserKnown)
-    ]
-
-    def instance_of(place: int) -> None:
-        chance = random.Random(place)
-        for _ in range(8):
-            chosen = chance.sample(user_ids, 80)
-            persistent(
-                instances[place], [UserForcedOut(caller=Operator(), user_id=user_id) for user_id in chosen]
-            )
-
-    with ThreadPoolExecutor(INSTANCES) as threads:
-        for running in [threads.submit(instance_of, place) for place in range(INSTANCES)]:
-            running.result(60)
-    users = [record for record in instances[0].records(Table.USER) if isinstance(record, User)]
-    assert sum(user.epoch for user in users) == INSTANCES * 8 * 80, "an ending was lost or made twice"
 
 
 def test_a_deadlock_is_a_lost_race(address: str) -> None:
@@ -305,27 +199,12 @@ def test_no_entry_is_counted_while_one_of_before_may_still_come(
         assert store.count_entries(Instant(START + 60_000), 10) == 1
 
 
-def test_a_store_recovers_by_itself_when_the_database_comes_back(address: str) -> None:
-    with Wire(address) as wire, PostgreSQLStore(wire.address, keeps_time=False, wait_seconds=0.5) as store:
-        store.turn([asks.user("before")], START)
-        wire.cut()
-        with pytest.raises(psycopg.OperationalError):
-            store.turn([asks.user("meanwhile")], START)
-        wire.mend()
-        for _ in range(60):
-            with suppress(psycopg.OperationalError):
-                store.turn([asks.user("after")], START)
-                break
-        assert usernames(store) == {"before", "after"}
-
-
 def test_a_host_that_does_not_answer_holds_up_no_other(address: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent, Wire(address) as wire:
-        _, _, place = wire.address.rpartition("@")
-        both = wire.address.replace(place, f"127.0.0.1:{silent.getsockname()[1]},{place}")
-        with PostgreSQLStore(both, turn_seconds=3, wait_seconds=3) as store:
-            wire.cut()
-            wire.mend()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        _, _, place = urlsplit(address).netloc.rpartition("@")
+        both = address.replace(place, f"127.0.0.1:{silent.getsockname()[1]},{place}", 1)
+        with PostgreSQLStore(f"{both}&application_name={KILLABLE}", turn_seconds=3, wait_seconds=3) as store:
+            kill_connections(address)
             [decision] = store.turn([asks.user("alice")], START)
     assert isinstance(decision.reply, UserKnown)
 
@@ -340,23 +219,6 @@ def test_a_machine_that_is_gone_is_not_waited_for_longer_than_this(
         assert connection.execute("SHOW tcp_user_timeout").fetchone() == ("5000",)
     assert found["tcp_user_timeout"] == str(waited_ms)
     assert (found["keepalives"], found["keepalives_idle"], found["keepalives_interval"]) == ("1", "5", "5")
-
-
-def test_who_waits_for_a_database_looks_for_it_again_and_again_and_says_once_why(address: str) -> None:
-    with (
-        Wire(address) as wire,
-        PostgreSQLStore(wire.address, keeps_time=False, wait_seconds=2.5) as store,
-        capture_logs() as log,
-    ):
-        wire.cut()
-        for name in ("meanwhile", "and again"):
-            with pytest.raises(psycopg.OperationalError):
-                store.turn([asks.user(name)], START)
-            assert wire.refused >= 6, "it rested for longer than the database was away"
-    [entry] = log
-    assert entry["event"] == "no connection to the database"
-    assert "connection to server at" in entry["reason"]
-    assert "\n" not in entry["reason"]
 
 
 def test_a_start_without_a_database_says_so_and_no_password() -> None:

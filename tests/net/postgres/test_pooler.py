@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,14 +17,14 @@ import psycopg
 import pytest
 
 from fuzz.shared.memory_store import ServerMemoryStore
-from ostiary_core.conformance import check_store
+from ostiary_core.conformance import run_check, turns
+from ostiary_core.conformance.harness import StoreFactory
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role, Table
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.postgres import PostgreSQLStore
-from tests.net.store.test_conformance import Bench
 from tests.support.processes import Cluster, free_port
-from tests.support.stores import OpenStore, at_once, live, registration_of
+from tests.support.stores import at_once, live, registration_of
 from tests.support.story import START
 
 _numbers = count()
@@ -90,18 +90,18 @@ def pooler(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Pooler]
             made.stop()
 
 
-def test_a_store_behind_a_pooler_is_sound(pooler: Pooler, tmp_path: Path) -> None:
-    @contextmanager
-    def opened(_: Path) -> Iterator[OpenStore]:
-        address = pooler.made_database()
-        yield lambda: PostgreSQLStore(address, keeps_time=False)
+@pytest.mark.parametrize("pooler", ["transaction"], indirect=True)
+def test_turns_are_whole_and_races_have_one_winner_where_connections_are_lent_turn_by_turn(
+    pooler: Pooler,
+) -> None:
+    with ExitStack() as stack:
 
-    bench = Bench(opened, tmp_path)
-    try:
-        report = check_store(bench.make, reopen=bench.reopen, at_once=at_once)
-    finally:
-        bench.close()
-    assert report.is_sound, str(report)
+        def make() -> PostgreSQLStore:
+            return stack.enter_context(PostgreSQLStore(pooler.made_database(), keeps_time=False))
+
+        stores = StoreFactory(make, at_once=at_once)
+        for check in (turns.a_turn_of_many_events_is_the_same_as_many_turns, *turns.CHECKS_AT_ONCE):
+            assert run_check(check, stores) is None
 
 
 def test_turns_of_several_instances_share_connections_and_leave_them_as_they_were(pooler: Pooler) -> None:

@@ -2,16 +2,18 @@
 
 import itertools
 import math
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from ostiary_core import Instant, Policy, Why
 from ostiary_core.events import Event
@@ -83,6 +85,44 @@ def test_nobody_can_know_whether_a_commit_without_an_answer_was_kept(
         monkeypatch.setattr(psycopg.Connection, "execute", execute_frozen)
         with pytest.raises(CommitUnconfirmed):
             store.turn([registration_of("perhaps")], START)
+
+
+@contextmanager
+def refusing(port: int) -> Iterator[list[None]]:
+    """Yield a list that grows with each connection to a port, all of which are closed at once."""
+    refused: list[None] = []
+
+    def refuse(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                listener.accept()[0].close()
+                refused.append(None)
+
+    with socket.create_server(("127.0.0.1", port)) as listener, ThreadPoolExecutor(1) as thread:
+        thread.submit(refuse, listener)
+        yield refused
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_who_waits_for_a_database_looks_again_and_again_says_once_why_and_finds_it(cluster: Cluster) -> None:
+    with (
+        PostgreSQLStore(cluster.address, keeps_time=False, wait_seconds=1.5) as store,
+        capture_logs() as log,
+    ):
+        cluster.stop("fast")
+        with refusing(cluster.port) as refused:
+            for name in ("meanwhile", "and again"):
+                with pytest.raises(psycopg.OperationalError):
+                    store.turn([registration_of(name)], START)
+                assert len(refused) >= 5, "it rested for longer than the database was away"
+                refused.clear()
+        cluster.start()
+        store.turn([registration_of("returned")], START)
+        assert "returned" in usernames(store)
+    assert {entry["event"] for entry in log} == {"no connection to the database"}
+    [reason] = [entry["reason"] for entry in log if "closed the connection" in entry["reason"]]
+    assert "connection to server at" in reason
+    assert "\n" not in reason
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from ostiary_core.model.audit import AuditEntry
@@ -16,7 +15,6 @@ from ostiary_core.storage.listing import AUDIT, Listing, Sort, TimeRange
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore, record_sql
 from ostiary_net.sqlite.record_sql import PARTS, index_pending, insert_entries
-from tests.net.sqlite.disk import Disk
 from tests.support import asks
 from tests.support.stores import PENDING_ENTRIES_MAX
 from tests.support.story import START
@@ -89,38 +87,12 @@ def test_a_turn_files_all_there_is_whenever_there_are_enough(store: SQLiteStore)
 
 
 @pytest.mark.usefixtures("_a_few_at_once")
-def test_a_turn_that_is_not_committed_files_nothing(store: SQLiteStore) -> None:
-    store.turn([asks.user(f"user{number}") for number in range(PENDING_ENTRIES_MAX - 1)], START)
-    turn = store.begin_turn()
-    turn.decide([asks.user("late")], START)
-    turn.release()
-    assert parts(store) == [0, PENDING_ENTRIES_MAX - 1]
-    store.turn([asks.user("late")], START)
-    assert parts(store) == [PENDING_ENTRIES_MAX, 0]
-
-
-@pytest.mark.usefixtures("_a_few_at_once")
 def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
     with SQLiteStore(path) as one, SQLiteStore(path) as other:
         for number in range(20):
             (one if number % 3 else other).turn([asks.user(f"user{number}")], START)
             assert parts(one)[1] < PENDING_ENTRIES_MAX
         assert numbers(one) == numbers(other) == list(range(1, 21))
-
-
-@pytest.mark.usefixtures("_a_few_at_once")
-@pytest.mark.parametrize("operation", range(1, 12, 3))
-def test_a_disk_that_fails_while_entries_are_filed_loses_none(path: Path, operation: int) -> None:
-    with Disk() as disk, SQLiteStore(path) as store:
-        store.turn([asks.user(f"user{number}") for number in range(PENDING_ENTRIES_MAX - 1)], START)
-        before = store.audit()
-        disk.fail_after(operation)
-        with pytest.raises(apsw.Error):
-            store.turn([asks.user("late")], START)
-        disk.fail_after(None)
-        assert store.audit() == before
-        store.turn([asks.user("late")], START)
-        assert parts(store) == [PENDING_ENTRIES_MAX, 0]
 
 
 def test_a_number_is_never_given_twice(store: SQLiteStore) -> None:

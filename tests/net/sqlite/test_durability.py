@@ -100,21 +100,6 @@ def test_a_disk_that_fails_at_any_moment_keeps_nothing_of_the_turn(tmp_path: Pat
     assert is_sound(tmp_path / "ostiary.db")
 
 
-def test_a_full_disk_fails_turns_until_there_is_room_again(tmp_path: Path) -> None:
-    with SQLiteStore(tmp_path / "ostiary.db") as store:
-        world_on(store)
-        before = contents(store)
-        writer = store._writer._connection
-        assert writer is not None
-        writer.pragma("max_page_count", writer.pragma("page_count"))
-        with pytest.raises(apsw.FullError):
-            store.turn([asks.user(f"late{number}") for number in range(300)], START)
-        assert contents(store) == before
-        writer.pragma("max_page_count", 1_000_000)
-        store.turn([asks.user("late")], START)
-        assert "late" in usernames(store)
-
-
 class StatementFailed(Exception):
     pass
 

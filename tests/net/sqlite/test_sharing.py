@@ -37,16 +37,6 @@ def test_reading_never_waits_for_a_turn_that_is_being_written(tmp_path: Path) ->
             connection.execute("ROLLBACK")
 
 
-def test_a_read_sees_one_moment_while_turns_go_on(tmp_path: Path) -> None:
-    with SQLiteStore(tmp_path / "ostiary.db") as store:
-        store.turn([asks.user("alice")], START)
-        with store._readers.snapshot() as connection:
-            before = connection.execute("SELECT count(*) FROM users").fetchall()
-            store.turn([asks.user("bob")], START)
-            assert connection.execute("SELECT count(*) FROM users").fetchall() == before
-        assert len(store.records(Table.USER)) == 2
-
-
 @pytest.mark.parametrize("in_place", [False, True])
 def test_from_its_beginning_a_turn_keeps_whoever_knows_no_lock_from_writing(
     tmp_path: Path, in_place: bool

@@ -56,20 +56,6 @@ def test_nobody_sees_a_turn_before_it_is_committed_which_another_thread_may_do(s
     assert usernames(store) == {"first", "anna", "ben"}, "to release what was committed takes nothing back"
 
 
-def test_nothing_is_left_of_a_turn_that_was_released(store: SQLiteStore) -> None:
-    turn = decided_turn(store, asks.user("anna"))
-    turn.release()
-    store.turn([asks.user("ben")], START)
-    assert usernames(store) == {"first", "ben"}
-    assert len(store.audit()) == 2
-
-
-def test_where_there_is_nothing_to_keep_nothing_waits_for_a_commit(store: SQLiteStore) -> None:
-    turn = decided_turn(store, asks.machine(asks.credentials("nobody", "wrong")))
-    assert not turn.is_pending
-    turn.release()
-
-
 def test_it_does_not_wait_for_a_turn_of_the_same_store(store: SQLiteStore) -> None:
     turn = decided_turn(store, asks.user("anna"))
     assert store.try_begin_turn() is None

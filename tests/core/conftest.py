@@ -1,0 +1,11 @@
+"""The world that most stories of the core begin with."""
+
+import pytest
+
+from tests.support.story import World, given
+
+
+@pytest.fixture
+def world() -> World:
+    """A client called app, and alice."""
+    return given()
