@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ostiary_core import Why, events as e
+from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.permissions import Permission
@@ -79,19 +80,11 @@ def test_a_batch_tells_of_each_of_its_parts_and_changes_nothing(world: World) ->
     )
 
 
-def test_what_the_runtime_counted_becomes_an_entry(world: World) -> None:
-    event = e.AdministratorRefused(
-        actor_id="a",
-        why=Why.PERMISSION_MISSING,
-        permission=Permission.USER_DELETE,
-        user_id="u",
-        client_id=None,
-        role_id=None,
-        times=3,
-    )
-    [fact] = world.when(event).decision.facts
-    assert (fact.kind, fact.actor_id, fact.user_id) == (FactKind.ADMINISTRATOR_REFUSED, "a", "u")
-    assert [tuple(change) for change in fact.changes] == [
-        ("permission", None, "iam.user.delete"),
-        ("times", None, 3),
-    ]
+@pytest.mark.parametrize("permission", [Permission.USER_DELETE, None])
+def test_what_the_runtime_counted_becomes_an_entry(world: World, permission: Permission | None) -> None:
+    about = {"actor_id": "a", "user_id": "u", "client_id": "c", "role_id": "r", "why": Why.PERMISSION_MISSING}
+    event = e.AdministratorRefused(**about, permission=permission, times=3)  # type: ignore[arg-type]
+    asked = [] if permission is None else [FieldChange("permission", None, "iam.user.delete")]
+    changes = (*asked, FieldChange("times", None, 3))
+    expected = Fact(kind=FactKind.ADMINISTRATOR_REFUSED, **about, changes=changes)  # type: ignore[arg-type]
+    assert world.when(event).decision.facts == (expected,)

@@ -40,9 +40,10 @@ def tell_refusals(handler: Handler) -> Handler:
 
     def decide(event: Any, snapshot: Snapshot) -> Decision:
         decision = handler(event, snapshot)
-        reply = decision.reply
-        told = refusal_facts(event, reply.why, snapshot) if isinstance(reply, Refused) else ()
-        return replace(decision, facts=(*decision.facts, *told)) if told else decision
+        if not isinstance(decision.reply, Refused):
+            return decision
+        told = refusal_facts(event, decision.reply.why, snapshot)
+        return replace(decision, facts=(*decision.facts, *told))
 
     return decide
 
@@ -66,9 +67,7 @@ def refusal_facts(event: Any, why: Why, snapshot: Snapshot) -> tuple[Fact, ...]:
 
 def record(event: events.AdministratorRefused, snapshot: Snapshot) -> Decision:
     """Tell the trail of refusals that the runtime counted."""
-    told = [FieldChange("times", None, event.times)]
-    if event.permission is not None:
-        told.insert(0, FieldChange("permission", None, event.permission.value))
+    asked = () if event.permission is None else (FieldChange("permission", None, event.permission.value),)
     fact = Fact(
         kind=FactKind.ADMINISTRATOR_REFUSED,
         actor_id=event.actor_id,
@@ -76,6 +75,6 @@ def record(event: events.AdministratorRefused, snapshot: Snapshot) -> Decision:
         user_id=event.user_id,
         client_id=event.client_id,
         role_id=event.role_id,
-        changes=tuple(told),
+        changes=(*asked, FieldChange("times", None, event.times)),
     )
     return Decision(Done(), (), (fact,))

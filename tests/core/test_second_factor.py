@@ -1,0 +1,371 @@
+"""The second factor: set up, asked for at sign-in, waits after wrong codes, recovery codes, removal."""
+
+from base64 import b32decode
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from ostiary_core import SPECIFICATION, Instant, Policy, Secret, Why, events as e
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.one_time_password import one_time_password, step_at
+from ostiary_core.model.policy import SecondFactorFor
+from ostiary_core.model.records import SecondFactor, Table
+from ostiary_core.model.reply import (
+    Done,
+    LoginIssued,
+    RecoveryCodesDrawn,
+    Refused,
+    SecondFactorAsked,
+    SecondFactorOffered,
+)
+from ostiary_core.model.sign_in_ticket import Ticket, read_ticket
+from tests.support import asks
+from tests.support.asks import caller_of, hash_of
+from tests.support.story import Outcome, World, client, given
+
+POLICY = replace(SPECIFICATION, second_factor_key=bytes(range(32)))
+MINUTE = 60
+
+
+@dataclass
+class Alice:
+    """A user, her authenticator, and the browser in which she is signed in."""
+
+    world: World
+    login: LoginIssued | None = None
+    offered: SecondFactorOffered | None = None
+
+    @property
+    def user_id(self) -> str:
+        return self.world.user_ids["alice"]
+
+    @property
+    def caller(self) -> e.SignedIn:
+        assert self.login is not None
+        return caller_of(self.login)
+
+    def code(self, steps_aside: int = 0) -> Secret:
+        """What her authenticator shows, or showed or will show so many steps aside."""
+        assert self.offered is not None
+        secret = b32decode(self.offered.secret.reveal())
+        return Secret(one_time_password(secret, step_at(self.world.now) + steps_aside))
+
+    def recovery_code(self, number: int = 0) -> Secret:
+        assert self.offered is not None
+        return self.offered.recovery_codes[number]
+
+    def begin(self, password: str = "right") -> Outcome:
+        return self._ask(e.SecondFactorBegun, **_entered(password), entropy=asks.fresh_entropy())
+
+    def confirm(self, code: Secret) -> Outcome:
+        return self._ask(e.SecondFactorConfirmed, code=code)
+
+    def remove(self, code: Secret, password: str = "right") -> Outcome:
+        return self._ask(e.SecondFactorRemoved, **_entered(password), code=code)
+
+    def renew(self, code: Secret, password: str = "right") -> Outcome:
+        return self._ask(
+            e.RecoveryCodesRenewed, **_entered(password), code=code, entropy=asks.fresh_entropy()
+        )
+
+    def _ask(self, kind: type[Any], **fields: Any) -> Outcome:
+        return self.world.when(kind(caller=self.caller, user_id=self.user_id, **fields))
+
+    def ticket(self, *, set_up_required: bool = False) -> Ticket:
+        asked = self.world.sign_in().then(SecondFactorAsked, changes=[], facts=[FactKind.SECOND_FACTOR_ASKED])
+        assert asked.set_up_required is set_up_required
+        ticket = read_ticket(asked.ticket.reveal())
+        assert ticket is not None
+        return ticket
+
+    def enter(self, ticket: Ticket, code: Secret) -> Outcome:
+        return self.world.when(
+            e.SecondFactorEntered(
+                ticket=ticket,
+                code=code,
+                user_agent=asks.BROWSER,
+                source="203.0.113.7",
+                entropy=asks.fresh_entropy(),
+            )
+        )
+
+    def begin_at_sign_in(self, ticket: Ticket) -> Outcome:
+        return self.world.when(e.SecondFactorBegunAtSignIn(ticket=ticket, entropy=asks.fresh_entropy()))
+
+    def is_signed_in(self) -> bool:
+        reply = self.world.when(e.AccountRequested(caller=self.caller)).reply
+        return not isinstance(reply, Refused)
+
+    def stored(self) -> SecondFactor | None:
+        [*records] = self.world.store.fetch(Table.SECOND_FACTOR, [self.user_id])
+        return records[0] if records and isinstance(records[0], SecondFactor) else None
+
+
+def _entered(password: str) -> dict[str, Any]:
+    return {"verified_against": hash_of("right"), "password_matches": password == "right"}
+
+
+def alice_of(world: World) -> Alice:
+    return Alice(world, world.login())
+
+
+@pytest.fixture
+def alice() -> Alice:
+    """She has a second factor, whose code of the present step is still good."""
+    alice = alice_of(given(client(), asks.user(), policy=POLICY))
+    alice.offered = alice.begin().then(SecondFactorOffered)
+    alice.confirm(alice.code(-1)).then(Done)
+    return alice
+
+
+# --- setting up
+
+
+def test_nothing_is_asked_for_until_a_first_code_confirms_what_was_offered() -> None:
+    alice = alice_of(given(client(), asks.user(), policy=POLICY))
+    alice.confirm(Secret("000000")).then_refused(Why.NOT_FOUND)
+    alice.begin("wrong").then_refused(Why.CURRENT_PASSWORD_WRONG, changes=["update user"])
+    first = alice.begin().then(SecondFactorOffered, changes=["insert second factor"], facts=[])
+    alice.offered = alice.begin().then(SecondFactorOffered, changes=["update second factor"], facts=[])
+    assert first.secret.reveal() != alice.offered.secret.reveal()
+    elsewhere = Alice(alice.world, alice.world.login())
+    kept = alice.stored()
+    assert kept is not None
+    assert (kept.revision, len(kept.recovery_digests), kept.confirmed_at) == (2, 10, None)
+    alice.confirm(alice.recovery_code()).then_refused(
+        Why.SECOND_FACTOR_WRONG, changes=["update second factor"], facts=[FactKind.SECOND_FACTOR_WRONG]
+    )
+    confirmed = alice.confirm(alice.code())
+    confirmed.then(
+        Done,
+        changes=["update second factor", "update session", "update user"],
+        facts=[FactKind.SECOND_FACTOR_SET, FactKind.USER_SESSIONS_ENDED],
+    )
+    assert [fact.why for fact in confirmed.decision.facts] == [Why.SECOND_FACTOR_SET_UP] * 2
+    after = alice.stored()
+    assert after is not None
+    assert (after.confirmed_at, after.wrong_codes_at) == (alice.world.now, ())
+    assert (alice.is_signed_in(), elsewhere.is_signed_in()) == (True, False)
+    alice.begin().then_refused(Why.SECOND_FACTOR_EXISTS)
+    alice.confirm(alice.code(1)).then_refused(Why.NOT_FOUND)
+
+
+def test_an_offer_is_of_the_user_who_is_signed_in(alice: Alice) -> None:
+    alice.world.given(asks.user("bob"))
+    Alice(alice.world, alice.world.login("bob")).begin().then_refused(Why.NOT_SIGNED_IN)
+
+
+# --- at sign-in
+
+
+def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
+    ticket = alice.ticket()
+    alice.enter(ticket, Secret("000000")).then_refused(
+        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"], facts=[FactKind.SECOND_FACTOR_WRONG]
+    )
+    entered = alice.enter(ticket, alice.code())
+    login = entered.then(
+        LoginIssued,
+        changes=["insert refresh token", "insert session", "update second factor", "update user"],
+        facts=[FactKind.SESSION_STARTED],
+    )
+    [fact] = entered.decision.facts
+    assert (fact.user_id, fact.user_agent) == (alice.user_id, asks.BROWSER)
+    assert alice.world.user().last_sign_in_at == alice.world.now
+    assert Alice(alice.world, login).is_signed_in()
+    assert alice.is_signed_in(), "a sign-in ends nothing"
+    alice.enter(ticket, alice.code(1)).then_refused(Why.SIGN_IN_EXPIRED)
+
+
+@pytest.mark.parametrize(
+    "used, entered, is_right", [(0, 0, False), (0, 1, True), (1, 0, False), (1, 1, False), (0, 2, False)]
+)
+def test_a_step_that_was_used_and_those_before_it_are_used_up(
+    alice: Alice, used: int, entered: int, is_right: bool
+) -> None:
+    alice.enter(alice.ticket(), alice.code(used)).then(LoginIssued)
+    alice.world.wait(0.001)  # a ticket is of an instant
+    outcome = alice.enter(alice.ticket(), alice.code(entered))
+    assert isinstance(outcome.reply, LoginIssued) is is_right
+
+
+@pytest.mark.parametrize("waited, is_good", [(5 * MINUTE - 0.001, True), (5 * MINUTE, False)])
+def test_a_ticket_is_good_for_five_minutes(alice: Alice, waited: float, is_good: bool) -> None:
+    ticket = alice.ticket()
+    alice.world.wait(waited)
+    outcome = alice.enter(ticket, alice.code())
+    assert isinstance(outcome.reply, LoginIssued) is is_good
+    if not is_good:
+        outcome.then_refused(Why.SIGN_IN_EXPIRED)
+        alice.begin_at_sign_in(ticket).then_refused(Why.SIGN_IN_EXPIRED)
+
+
+def test_a_ticket_ends_with_everything_else_of_its_user_and_cannot_be_made_up(alice: Alice) -> None:
+    ticket = alice.ticket()
+    for forged in (
+        replace(ticket, signature=bytes(32)),
+        replace(ticket, issued_at=Instant(alice.world.now + 1)),
+        replace(ticket, user_id="nobody"),
+        replace(ticket, username="bob"),
+    ):
+        alice.enter(forged, alice.code()).then_refused(Why.SIGN_IN_EXPIRED)
+    assert alice.login is not None
+    alice.world.given(asks.password_change(alice.login))
+    alice.enter(ticket, alice.code()).then_refused(Why.SIGN_IN_EXPIRED)
+
+
+def test_a_right_password_with_another_hash_of_it_keeps_the_hash_before_the_code_is_asked_for(
+    alice: Alice,
+) -> None:
+    event = asks.sign_in(new_password_hash="a stronger hash")
+    asked = alice.world.when(event)
+    asked.then(SecondFactorAsked, changes=["update user"])
+    assert asked.decision.facts == (
+        Fact(FactKind.SECOND_FACTOR_ASKED, user_id=alice.user_id, user_agent=asks.BROWSER),
+    )
+    user = alice.world.user()
+    assert (user.password_hash, user.last_sign_in_at) == ("a stronger hash", alice.world.now)
+
+
+@pytest.mark.parametrize("required", [SecondFactorFor.EVERYBODY, SecondFactorFor.ADMINISTRATORS])
+def test_who_must_have_one_sets_it_up_with_the_ticket(required: SecondFactorFor) -> None:
+    policy = replace(POLICY, require_second_factor=required)
+    role = e.RoleRegistered(
+        caller=e.Operator(), fields={"code": "desk", "name": "Desk", "permissions": ["audit.read"]}
+    )
+    roles = ("desk",) if required is SecondFactorFor.ADMINISTRATORS else ()
+    world = given(client(), role, asks.user(roles=roles), asks.user("bob"), policy=policy)
+    alice = Alice(world)
+    ticket = alice.ticket(set_up_required=True)
+    alice.enter(ticket, Secret("000000")).then_refused(Why.SIGN_IN_EXPIRED)
+    alice.offered = alice.begin_at_sign_in(ticket).then(SecondFactorOffered, changes=["insert second factor"])
+    alice.enter(ticket, alice.recovery_code()).then_refused(
+        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
+    )
+    entered = alice.enter(ticket, alice.code())
+    alice.login = entered.then(
+        LoginIssued,
+        changes=["insert refresh token", "insert session", "update second factor", "update user"],
+        facts=[FactKind.SECOND_FACTOR_SET, FactKind.USER_SESSIONS_ENDED, FactKind.SESSION_STARTED],
+    )
+    set_up, ended, _ = entered.decision.facts
+    assert (set_up.why, ended.why, ended.user_id) == (*[Why.SECOND_FACTOR_SET_UP] * 2, alice.user_id)
+    assert alice.is_signed_in()
+    alice.begin_at_sign_in(ticket).then_refused(Why.SIGN_IN_EXPIRED)
+    world.wait(0.001)
+    alice.begin_at_sign_in(alice.ticket()).then_refused(Why.SECOND_FACTOR_EXISTS)
+    is_asked = isinstance(world.sign_in("bob").reply, SecondFactorAsked)
+    assert is_asked is (required is SecondFactorFor.EVERYBODY)
+    removed = alice.remove(alice.code(1))
+    removed.then(Done, changes=["delete second factor", "update user"])
+    assert not alice.is_signed_in(), "who must have one goes on without none"
+
+
+# --- wrong codes
+
+
+def test_five_wrong_codes_within_a_quarter_of_an_hour_make_one_wait(alice: Alice) -> None:
+    ticket = alice.ticket()
+    begun = alice.world.now
+    alice.enter(ticket, Secret("000000")).then_refused(
+        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
+    )
+    for asked in (alice.remove, alice.renew):
+        alice.world.wait(MINUTE)
+        asked(Secret("000000")).then_refused(Why.SECOND_FACTOR_WRONG, changes=["update second factor"])
+    alice.world.wait(MINUTE)
+    for _ in range(2):
+        ticket = alice.ticket()
+        alice.enter(ticket, Secret("no code at all")).then_refused(
+            Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
+        )
+    for code in (alice.code(), alice.recovery_code()):
+        outcome = alice.enter(ticket, code)
+        outcome.then_refused(Why.SIGN_INS_TOO_FREQUENT, facts=[])
+        assert isinstance(outcome.reply, Refused)
+        assert outcome.reply.wait_seconds == 12 * MINUTE
+    alice.world.wait(12 * MINUTE - 0.001)
+    alice.enter(alice.ticket(), alice.code()).then_refused(Why.SIGN_INS_TOO_FREQUENT)
+    alice.world.wait(0.001)
+    assert alice.world.now == begun + 15 * MINUTE * 1_000
+    alice.enter(alice.ticket(), Secret("000000")).then_refused(
+        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
+    )
+    alice.enter(alice.ticket(), alice.code()).then_refused(Why.SIGN_INS_TOO_FREQUENT)
+
+
+@pytest.mark.parametrize("by_recovery_code", [False, True])
+def test_a_right_code_takes_the_wrong_ones_back(alice: Alice, by_recovery_code: bool) -> None:
+    for number in range(2):
+        ticket = alice.ticket()
+        for _ in range(4):
+            alice.enter(ticket, Secret("000000")).then_refused(
+                Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
+            )
+        right = alice.recovery_code(number) if by_recovery_code else alice.code(number)
+        alice.enter(ticket, right).then(LoginIssued)
+        alice.world.wait(0.001)
+
+
+# --- recovery codes, removal, another key
+
+
+def test_each_recovery_code_works_once_however_it_is_typed_and_until_there_are_new_ones(alice: Alice) -> None:
+    typed = Secret(f" {alice.recovery_code().reveal().upper().replace('-', ' ')} ")
+    used = [FactKind.RECOVERY_CODE_USED]
+    alice.enter(alice.ticket(), typed).then(LoginIssued, facts=[*used, FactKind.SESSION_STARTED])
+    alice.world.wait(0.001)
+    alice.enter(alice.ticket(), alice.recovery_code()).then_refused(
+        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
+    )
+    alice.renew(alice.recovery_code(1), "wrong").then_refused(
+        Why.CURRENT_PASSWORD_WRONG, changes=["update user"]
+    )
+    renewed = alice.renew(alice.recovery_code(1))
+    fresh = renewed.then(
+        RecoveryCodesDrawn, changes=["update second factor"], facts=[*used, FactKind.RECOVERY_CODES_RENEWED]
+    )
+    assert [fact.user_id for fact in renewed.decision.facts] == [alice.user_id] * 2
+    assert alice.is_signed_in(), "new codes end nothing"
+    alice.enter(alice.ticket(), alice.recovery_code(2)).then_refused(
+        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
+    )
+    assert len({code.reveal() for code in fresh.recovery_codes}) == 10
+    alice.enter(alice.ticket(), fresh.recovery_codes[9]).then(LoginIssued)
+    alice.renew(alice.code()).then(RecoveryCodesDrawn, facts=[FactKind.RECOVERY_CODES_RENEWED])
+
+
+def test_removal_ends_every_other_session_and_nothing_is_asked_for_any_more(alice: Alice) -> None:
+    elsewhere = alice.enter(alice.ticket(), alice.recovery_code(1)).then(LoginIssued)
+    alice.remove(alice.recovery_code(), "wrong").then_refused(
+        Why.CURRENT_PASSWORD_WRONG, changes=["update user"]
+    )
+    removed = alice.remove(alice.recovery_code())
+    removed.then(
+        Done,
+        changes=["delete second factor", "update session", "update user"],
+        facts=[
+            FactKind.RECOVERY_CODE_USED,
+            FactKind.SECOND_FACTOR_REMOVED,
+            FactKind.USER_SESSIONS_ENDED,
+        ],
+    )
+    assert {fact.why for fact in removed.decision.facts[1:]} == {Why.SECOND_FACTOR_REMOVED}
+    assert (alice.is_signed_in(), Alice(alice.world, elsewhere).is_signed_in()) == (True, False)
+    assert alice.stored() is None
+    alice.world.sign_in().then(LoginIssued)
+    for asked in (alice.remove, alice.renew):
+        asked(alice.recovery_code(2)).then_refused(Why.NOT_FOUND)
+    alice.begin().then(SecondFactorOffered)
+    for asked in (alice.remove, alice.renew):
+        asked(alice.recovery_code(2)).then_refused(Why.NOT_FOUND)
+
+
+def test_under_another_key_only_recovery_codes_work(alice: Alice) -> None:
+    other: Policy = replace(POLICY, second_factor_key=bytes(range(1, 33)))
+    world = replace(alice.world, policy=other)
+    alice.world.store.policy = other
+    moved = Alice(world, alice.login, alice.offered)
+    moved.enter(moved.ticket(), moved.code()).then_refused(Why.SECOND_FACTOR_KEY_DIFFERENT, facts=[])
+    moved.enter(moved.ticket(), moved.recovery_code()).then(LoginIssued)
