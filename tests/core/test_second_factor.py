@@ -162,7 +162,7 @@ def test_an_offer_is_of_the_user_who_is_signed_in(alice: Alice) -> None:
 def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
     ticket = alice.ticket()
     alice.enter(ticket, Secret("000000")).then_refused(
-        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"], facts=[FactKind.SECOND_FACTOR_WRONG]
+        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"], facts=[FactKind.SIGN_IN_FAILED]
     )
     entered = alice.enter(ticket, alice.code())
     login = entered.then(
