@@ -304,3 +304,53 @@ def test_a_machine_session_is_forced_out_only_by_a_super_administrator() -> None
     world.machine_token()
     second = world.sessions()[-1]
     assert force_out(second.session_id, e.Operator()) == expect_ending(world, second, why)
+
+
+def test_sessions_with_which_more_may_be_administered_are_not_ended_by_fewer_permissions() -> None:
+    world = given(
+        client(), CLERK, user(), user("clerk", roles=("clerk",)), user("boss", roles=("super_admin",))
+    )
+    world.tokens("boss")
+    boss, alice, clerk = (world.login(name) for name in ("boss", "alice", "clerk"))
+    world.given(
+        e.PersonalTokenCreated(
+            caller=caller_of(boss),
+            fields={"name": "ci", "permissions": list(MAY_END), "expiresInDays": 1},
+            user_agent=None,
+            source="203.0.113.7",
+            entropy=asks.fresh_entropy(),
+        )
+    )
+    sessions = {(each.kind, each.user_id): each.session_id for each in world.sessions()}
+    for kind, of, is_refused in (
+        (SessionKind.LOGIN, boss, True),
+        (SessionKind.PERSONAL_TOKEN, boss, True),
+        (SessionKind.AUTHORIZATION_CODE, boss, False),
+        (SessionKind.LOGIN, alice, False),
+    ):
+        ending = world.when(
+            e.SessionForcedOut(caller=caller_of(clerk), session_id=sessions[kind, of.user_id])
+        )
+        if is_refused:
+            ending.then_refused(Why.PERMISSION_MISSING, facts=[FactKind.REFUSED])
+        else:
+            ending.then(Done)
+
+
+def test_signing_out_elsewhere_ends_all_but_this_session_and_wrong_passwords_still_count() -> None:
+    world = given()
+    here, elsewhere = world.login(), world.login()
+    world.when(password_change(here, old="wrong")).then_refused(
+        Why.CURRENT_PASSWORD_WRONG, changes=["update user"]
+    )
+    counted = world.user().wrong_passwords_at
+    done = world.when(e.OtherSessionsEnded(caller=caller_of(here)))
+    done.then(Done, changes=["update session", "update user"], facts=[FactKind.USER_SESSIONS_ENDED])
+    user = world.user()
+    assert (user.epoch_why, user.epoch_at, user.wrong_passwords_at) == (
+        Why.SIGNED_OUT_ELSEWHERE,
+        world.now,
+        counted,
+    )
+    world.when(e.AccountRequested(caller=caller_of(here))).then(AccountKnown)
+    world.when(e.AccountRequested(caller=caller_of(elsewhere))).then_refused(Why.NOT_SIGNED_IN)

@@ -369,3 +369,43 @@ def test_under_another_key_only_recovery_codes_work(alice: Alice) -> None:
     moved = Alice(world, alice.login, alice.offered)
     moved.enter(moved.ticket(), moved.code()).then_refused(Why.SECOND_FACTOR_KEY_DIFFERENT, facts=[])
     moved.enter(moved.ticket(), moved.recovery_code()).then(LoginIssued)
+
+
+# --- by an administrator
+
+
+def test_whoever_may_change_accounts_takes_it_away_from_others_and_everything_ends() -> None:
+    keeper = e.RoleRegistered(
+        caller=e.Operator(), fields={"code": "keeper", "name": "Keeper", "permissions": ["iam.user.update"]}
+    )
+    alice = alice_of(given(client(), keeper, asks.user(roles=("keeper",)), policy=POLICY))
+    alice.offered = alice.begin().then(SecondFactorOffered)
+    alice.confirm(alice.code()).then(Done)
+
+    def reset(caller: e.Caller) -> Outcome:
+        return alice.world.when(e.SecondFactorReset(caller=caller, user_id=alice.user_id))
+
+    reset(alice.caller).then_refused(Why.PERMISSION_MISSING)
+    done = reset(e.Operator())
+    done.then(
+        Done,
+        changes=["delete second factor", "update user"],
+        facts=[FactKind.SECOND_FACTOR_REMOVED, FactKind.USER_SESSIONS_ENDED],
+    )
+    assert {fact.why for fact in done.decision.facts} == {Why.SECOND_FACTOR_RESET_BY_ADMINISTRATOR}
+    assert not alice.is_signed_in()
+    alice.login = alice.world.login()
+    alice.begin().then(SecondFactorOffered)
+    reset(e.Operator()).then(Done, changes=[], facts=[])
+    assert alice.stored() is not None, "nothing was confirmed, and nothing is asked for"
+
+
+@pytest.mark.parametrize("is_confirmed", [False, True])
+def test_it_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
+    if not is_confirmed:
+        alice.remove(alice.recovery_code()).then(Done)
+        alice.begin().then(SecondFactorOffered)
+    deleted = alice.world.when(e.UserDeleted(caller=e.Operator(), user_id=alice.user_id))
+    deleted.then(Done)
+    assert "delete second factor" in deleted.changes
+    assert (alice.stored(), alice.world.user().has_second_factor) == (None, False)

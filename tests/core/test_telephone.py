@@ -1,5 +1,7 @@
 """Codes by text message: who is sent one, how often, what one is good for, and what is written of each."""
 
+from dataclasses import replace
+
 import pytest
 
 from ostiary_core import Secret, Why, events as e
@@ -8,7 +10,7 @@ from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant, later
-from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.model.policy import SPECIFICATION, TextRecoveryFor
 from ostiary_core.model.records import Identifier, IdentifierKind, Table, TextCode, TextCodePurpose, revise
 from ostiary_core.model.reply import Done, LoginIssued, Refused, TextCodeDrawn
 from tests.rows import row
@@ -103,6 +105,7 @@ def test_a_number_is_sent_a_code_a_minute_and_ten_a_day() -> None:
         sent = ask(world, RECOVERY, PHONE)
         code = find_code(world, RECOVERY, PHONE)
         assert (code.sent_count, code.issued_at, code.counting_since) == (number + 1, world.now, START)
+        assert code.revision == 2 * number + 1, "a wrong try revises it too"
         assert isinstance(sent.changes[0], Update) is (number > 0)
         recover(world, "wrong")
         world.wait(59.999)
@@ -273,3 +276,32 @@ def test_a_number_that_somebody_took_meanwhile_is_refused_and_one_without_an_old
     assert move(world, logins["bob"], code, OTHER) == Decision(Refused(Why.ALREADY_TAKEN))
     world.given(e.SignedOut(caller=asks.caller_of(logins["bob"])))
     assert move(world, logins["bob"], code, OTHER) == Decision(Refused(Why.NOT_SIGNED_IN))
+
+
+@pytest.mark.parametrize(
+    "allowed, of_alice, of_bob",
+    [
+        (TextRecoveryFor.EVERYBODY, True, True),
+        (TextRecoveryFor.WITH_SECOND_FACTOR, True, False),
+        (TextRecoveryFor.NOBODY, False, False),
+    ],
+)
+def test_the_policy_says_whose_password_a_text_message_may_set(
+    allowed: TextRecoveryFor, of_alice: bool, of_bob: bool
+) -> None:
+    world = a_world()
+    before = world.user()
+    world.store.write([Update(before, revise(before, has_second_factor=True))])
+    codes = {phone: code_of(ask(world, RECOVERY, phone)) for phone in (PHONE, OTHER)}
+    world.wait(60)
+    world.policy = world.store.policy = replace(SPECIFICATION, text_recovery=allowed)
+    for phone, may_recover in ((PHONE, of_alice), (OTHER, of_bob), (NOBODYS, False)):
+        asked = ask(world, RECOVERY, phone).reply
+        recovered = recover(world, codes.get(phone, Secret("000000")), phone).reply
+        if allowed is TextRecoveryFor.NOBODY:
+            assert asked == recovered == Refused(Why.TEXT_RECOVERY_OFF)
+            continue
+        assert isinstance(asked, TextCodeDrawn)
+        assert (asked.code is not None) is may_recover
+        if not may_recover:
+            assert recovered == Refused(Why.TEXT_CODE_WRONG)

@@ -14,8 +14,8 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import ALL_PERMISSIONS
-from ostiary_core.model.records import Record, Role, Table, User, revise
-from ostiary_core.model.reply import Done, Refused, UserKnown
+from ostiary_core.model.records import Record, Role, Table, TextCodePurpose, User, revise
+from ostiary_core.model.reply import BatchDone, BatchRefused, Done, Refused, UserKnown
 from ostiary_core.model.user import new_password_faults
 from tests.rows import row
 from tests.support import asks
@@ -197,6 +197,54 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
     expect(e.UserDeleted, FactKind.USER_DELETED, Why.USER_DELETED, told, *more, **values)
     for make in (e.UserRequested, e.UserEnabled, e.UserDisabled, e.UserDeleted, e.UserForcedOut, reset):
         assert decide_on_alice(make) == decide(world, make, user_id="nosuch") == refusal_for(Why.NOT_FOUND)
+
+
+def test_nothing_that_a_user_chose_or_asked_for_outlives_the_account(world: World) -> None:
+    caller, (alice, before) = asks.caller_of(world.login()), (world.user_ids["alice"], world.user())
+    world.given(
+        e.LocaleChosen(caller=caller, locale="zh-CN"),
+        e.TimezoneChosen(caller=caller, timezone="Asia/Shanghai"),
+        e.AvatarChosen(caller=caller, avatar_url="/avatars/alice"),
+        e.TextCodeRequested(
+            caller=caller,
+            purpose=TextCodePurpose.CHANGE_PHONE,
+            phone=NEW_PHONE,
+            entropy=asks.fresh_entropy(),
+        ),
+        e.UserDeleted(caller=e.Operator(), user_id=alice),
+    )
+    chosen = ("locale", "timezone", "avatar_url", "text_codes_asked_at")
+    assert {name: getattr(world.user(), name) for name in chosen} == {
+        name: getattr(before, name) for name in chosen
+    }
+
+
+def test_an_unlock_is_in_the_trail_and_changes_nothing(world: World) -> None:
+    unlocked = decide(world, e.UserUnlocked, user_id=world.user_ids["bob"])
+    fact = fact_of(FactKind.USER_UNLOCKED, world.user("bob"), world.user_ids["keeper"], {})
+    assert (unlocked.changes, unlocked.facts) == ((), (fact,))
+
+
+def test_nobody_gives_a_new_account_what_they_may_not_do_themselves(world: World) -> None:
+    fields = {"code": "registrar", "name": "Registrar", "permissions": ["iam.user.create"]}
+    world.given(e.RoleRegistered(caller=e.Operator(), fields=fields), user("registrar", roles=("registrar",)))
+    for role, is_refused in (("keeper", True), ("registrar", False), ("guest", False)):
+        fields = {"username": f"a{role}", "name": "A", "roleIds": [role]}
+        register = partial(e.UserRegistered, password_hash="a hash", entropy=asks.fresh_entropy())
+        made = decide(world, register, "registrar", fields=fields)
+        assert (made == refusal_for(Why.PERMISSION_MISSING)) is is_refused
+
+
+def test_a_batch_may_put_another_super_administrator_in_the_last_ones_place(world: World) -> None:
+    world.given(user("second", roles=("super_admin",)))
+    second, root = (world.user_ids[name] for name in ("second", "root"))
+    caller = e.Operator()
+    world.given(e.UserDisabled(caller=caller, user_id=second))
+    change = (e.UserDisabled(caller=caller, user_id=root), e.UserEnabled(caller=caller, user_id=second))
+    assert world.when(e.BatchRequested(events=change[:1])).then(BatchRefused).refusals == (
+        (0, Refused(Why.LAST_ADMINISTRATOR)),
+    )
+    world.when(e.BatchRequested(events=change)).then(BatchDone)
 
 
 def test_there_is_always_an_enabled_super_administrator(world: World) -> None:
