@@ -149,3 +149,25 @@ def test_its_holder_ends_it_which_is_no_signing_out(world: World) -> None:
         ending.then(Done, changes=["update session"], facts=[FactKind.SESSION_ENDED])
         assert ending.decision.facts[0].why is why
     assert account_of(world, issued.token, permission=Permission.CLIENT_LIST) is None
+
+
+def test_a_token_is_no_super_administrator_and_acts_on_others_but_not_on_its_holder(world: World) -> None:
+    may = [Permission.USER_UPDATE.value]
+    issued = world.when(creation(world.login("root"), permissions=may)).then(PersonalTokenIssued)
+    assert account_of(world, issued.token, as_super_administrator=True) is None
+    caller = e.SignedIn(access_token=issued.token)
+    keeper = e.RoleRegistered(
+        caller=e.Operator(), fields={"code": "keeper", "name": "Keeper", "permissions": may}
+    )
+    world.given(keeper, user("keeper", roles=("keeper",)))
+    own = world.when(creation(world.login("keeper"), permissions=may)).then(PersonalTokenIssued)
+    for name, by, is_refused in (
+        *(("alice", caller, False), ("root", caller, True)),
+        *(("alice", e.SignedIn(access_token=own.token), False), ("keeper", caller, False)),
+    ):
+        outcome = world.when(e.UserForcedOut(caller=by, user_id=world.user_ids[name]))
+        assert isinstance(outcome.reply, Refused) is is_refused, name
+    own = world.when(creation(world.login("keeper"), permissions=may)).then(PersonalTokenIssued)
+    world.when(
+        e.UserForcedOut(caller=e.SignedIn(access_token=own.token), user_id=world.user_ids["keeper"])
+    ).then_refused(Why.PERMISSION_MISSING)

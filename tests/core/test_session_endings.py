@@ -5,10 +5,12 @@ from functools import partial
 
 import pytest
 
-from ostiary_core import Secret, Why, events as e
+from ostiary_core import Secret, Why, events as e, keys, load
 from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import TokensIssued
+from ostiary_core.oauth.inherited_endings import inherited_ending
 from tests.rows import row
 from tests.support import asks
 from tests.support.asks import caller_of, machine, profile, redeem, refresh, revoke
@@ -118,6 +120,40 @@ def test_a_spent_refresh_token_still_revokes(world: World, generations: int, sec
     world.wait(seconds)
     assert world.when(revoke(world.basic(), first.refresh_token)).changes == ENDING
     assert not world.any_active(pair)
+
+
+# --- with the user, the client or the consent
+
+
+def test_a_session_that_ended_with_another_record_has_the_reason_of_that(world: World) -> None:
+    operator, alice, new_hash = e.Operator(), world.user_ids["alice"], asks.hash_of("right")
+    keeper = e.RoleRegistered(
+        caller=operator, fields={"code": "keeper", "name": "Keeper", "permissions": list(ALL_PERMISSIONS)}
+    )
+    world.given(keeper, user("keeper", roles=("keeper",)))
+    caller = caller_of(world.login("keeper"))
+    for ending, why in (
+        (e.UserForcedOut(caller=caller, user_id=alice), Why.USER_FORCED_OUT),
+        (e.ClientForcedOut(caller=caller, client_id="app"), Why.CLIENT_FORCED_OUT),
+        (
+            e.ConsentWithdrawnByAdministrator(caller=caller, user_id=alice, client_id="app"),
+            Why.CONSENT_WITHDRAWN,
+        ),
+        (e.ClientDisabled(caller=caller, client_id="app"), Why.CLIENT_DISABLED),
+        (
+            e.PasswordResetByAdministrator(caller=caller, user_id=alice, new_password_hash=new_hash),
+            Why.PASSWORD_RESET_BY_ADMINISTRATOR,
+        ),
+    ):
+        token = world.tokens().access_token
+        facts = world.when(ending).decision.facts
+        assert {(fact.actor_id, fact.user_id or alice) for fact in facts} == {
+            (world.user_ids["keeper"], alice)
+        }
+        snapshot = load([keys(revoke(world.basic(), token))], world.store.fetch)
+        [session] = [each for each in world.sessions() if each.access_digest == token.digest]
+        assert inherited_ending(session, snapshot) is why
+        world.given(e.ClientEnabled(caller=operator, client_id="app"))
 
 
 # --- the owner comes first

@@ -130,7 +130,11 @@ def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
     world.wait(0.001)
     outcome = world.when(lapse)
     assert (outcome.changes, outcome.facts) == (ENDING, [FactKind.SALT_ERASED])
-    assert world.the_session().salt is None
+    session, [fact] = world.the_session(), outcome.decision.facts
+    assert (fact.user_id, fact.client_id, fact.session_id) == (
+        *(session.user_id, session.client_id, session.session_id),
+    )
+    assert session.salt is None
     assert world.all_active(second)
     assert world.when(lapse).changes == []
 
