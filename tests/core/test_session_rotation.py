@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ostiary_core import Policy, Secret, Why, events as e, keys, load, take_turn
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import Record, Table
 from ostiary_core.model.reply import Done, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import derive_successor
@@ -130,9 +130,16 @@ def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
     world.wait(0.001)
     outcome = world.when(lapse)
     assert (outcome.changes, outcome.facts) == (ENDING, [FactKind.SALT_ERASED])
-    session, [fact] = world.the_session(), outcome.decision.facts
-    assert (fact.user_id, fact.client_id, fact.session_id) == (
-        *(session.user_id, session.client_id, session.session_id),
+    session = world.the_session()
+    assert outcome.decision.facts == (
+        Fact(
+            FactKind.SALT_ERASED,
+            user_id=session.user_id,
+            client_id="app",
+            session_id=session.session_id,
+            earlier_at=session.rotated_at,
+            earlier_user_agent=session.rotated_user_agent,
+        ),
     )
     assert session.salt is None
     assert world.all_active(second)

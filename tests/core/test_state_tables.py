@@ -24,6 +24,11 @@ def test_rows_lead_from_and_to_states_that_there_are(states: type[StrEnum], tabl
     assert len({row.name for row in rows}) == len(rows)
 
 
+def test_only_the_passing_of_time_is_nobodys_decision() -> None:
+    rows = (*state_tables.CODE_TRANSITIONS, *state_tables.SESSION_TRANSITIONS)
+    assert [row.name for row in rows if not row.is_decided] == ["code expires", "maximum duration"]
+
+
 def test_a_code_is_refused_for_its_state_where_it_has_left_the_first() -> None:
     whys = {CodeState.EXPIRED: Why.CODE_EXPIRED, CodeState.USED: Why.CODE_USED, CodeState.VOID: Why.CODE_VOID}
     assert whys == state_tables.CODE_REFUSALS
