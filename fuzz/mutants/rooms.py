@@ -115,11 +115,11 @@ def rooms_to_judge(names: Sequence[str]) -> dict[str, Room]:
 
 
 def modules_of(room: Room) -> list[str]:
-    """The modules of a room, texts left out."""
+    """The modules of a room but the tables, which are made while they are imported, before any mutant."""
     names = []
     for package in room.packages:
         path = getattr(import_module(package), "__path__", None)
         names += (
             [package] if path is None else [each.name for each in pkgutil.walk_packages(path, f"{package}.")]
         )
-    return [name for name in names if not name.endswith(("meanings", "__init__"))]
+    return [name for name in names if not name.endswith(("meanings", "state_tables", "__init__"))]
