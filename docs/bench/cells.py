@@ -14,7 +14,6 @@ from typing import Final
 
 from docs.bench import population
 from docs.bench.driver import Address, WrongAnswer, ask_once
-from docs.bench.peers import stores
 from docs.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
 from docs.bench.workloads import OPERATIONS, TRACED, Paths
 
@@ -115,43 +114,36 @@ def peers() -> tuple[list[Cell], dict[str, str]]:
 
 
 def _authlib(name: str) -> Cell:
-    python = python_of_peers()
-
-    def fill(folder: Path, sessions: int) -> int:
-        _make_tables(python, "authlib_flask", folder)
-        return stores.fill_authlib(folder / STORE, sessions)
-
-    def lay_out_codes(folder: Path, address: Address, first: int, count: int) -> None:
-        stores.lay_out_authlib_codes(folder / STORE, first, count)
-
-    return Cell(
-        name,
-        _gunicorn(python, "docs.bench.peers.authlib_flask:app"),
-        OPERATIONS,
-        Paths("/oauth/token", "/oauth/introspect", "/api/me"),
-        fill,
-        lay_out_codes,
-    )
+    paths = Paths("/oauth/token", "/oauth/introspect", "/api/me")
+    return _python_peer(name, "authlib_flask", "app", paths)
 
 
 def _django_toolkit(name: str) -> Cell:
+    paths = Paths("/o/token/", "/o/introspect/", "/o/userinfo/")
+    return _python_peer(name, "django_toolkit", "application", paths)
+
+
+def _python_peer(name: str, program: str, application: str, paths: Paths) -> Cell:
     python = python_of_peers()
 
+    def run(folder: Path, *command: object) -> bytes:
+        environment = {**os.environ, "BENCH_STORE": str(folder / STORE), "PYTHONPATH": str(ROOT)}
+        whole = [str(python), str(HERE / f"{program}.py"), *map(str, command)]
+        return subprocess.run(whole, env=environment, check=True, stdout=subprocess.PIPE).stdout
+
     def fill(folder: Path, sessions: int) -> int:
-        _make_tables(python, "django_toolkit", folder)
-        return stores.fill_django(folder / STORE, sessions)
+        return int(run(folder, "fill", sessions))
 
     def lay_out_codes(folder: Path, address: Address, first: int, count: int) -> None:
-        stores.lay_out_django_codes(folder / STORE, first, count)
+        run(folder, "codes", first, count)
 
-    return Cell(
-        name,
-        _gunicorn(python, "docs.bench.peers.django_toolkit:application"),
-        OPERATIONS,
-        Paths("/o/token/", "/o/introspect/", "/o/userinfo/"),
-        fill,
-        lay_out_codes,
+    # One worker of the class that keeps connections; with 1 or 4 threads Authlib was not clearly cheaper.
+    command = (
+        *(str(python), "-m", "gunicorn", "--bind", "127.0.0.1:{port}", "--workers", "1"),
+        *("--worker-class", "gthread", "--threads", "2", "--keep-alive", "75"),
+        f"docs.bench.peers.{program}:{application}",
     )
+    return Cell(name, command, OPERATIONS, paths, fill, lay_out_codes)
 
 
 def _oidc_provider(name: str) -> Cell:
@@ -171,15 +163,3 @@ def _oidc_provider(name: str) -> Cell:
         lay_out_codes=lay_out_codes,
         environment={"NODE_ENV": "production"},
     )
-
-
-def _gunicorn(python: Path, application: str) -> tuple[str, ...]:
-    """One worker of the class that keeps connections; with 1 or 4 threads Authlib was not clearly cheaper."""
-    bind = ("--bind", "127.0.0.1:{port}", "--workers", "1")
-    kept = ("--worker-class", "gthread", "--threads", "2", "--keep-alive", "75")
-    return (str(python), "-m", "gunicorn", *bind, *kept, application)
-
-
-def _make_tables(python: Path, program: str, folder: Path) -> None:
-    environment = {**os.environ, "BENCH_STORE": str(folder / STORE), "PYTHONPATH": str(ROOT)}
-    subprocess.run([python, HERE / f"{program}.py"], env=environment, check=True)

@@ -6,6 +6,7 @@ OAuth 2.0 server, with rotated refresh tokens, PKCE, introspection and a protect
 # Its packages are none of this project's, so mypy does not see them.
 # mypy: disable-error-code="import-not-found, import-untyped, misc, name-defined, untyped-decorator"
 
+import json
 import os
 import time
 from typing import Any
@@ -27,14 +28,17 @@ from flask import Flask, jsonify
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import event
 
+from docs.bench.names import CHALLENGE, REDIRECT_URI, USERS, client_id, secret_of, token
+from docs.bench.peers.filling import ACCESS_SECONDS, APPLICATIONS, run_command
+
 app = Flask(__name__)
 app.config.update(
     SQLALCHEMY_DATABASE_URI=f"sqlite:///{os.environ['BENCH_STORE']}",
     OAUTH2_REFRESH_TOKEN_GENERATOR=True,
     OAUTH2_TOKEN_EXPIRES_IN={
-        "authorization_code": 86_400,
-        "client_credentials": 86_400,
-        "refresh_token": 86_400,
+        "authorization_code": ACCESS_SECONDS,
+        "client_credentials": ACCESS_SECONDS,
+        "refresh_token": ACCESS_SECONDS,
     },
 )
 db = SQLAlchemy(app)
@@ -154,3 +158,62 @@ with app.app_context():
         connection.execute("PRAGMA synchronous = FULL")
 
     db.create_all()
+
+
+def insert(model: Any, rows: list[dict[str, Any]]) -> None:
+    with db.engine.begin() as connection:
+        connection.execute(model.__table__.insert(), rows)
+
+
+def add_clients_and_users() -> None:
+    metadata = {
+        "grant_types": ["authorization_code", "refresh_token", "client_credentials"],
+        "redirect_uris": [REDIRECT_URI],
+        "response_types": ["code"],
+        "scope": "user.read",
+        "token_endpoint_auth_method": "client_secret_basic",
+    }
+    clients = (
+        {"client_id": name, "client_secret": secret_of(name), "client_metadata": json.dumps(metadata)}
+        for name in APPLICATIONS
+    )
+    insert(Client, list(clients))
+    insert(User, [{"id": 1 + number, "username": f"user{number}"} for number in range(USERS)])
+
+
+def owned(number: int) -> dict[str, Any]:
+    return {"user_id": 1 + number % USERS, "client_id": client_id(number), "scope": "user.read"}
+
+
+def add_sessions(numbers: range) -> None:
+    sessions = (
+        {
+            **owned(number),
+            "token_type": "Bearer",
+            "access_token": token("access", number),
+            "refresh_token": token("refresh", number),
+            "expires_in": ACCESS_SECONDS,
+        }
+        for number in numbers
+    )
+    insert(Token, list(sessions))
+
+
+def add_codes(numbers: range) -> None:
+    codes = (
+        {
+            **owned(number),
+            "code": token("code", number),
+            "redirect_uri": REDIRECT_URI,
+            "response_type": "code",
+            "code_challenge": CHALLENGE,
+            "code_challenge_method": "S256",
+        }
+        for number in numbers
+    )
+    insert(Code, list(codes))
+
+
+if __name__ == "__main__":
+    with app.app_context():
+        run_command(add_clients_and_users, add_sessions, add_codes)
