@@ -5,30 +5,22 @@ The driver names a fault in the environment, and every process of the server tha
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-import psycopg
-
 from fuzz.faults import find_faults
-from fuzz.faults.planting import TOKEN_LOGGED, Fault, Plant, read_faults, together
+from fuzz.faults.planting import TOKEN_LOGGED, Fault, read_faults, together
 from fuzz.processes.server import VARIABLE
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.store import LostRace, net_changes
-from ostiary_net.postgres.connection import BoundedConnection
-from ostiary_net.postgres.record_sql import fetch
-from ostiary_net.postgres.store import PostgreSQLStore
-from ostiary_net.sql.store import SQLStore
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.writer import Writer, WriterLock
-from ostiary_net.turns.ports import CommitUnconfirmed
 
 _MOMENT_SECONDS: Final = 0.05
 """Long enough for a kill or another process to come between."""
@@ -36,11 +28,6 @@ _MOMENT_SECONDS: Final = 0.05
 
 def _read_faults(subject: str) -> tuple[Fault, ...]:
     return read_faults(Path(__file__).with_name(f"faults_of_{subject}.txt"))
-
-
-def _method(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Plant:
-    place: Any = patch.object
-    return lambda: place(owner, name, wrap(getattr(owner, name)))
 
 
 class _TurnBeside:
@@ -74,51 +61,6 @@ _writers_impatient: Final = together(
 )
 
 
-_COMMIT_ALONE: Final = "SET synchronous_commit = local"
-
-
-def _after_connecting(statement: str) -> Plant:
-    """Every connection to PostgreSQL begins with a statement more."""
-
-    def wrap(original: Any) -> Any:
-        def connect(conninfo: str = "", **named: Any) -> Any:
-            made = original(conninfo, **named)
-            made.execute(statement)
-            return made
-
-        return connect
-
-    return _method(BoundedConnection, "connect", wrap)
-
-
-def _ask_again(original: Any) -> Any:
-    def turn_of(kept_in: Any, choose_events: Any, now: Instant) -> Any:
-        try:
-            return original(kept_in, choose_events, now)
-        except CommitUnconfirmed:
-            return original(kept_in, choose_events, now)
-
-    return turn_of
-
-
-def _read_beside(original: Any) -> Any:
-    """Only an address with all hosts leads to a standby."""
-
-    def read(kept_in: Any, events: Sequence[Any], now: Instant) -> Any:
-        address = os.environ["DATABASE_URL"]
-        if "," not in address:
-            return original(kept_in, events, now)
-        with psycopg.connect(address, target_session_attrs="prefer-standby") as connection:
-
-            def ask(statement: Any, bindings: Sequence[Any]) -> list[Any]:
-                return connection.execute(statement, bindings).fetchall()
-
-            snapshot = load((keys(event) for event in events), partial(fetch, ask))
-            return take_turn(events, snapshot, now, kept_in.policy)
-
-    return read
-
-
 _OF_CRASHES: Final = (*_read_faults("crashes"), TOKEN_LOGGED)
 _OF_RACES: Final = (
     Fault(
@@ -129,16 +71,7 @@ _OF_RACES: Final = (
     Fault("writers-impatient", "whoever finds another writer fails", _writers_impatient),
     *find_faults("code-redeemable-twice", "retry-mints", "user-agent-unchecked", "replay-forgiven"),
 )
-_OF_FAILOVERS: Final = (
-    Fault("acknowledged-alone", "no commit waits for a standby", _after_connecting(_COMMIT_ALONE)),
-    Fault(
-        "asked-again",
-        "a turn whose commit got no answer is taken once more",
-        _method(PostgreSQLStore, "turn_of", _ask_again),
-    ),
-    Fault("read-beside", "what only reads is asked of a standby", _method(SQLStore, "read", _read_beside)),
-    *find_faults("client-epoch-ignored", "retry-differs"),
-)
+_OF_FAILOVERS: Final = (*_read_faults("failovers"), *find_faults("client-epoch-ignored", "retry-differs"))
 _OF_MACHINES: Final = _read_faults("machines")
 _OF_TIMING: Final = _read_faults("timing")
 
