@@ -1,4 +1,4 @@
-"""The command line: a command for each campaign, `replay` and `corpus` for traces, and `--selftest`."""
+"""The command line: a command for each campaign, `replay` for traces, and `--selftest`."""
 
 import math
 import sys
@@ -104,17 +104,6 @@ def _replay(file: Path) -> int:
     print("\n".join([f"world {world}", *result.lines()]))
     print("\n".join(f"FAILED {violation}" for violation in result.violations) or "Everything held.")
     return 1 if result.violations else 0
-
-
-@fuzz.command("corpus")
-def run_corpus() -> int:
-    """Run the committed traces."""
-    wrong = 0
-    for path in sorted(trace.CORPUS.glob("*.trace")):
-        violations = trace.violations_of(path)
-        wrong += bool(violations)
-        print(f"{path.name:<50} {violations[0] if violations else 'held'}")
-    return 1 if wrong else 0
 
 
 @campaign("simulate", "fuzz.simulation.campaign")

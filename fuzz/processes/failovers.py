@@ -8,7 +8,6 @@ out afterwards. Each mishap is told with how long the database took no change, b
 all the time, and for how much longer than that an instance took none.
 """
 
-import itertools
 import math
 import time
 from collections import Counter
@@ -24,21 +23,17 @@ from fuzz.processes import api
 from fuzz.processes.api import InvariantBroken
 from fuzz.processes.availability import DatabaseProbe, InstanceProbe
 from fuzz.processes.cluster import Cluster, running_cluster
-from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.faults import FAULTS_OF_FAILOVERS
 from fuzz.processes.leaks import look_for_secrets
 from fuzz.processes.mishaps import ALL, Mishap, Scene, possible_mishaps
 from fuzz.processes.programs import NotWell
 from fuzz.processes.server import NotServing, Server
 from fuzz.processes.tenant import Kind, Tenant
-from fuzz.processes.tenants import Tenants, what_stands
+from fuzz.processes.tenants import RoamingConnection, Tenants, what_stands
 from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_names
-from fuzz.shared.http_client import Request, Response, basic
-from fuzz.shared.invariants import DOCUMENTED, PROGRESS
+from fuzz.shared.http_client import basic
 from fuzz.shared.selftest import SEED, run_selftest
 
-MOST_SECONDS: Final = 10.0
-"""Within which every request is answered (READINGS 47)."""
 _TENANTS: Final = 6
 _ROUNDS_A_TENANCY: Final = 8
 """Then others move in: a sign-in lasts for half an hour."""
@@ -60,41 +55,6 @@ _BY: Final = "by "
 _SHOWING: Final = ("commits ended", "primary lost unheard", *(3 * ["commits ended"]))
 """The mishaps in which the selftest's mistakes must be noticed, by the first in nearly all runs, and what is
 acknowledged alone by the second."""
-
-
-class RoamingConnection(Connection):
-    """Asks one of several instances, each time another; an answer that says that it failed is a lost one."""
-
-    def __init__(self, servers: Sequence[Server], random: Random, report: Report) -> None:
-        super().__init__()
-        self.report = report
-        self.slowest = 0.0
-        self._servers, self._random = servers, random
-
-    async def exchange(self, request: Request) -> Response:
-        serving = [server.port for server in self._servers if server.port]
-        if not serving:
-            raise Lost
-        self.port = self._random.choice(serving)
-        began = trio.current_time()
-        response = None
-        with trio.move_on_after(MOST_SECONDS) as patience:
-            try:
-                response = await super().exchange(request)
-            except Lost:
-                self.report.counts["lost"] += 1
-                raise
-        self.slowest = max(self.slowest, trio.current_time() - began)
-        if patience.cancelled_caught or response is None:
-            raise InvariantBroken(f"{request.target} is not answered within {MOST_SECONDS:.0f} s", PROGRESS)
-        if response.status in (500, 503):
-            if response.error != "A0500" or not response.json().get("traceId"):
-                raise InvariantBroken(
-                    f"{request.target} is answered {response.status} {response.error}", DOCUMENTED
-                )
-            self.report.counts[str(response.status)] += 1
-            raise Lost
-        return response
 
 
 class Campaign:
@@ -136,7 +96,6 @@ class Campaign:
         self._over_at = 0.0
         self._probe = probe = DatabaseProbe(self._cluster.nodes)
         probes = [InstanceProbe(server.port, basic(*self._machine)) for server in self._servers]
-        roaming = [each for each in tenants.connections if isinstance(each, RoamingConnection)]
         watches = [RoamingConnection([server], Random(number), report) for server in self._servers]
         try:
             async with trio.open_nursery() as nursery:
@@ -166,7 +125,7 @@ class Campaign:
             if server is not scene.victim
         }
         most_beyond, slowest_route = max((seconds, route) for route, seconds in beyond.items())
-        slowest = max(each.slowest for each in (*roaming, *watches))
+        slowest = max(each.slowest for each in (*tenants.connections, *watches))
         report.samples |= {
             f"{name}/away": [away],
             f"{name}/beyond": [most_beyond],
@@ -188,21 +147,14 @@ class Campaign:
     async def _find_tenants(self, number: int) -> Tenants:
         """Those who live here, or others where they lived here long enough."""
         if self._tenants is not None and number % _ROUNDS_A_TENANCY:
-            for connection in self._tenants.connections:
-                assert isinstance(connection, RoamingConnection)
-                connection.report, connection.slowest = self._report, 0.0
+            self._tenants.report_to(self._report)
             return self._tenants
         if self._tenants is not None:
             logs = (*self._cluster.folder.glob("*.log"), *(server.log for server in self._servers))
             look_for_secrets(logs, self._tenants.tally.secrets)
         generation = number // _ROUNDS_A_TENANCY
-        randoms = (Random(f"{self._seed}/{number}/{each}") for each in itertools.count())
         numbers = range(generation * _TENANTS, (generation + 1) * _TENANTS)
-
-        def connect() -> Connection:
-            return RoamingConnection(self._servers, next(randoms), self._report)
-
-        self._tenants = tenants = Tenants(randoms, numbers, connect)
+        self._tenants = tenants = Tenants(f"{self._seed}/{number}", numbers, self._servers, self._report)
         await tenants.move_in()
         self._machine = await tenants.register_machine(f"machine-{generation}")
         return tenants

@@ -6,7 +6,6 @@ lasts, what cannot be done is answered 500 or 503 in the envelope, or not at all
 process answers everything, and so does one that is started afterwards.
 """
 
-import itertools
 import os
 import re
 import shutil
@@ -36,7 +35,6 @@ from fuzz.processes.breakdowns import (
 )
 from fuzz.processes.connection import Lost
 from fuzz.processes.disks import Disk
-from fuzz.processes.failovers import RoamingConnection
 from fuzz.processes.fallible import FILE, MODULE, Machine
 from fuzz.processes.faults import FAULTS_OF_CRASHES, FAULTS_OF_MACHINES, FAULTS_OF_RACES
 from fuzz.processes.keeper import Keeper
@@ -85,10 +83,7 @@ class Round:
             end_too=keeper.end_too,
         )
         server.log = folder / "log"
-        randoms = (Random(f"{seed}/{number}/{each}") for each in itertools.count())
-        self._tenants = tenants = Tenants(
-            randoms, range(_TENANTS), lambda: RoamingConnection([server], random, report)
-        )
+        self._tenants = tenants = Tenants(f"{seed}/{number}", range(_TENANTS), [server], report)
         self._scene = Scene(
             server, Machine(state), disk, report, tenants, random, self._work, self._check, self._rest
         )

@@ -8,8 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
-from random import Random
 from typing import Final
 
 import trio
@@ -17,7 +15,6 @@ import trio
 from fuzz.processes import api
 from fuzz.processes.api import InvariantBroken
 from fuzz.processes.cluster import Cluster, running_cluster
-from fuzz.processes.failovers import RoamingConnection
 from fuzz.processes.node import Node
 from fuzz.processes.programs import NotWell
 from fuzz.processes.server import ROOT, NotServing, Server
@@ -50,8 +47,7 @@ def run(*, debian: bool) -> int:
 
 def _walk(cluster: Cluster, server: Server, settings: dict[str, str]) -> None:
     server.start_and_wait()
-    connect = partial(RoamingConnection, [server], Random(0), Report())
-    tenants = Tenants(iter([Random(0)]), range(1), connect)
+    tenants = Tenants("restored", range(1), [server], Report())
     cluster.run_pgbackrest(cluster.primary(), "--type=full", "backup")
     trio.run(_begin, tenants)
     moment = _tell_time(cluster)

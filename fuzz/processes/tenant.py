@@ -84,14 +84,16 @@ class Tally:
 class Tenant:
     """A client, its user, and their sessions."""
 
-    def __init__(self, number: int, random: Random, tally: Tally, admin: Callable[[], str]) -> None:
+    def __init__(
+        self, number: int, connection: Connection, random: Random, tally: Tally, admin: Callable[[], str]
+    ) -> None:
         """`admin` gives the access token of an administrator."""
         self.client_id = f"client-{number}"
         self.username = f"user-{number}"
         self.password = f"the-password-of-user-{number}"
         self.secret = ""
         self.user_id = ""
-        self.connection = Connection()
+        self.connection = connection
         self.random = random
         self.tally = tally
         self.admin = admin

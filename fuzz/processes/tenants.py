@@ -1,6 +1,7 @@
 """All tenants of one database: they act at once, and each checks everything after whatever happened to it."""
 
-from collections.abc import Awaitable, Callable, Iterator
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Final
@@ -10,35 +11,78 @@ import trio
 from fuzz.processes import api
 from fuzz.processes.api import InvariantBroken
 from fuzz.processes.connection import Connection, Lost
-from fuzz.processes.server import ADMIN_PASSWORD
+from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.processes.tenant import Tally, Tenant
 from fuzz.processes.tenant_actions import act, resolve
 from fuzz.shared.campaign import Report, format_counts
-from fuzz.shared.invariants import PROGRESS
+from fuzz.shared.http_client import Request, Response
+from fuzz.shared.invariants import DOCUMENTED, PROGRESS
 
+_MOST_SECONDS: Final = 10.0
+"""Within which every request is answered (READINGS 47)."""
 _CHECKING_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.005
 """After an answer was lost."""
 _WATCH_SECONDS: Final = 0.02
 
 
+class RoamingConnection(Connection):
+    """Asks one of several instances, each time another; an answer that says that it failed is a lost one."""
+
+    def __init__(self, servers: Sequence[Server], random: Random, report: Report) -> None:
+        super().__init__()
+        self.report = report
+        self.slowest = 0.0
+        self._servers, self._random = servers, random
+
+    async def exchange(self, request: Request) -> Response:
+        serving = [server.port for server in self._servers if server.port]
+        if not serving:
+            raise Lost
+        self.port = self._random.choice(serving)
+        began = trio.current_time()
+        response = None
+        with trio.move_on_after(_MOST_SECONDS) as patience:
+            try:
+                response = await super().exchange(request)
+            except Lost:
+                self.report.counts["lost"] += 1
+                raise
+        self.slowest = max(self.slowest, trio.current_time() - began)
+        if patience.cancelled_caught or response is None:
+            raise InvariantBroken(f"{request.target} is not answered within {_MOST_SECONDS:.0f} s", PROGRESS)
+        if response.status in (500, 503):
+            if response.error != "A0500" or not response.json().get("traceId"):
+                raise InvariantBroken(
+                    f"{request.target} is answered {response.status} {response.error}", DOCUMENTED
+                )
+            self.report.counts[str(response.status)] += 1
+            raise Lost
+        return response
+
+
 class Tenants:
     """Those who live on one database, and its administrator."""
 
-    def __init__(self, randoms: Iterator[Random], numbers: range, connect: Callable[[], Connection]) -> None:
+    def __init__(self, seed: str, numbers: range, servers: Sequence[Server], report: Report) -> None:
+        """They ask any of the servers; `report` counts what fails."""
+        randoms = (Random(f"{seed}/{each}") for each in itertools.count())
         self.tally = Tally()
-        self._connection = connect()
         self._admin_token = ""
-        self.all = [Tenant(each, next(randoms), self.tally, lambda: self._admin_token) for each in numbers]
-        for tenant in self.all:
-            tenant.connection = connect()
+        self.connections = [RoamingConnection(servers, next(randoms), report) for _ in (None, *numbers)]
+        self._connection, *theirs = self.connections
+        self.all = [
+            Tenant(number, connection, next(randoms), self.tally, lambda: self._admin_token)
+            for number, connection in zip(numbers, theirs, strict=True)
+        ]
         self._mishaps = 0
         self._checked = [0] * len(self.all)
         self._all_checked = trio.Event()
 
-    @property
-    def connections(self) -> list[Connection]:
-        return [self._connection, *(tenant.connection for tenant in self.all)]
+    def report_to(self, report: Report) -> None:
+        """Have another report count what fails from now on."""
+        for connection in self.connections:
+            connection.report, connection.slowest = report, 0.0
 
     def close(self) -> None:
         """Close their connections; what they ask next makes others."""
