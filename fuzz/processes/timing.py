@@ -154,8 +154,10 @@ def names(kind: str, number: int = _VARIANTS) -> list[str]:
     return [f"{kind}-{each:05}" for each in range(number)]
 
 
-def other_at(place: int, secret: str) -> str:
-    """A secret with another character at a place."""
+def other_at(place: int | None, secret: str) -> str:
+    """A secret with another character at a place, or as it is."""
+    if place is None:
+        return secret
     characters = list(secret)
     characters[place] = "A" if characters[place] != "A" else "B"
     return "".join(characters)
@@ -179,12 +181,11 @@ def client_group(name: str, people: Population, samples: int, target: str, form:
     """Clients that do not prove who they are: known ones, one that is not there, disabled ones."""
 
     def kind(called: str, who: str, place: int | None) -> Kind:
-        pairs = [
-            (client_id, people.secrets.get(client_id, people.secrets[known]))
-            for client_id, known in zip(names(who), names("known"), strict=True)
-        ]
-        secrets = [(each, secret if place is None else other_at(place, secret)) for each, secret in pairs]
-        return Kind(called, [form_request(target, [basic(*each)], form) for each in secrets])
+        requests = []
+        for client_id, known in zip(names(who), names("known"), strict=True):
+            secret = people.secrets.get(client_id, people.secrets[known])
+            requests.append(form_request(target, [basic(client_id, other_at(place, secret))], form))
+        return Kind(called, requests)
 
     kinds = (
         kind("secret wrong in its first byte", "known", 0),
@@ -203,17 +204,12 @@ def token_group(
     """Tokens that are nearly a live one, and those of another client."""
 
     def kind(called: str, who: str, place: int | None, *, is_judged: bool = True) -> Kind:
-        owners = names("known")
-        tokens = [people.pairs[each][which] for each in names(who)]
-        presented = [token if place is None else other_at(place, token) for token in tokens]
-        return Kind(
-            called,
-            [
-                form_request(target, [basic(owner, people.secrets[owner])], {**form, field: token})
-                for owner, token in zip(owners, presented, strict=True)
-            ],
-            is_judged,
-        )
+        requests = []
+        for client_id, owner in zip(names("known"), names(who), strict=True):
+            token = other_at(place, people.pairs[owner][which])
+            fields = [basic(client_id, people.secrets[client_id])]
+            requests.append(form_request(target, fields, {**form, field: token}))
+        return Kind(called, requests, is_judged)
 
     kinds = (
         kind("wrong in its first byte", "known", 0),
@@ -228,10 +224,8 @@ def sign_in_group(people: Population, samples: int) -> Group:
     """Wrong passwords, each name so often that it does not have to wait."""
 
     def kind(called: str, who: str) -> Kind:
-        content = [
-            {"username": each, "password": "not-their-password"} for each in names(who, people.accounts)
-        ]
-        return Kind(called, [json_request("POST", "/api/auth/login", None, each) for each in content])
+        tried = ({"username": each, "password": "not-their-password"} for each in names(who, people.accounts))
+        return Kind(called, [json_request("POST", "/api/auth/login", None, each) for each in tried])
 
     kinds = (
         kind("wrong password", "known"),
