@@ -495,6 +495,18 @@ async def test_recovery_by_text_message_alone_can_be_forbidden(
             assert (await ticket_of(served, "bob", "a new password"))["setUpRequired"] is False
 
 
+async def test_where_no_password_is_recovered_by_text_message_nobody_is_promised_a_code(serve: Serve) -> None:
+    async with serve(RECOVERY_BY_TEXT_MESSAGE="no") as served:
+        wanted = {"phone": "+8613800138001", "purpose": "reset-password"}
+        await served.api().fail(403, "A0403", "POST", "/api/auth/sms-code", wanted)
+        browser = served.browser()
+        assert "/recover" not in (await browser.get("/login")).text
+        page = await browser.get("/recover")
+        assert page.status_code == 403
+        assert "Ask an administrator." in page.text
+        assert [form.action for form in forms_in(page)] == []
+
+
 # --- the pages
 
 

@@ -15,7 +15,7 @@ from quart import request
 from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import SECOND_MS, Instant, later
-from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.model.policy import SPECIFICATION, TextRecoveryFor
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.reply import TextCodeDrawn
 from ostiary_core.model.secret import Secret
@@ -37,8 +37,17 @@ _PURPOSES: Final = frozenset(purpose.value for purpose in TextCodePurpose)
 # --- what the pages do too
 
 
+def has_text_recovery(context: RequestContext) -> bool:
+    """Whether any password is recovered by text message here, which is no secret."""
+    return context.services.settings.recovery_by_text_message is not TextRecoveryFor.NOBODY
+
+
 async def send_recovery_code(context: RequestContext, phone: str) -> None:
-    """Have a recovery code sent, if the core draws one; the caller does not wait for it."""
+    """Have a recovery code sent, if the core draws one; the caller does not wait for it.
+
+    Raises `RequestRefused` where no password is recovered so.
+    """
+    _require_text_recovery(context)
     await _send_text_code(context, TextCodePurpose.RESET_PASSWORD, phone, None)
 
 
@@ -54,6 +63,11 @@ async def send_code_to_new_number(context: RequestContext, phone: str) -> None:
     await _send_text_code(context, TextCodePurpose.CHANGE_PHONE, phone, context.caller)
 
 
+def _require_text_recovery(context: RequestContext) -> None:
+    if not has_text_recovery(context):
+        context.refuse(Why.TEXT_RECOVERY_OFF)
+
+
 async def _send_text_code(
     context: RequestContext, purpose: TextCodePurpose, phone: str, who: SignedIn | None
 ) -> None:
@@ -65,6 +79,7 @@ async def _send_text_code(
 
 async def recover_password(context: RequestContext, phone: str, code: str, new: str) -> None:
     """Set a new password for the holder of the telephone; raise `RequestRefused`."""
+    _require_text_recovery(context)  # before a hash is made
     new_password_hash = await context.services.passwords.hash(new)
     await context.decide(
         PasswordResetByTextMessage(phone=phone, code=Secret(code), new_password_hash=new_password_hash)

@@ -8,7 +8,7 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.user import is_phone, new_password_faults
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.api.recovery import recover_password, send_recovery_code
+from ostiary_web.api.recovery import has_text_recovery, recover_password, send_recovery_code
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import OPEN_TO_ALL
 from ostiary_web.pages.addresses import has_parameter, local_path, recovery_page, return_address
@@ -21,8 +21,8 @@ recovery_pages = PageRoutes("recovery_pages", __name__)
 @recovery_pages.get("/recover", gate=OPEN_TO_ALL)
 async def show_recovery(page: PageContext) -> Response:
     """Show the form for the telephone number, or for a code that the user has."""
-    return_to = return_address()
-    return await _form(page, return_to, coded=has_parameter("code"))
+    off = None if has_text_recovery(page.request) else Refused(Why.TEXT_RECOVERY_OFF)
+    return await _form(page, return_address(), off, coded=has_parameter("code"))
 
 
 @recovery_pages.post("/recover", gate=OPEN_TO_ALL)
@@ -36,9 +36,9 @@ async def send_code(page: PageContext) -> Response:
         page.request.count_against_limit(Operation.TEXT_CODE)
         if not is_phone(phone):
             page.request.refuse(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),))
+        await send_recovery_code(page.request, phone)
     except RequestRefused as refusal:
         return await _form(page, return_to, refusal.reply, phone=phone)
-    await send_recovery_code(page.request, phone)
     page.address = _with_code(return_to)
     return await _form(
         page,
@@ -84,6 +84,7 @@ async def _form(
         page,
         "recover.html",
         refused=reply,
+        is_off=not has_text_recovery(page.request),
         return_to=return_to,
         have_code=_with_code(return_to),
         sign_in=page.sign_in_page(return_to),

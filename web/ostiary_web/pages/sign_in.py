@@ -12,6 +12,7 @@ from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.api.auth import LONGEST_USERNAME, change_password, sign_in
+from ostiary_web.api.recovery import has_text_recovery
 from ostiary_web.api.second_factor import LONGEST_CODE, LONGEST_TICKET, begin_at_sign_in, finish_sign_in
 from ostiary_web.http.browser import forget_login, is_cross_site, own_origin, renew_form_cookie
 from ostiary_web.http.context import RequestRefused
@@ -169,7 +170,7 @@ async def _sign_in_form(
         refused=reply,
         policy=policy_for_form(return_to),
         return_to=return_to,
-        forgotten=recovery_page(return_to),
+        forgotten=recovery_page(return_to) if has_text_recovery(page.request) else None,
         username=username,
         application=await _find_application(page, return_to),
         notice=page.text("page.recovered") if has_parameter("recovered") else None,
