@@ -34,6 +34,7 @@ from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.store import SQLStore
 from ostiary_net.sqlite import SQLiteStore, record_sql
+from ostiary_net.turns.ports import TrailEnd
 from tests.support import story
 from tests.support.story import START
 
@@ -82,12 +83,18 @@ class PlainStore(ServerMemoryStore):
         assert all(type(event) in READ_ONLY for event in events)
         return super().turn(events, now)
 
-    def check_ready(self) -> None:
-        """Accept any state as ready."""
+    def has_password_hash_unlike(self, prefix: str) -> bool:
+        users = (record for record in self.records(Table.USER) if isinstance(record, User))
+        return any(user.password_hash and not user.password_hash.startswith(prefix) for user in users)
 
-    def present(self, now: Instant) -> Instant:
-        """Return the caller's time."""
-        return now
+    def trail_end(self) -> TrailEnd:
+        return TrailEnd(self._entries_kept, frozenset())
+
+    def entries_between(self, after: int, last: int, most: int) -> tuple[AuditEntry, ...]:
+        return tuple(entry for entry in self.audit() if after < entry.number <= last)[:most]
+
+    def close(self) -> None:
+        """Keep nothing open."""
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
         """Grant every lease: one process shares with no other."""

@@ -47,7 +47,7 @@ from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import SQLStore, decide_and_write
-from ostiary_net.sql.trail import LAST_NUMBER
+from ostiary_net.sql.summaries import LAST_NUMBER
 from ostiary_net.sql.transactions import LONG_AGO, Reading
 from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 

@@ -22,9 +22,9 @@ from ostiary_core.storage.session_history import EndingQuery, SessionHistory, fi
 from ostiary_core.storage.store import net_changes
 from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, make_row_codec
 from ostiary_net.sql.paging import Dialect, Execute, Pager
-from ostiary_net.sql.summaries import SummaryTables
-from ostiary_net.sql.trail import BETWEEN, LAST_NUMBER, TrailEnd
+from ostiary_net.sql.summaries import LAST_NUMBER, SummaryTables
 from ostiary_net.sql.transactions import Reading
+from ostiary_net.turns.ports import TrailEnd
 
 T = TypeVar("T")
 
@@ -39,6 +39,7 @@ ALL_RECORDS: Final[Mapping[Table, str]] = {
 
 ALL_ENTRIES: Final = f"{_ENTRIES_FROM} audit ORDER BY number"
 """Statement that reads the audit trail, the oldest entry first."""
+_ENTRIES_BETWEEN: Final = f"{_ENTRIES_FROM} audit WHERE number > ? AND number <= ? ORDER BY number LIMIT ?"
 
 _EXPIRED: Final = {
     Expirable.CODES: (
@@ -142,7 +143,7 @@ class SQLStore(SummaryTables):
 
     def entries_between(self, after: int, last: int, most: int) -> tuple[AuditEntry, ...]:
         """Read up to `most` entries with numbers behind `after` and not behind `last`, in their order."""
-        rows = self._find(lambda reading: reading.execute(BETWEEN, (after, last, most)))
+        rows = self._find(lambda reading: reading.execute(_ENTRIES_BETWEEN, (after, last, most)))
         return tuple(map(ENTRIES.from_row, rows))
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:

@@ -25,12 +25,14 @@ from ostiary_net.observability.summaries import (
 )
 from ostiary_net.sql.columns import ENTRIES, Row, SQLValue
 from ostiary_net.sql.paging import Execute
-from ostiary_net.sql.trail import LAST_NUMBER
 from ostiary_net.sql.transactions import Reading, Transactions
 
 _ROWS_A_STATEMENT: Final = 40
 _COUNTED: Final = "counted"
 """Name of the milestone whose value is the number of the last counted entry."""
+
+LAST_NUMBER: Final = "SELECT number FROM audit ORDER BY number DESC LIMIT 1"
+"""Statement for the number of the last visible entry of the audit trail."""
 
 _COLUMNS: Final = ("client_id", "hour", "what", "detail", "number", "total_ms", "most_ms")
 _REFUSAL: Final = ("client_id", "at", "trace_id", "operation", "why")

@@ -20,7 +20,7 @@ from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import CLIENT_GONE
 from ostiary_net.runtime.system import Clock, RunSync
-from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ListStore, ReadingStore
+from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.turns.turn_queue import (
     MOST_EVENTS_A_TURN,
     QueuedEvent,
@@ -52,7 +52,7 @@ _MOST_LIST_QUERIES: Final = 2
 T = TypeVar("T")
 
 
-ListQuery = Callable[[ListStore, Instant], T]
+ListQuery = Callable[[ReadingStore, Instant], T]
 """Query of a store's lists or summaries at an instant."""
 
 

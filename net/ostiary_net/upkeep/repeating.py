@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Never, Protocol
+from typing import Never
 
 import structlog
 import trio
 
-from ostiary_core.model.instant import Instant
 from ostiary_net.runtime.system import Clock, RunSync
+from ostiary_net.turns.ports import ServerStore
 
 _log = structlog.get_logger("ostiary")
 
@@ -29,21 +29,13 @@ async def repeat(work: Callable[[], Awaitable[object]], every_seconds: float, fa
         await attempt(work, failure)
 
 
-class LeasingStore(Protocol):
-    """A store of which one instance at a time may hold a lease."""
-
-    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A lease by which one instance at a time does some work."""
 
     name: str
     holder: str
-    store: LeasingStore
+    store: ServerStore
     clock: Clock
     run_sync: RunSync
 

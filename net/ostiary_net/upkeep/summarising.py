@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import trio
 
@@ -20,12 +20,12 @@ from ostiary_net.observability.summaries import (
     HOUR_MS,
     Metric,
     SummaryKey,
-    SummaryStore,
     Tally,
     hour_of,
 )
 from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
-from ostiary_net.upkeep.repeating import Lease, LeasingStore
+from ostiary_net.turns.ports import ServerStore
+from ostiary_net.upkeep.repeating import Lease
 
 T = TypeVar("T")
 
@@ -36,15 +36,11 @@ _SUMMARIES_A_BATCH: Final = 500
 _LEASE: Final = "summaries"
 
 
-class SummarisedStore(SummaryStore, ListingStore, LeasingStore, Protocol):
-    """A store whose trail can be summarised."""
-
-
 @dataclass(slots=True, eq=False)
 class Summarising:
     """Keeps the summaries of a store up to date, in batches, each followed by a rest as long."""
 
-    store: SummarisedStore
+    store: ServerStore
     clock: Clock
     run_sync: RunSync = field(default=run_in_thread, kw_only=True)
     _limiter: trio.CapacityLimiter = field(default_factory=partial(trio.CapacityLimiter, 1), init=False)

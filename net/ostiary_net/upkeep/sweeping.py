@@ -8,20 +8,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import trio
 
 from ostiary_core.events import GraceExpired, RecordExpired
-from ostiary_core.model.instant import Instant
-from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Key
 from ostiary_core.retention import Expirable, ExpiredBatch
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.observability.summaries import Milestone
 from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
+from ostiary_net.turns.ports import ServerStore
 from ostiary_net.turns.turns import Turns
-from ostiary_net.upkeep.repeating import Lease, LeasingStore
+from ostiary_net.upkeep.repeating import Lease
 
 _SESSIONS_A_BATCH: Final = 100
 """Most sessions of a batch: a request that shares its turn must not notice."""
@@ -34,18 +33,8 @@ _ENTRIES: Final = "audit entries"
 _LEASE: Final = "sweeper"
 
 
-class SweepableStore(Protocol):
-    """A store whose salts can be erased."""
-
-    policy: Policy
-
-    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> Sequence[str]:
-        """Find sessions that still have a salt though no retry may ask for it, the oldest first."""
-        ...
-
-
 async def erase_salts(
-    turns: Turns, store: SweepableStore, clock: Clock, run_sync: RunSync = run_in_thread
+    turns: Turns, store: ServerStore, clock: Clock, run_sync: RunSync = run_in_thread
 ) -> int:
     """Erase every salt that is due, batch by batch; return the number of sessions. Raises `TurnFailed`."""
     limiter = trio.CapacityLimiter(1)
@@ -66,22 +55,6 @@ async def erase_salts(
 # --- purge
 
 
-class PurgeableStore(SweepableStore, LeasingStore, Protocol):
-    """A store from which expired records can be deleted."""
-
-    def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        """Find up to `limit` identifiers of one kind that the rules may delete at `now`."""
-        ...
-
-    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase up to `limit` of the oldest entries of the audit trail; return how many were erased."""
-        ...
-
-    def record_milestone(self, milestone: Milestone, now: Instant) -> None:
-        """Remember that something was done now."""
-        ...
-
-
 _Batch = Callable[[], Awaitable[tuple[int, bool]]]
 """Purges one batch; returns how many, and whether none are left."""
 
@@ -95,7 +68,7 @@ class Purge:
     """
 
     turns: Turns
-    store: PurgeableStore
+    store: ServerStore
     clock: Clock
     audit_seconds: int = field(default=0, kw_only=True)
     """Time that the audit trail is kept; 0 keeps it for ever."""

@@ -11,7 +11,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, StoreState, Tally, hour_of
-from ostiary_net.turns.ports import ListStore
+from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.upkeep.summarising import count_running
 from ostiary_web.http.context import RequestContext
 
@@ -126,10 +126,10 @@ _OF_USERS: Final = tuple(kind for kind in SessionKind if kind is not SessionKind
 
 def make_overview_query(
     span: Span, counted: Collection[Metric], kinds: Collection[SessionKind]
-) -> Callable[[ListStore, Instant], Overview]:
+) -> Callable[[ReadingStore, Instant], Overview]:
     """Return the query of a span's overview, as far as the caller may see it."""
 
-    def read(store: ListStore, now: Instant) -> Overview:
+    def read(store: ReadingStore, now: Instant) -> Overview:
         periods, totals = tuple(Counts() for _ in span.starts), Counts()
         clients: dict[str, Counts] = {}
         start = span.starts[0]

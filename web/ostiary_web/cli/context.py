@@ -24,6 +24,7 @@ from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.sql.migrations import Opening
+from ostiary_net.turns.ports import ServerStore
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import ListQuery, Turns, open_turns
 from ostiary_web.api.resources.fields import encode_item
@@ -33,7 +34,7 @@ from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import ServerStore, open_store
+from ostiary_web.server.storage import open_store
 from ostiary_web.server.telephones import phone_number
 from ostiary_web.streams import exit_with
 

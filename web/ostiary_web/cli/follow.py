@@ -2,7 +2,7 @@
 
 Rules, all in this file:
 
-- No entry is passed over: lines are written up to where nobody adds one any more (`ostiary_net.sql.trail`).
+- No entry is passed over: lines are written up to where nobody adds one any more (`TrailEnd`).
 - What was written is noted in the cursor's file after it was written: whatever happens, an entry comes once
   or twice, and never not at all.
 - A database that is away is asked again and again; a reader who is gone ends it.
@@ -27,7 +27,7 @@ from ostiary_core.storage.memory_listing import fits
 from ostiary_net.front_door import run_until_signal
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
-from ostiary_net.sql.trail import GrowingTrail, TrailEnd
+from ostiary_net.turns.ports import ServerStore, TrailEnd
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.fields import encode_item
 from ostiary_web.cli.context import CommandContext
@@ -118,7 +118,7 @@ def _silence_log() -> Iterator[None]:
 
 
 class _Follower:
-    def __init__(self, store: GrowingTrail, cursor: Cursor, listing: Listing[AuditEntry]) -> None:
+    def __init__(self, store: ServerStore, cursor: Cursor, listing: Listing[AuditEntry]) -> None:
         self._store = store
         self._listing = listing
         self._cursor = cursor

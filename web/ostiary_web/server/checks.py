@@ -19,13 +19,14 @@ from ostiary_core.model.records import Client, GrantType, SecondFactor, Table
 from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import find_user_name, read_owner
 from ostiary_net.runtime.system import Clock, RunSync
+from ostiary_net.turns.ports import ServerStore
 from ostiary_web.server.cluster_findings import check_cluster
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.findings import Finding, Level
 from ostiary_web.server.second_factor_key import KEY_FILE, read_key_file
 from ostiary_web.server.secret_files import is_world_readable
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import LoggingStore, ServerStore, find_unwritable
+from ostiary_web.server.storage import LoggingStore, find_unwritable
 from ostiary_web.server.temporary_files import can_be_used, temporary_folder
 
 _MOST_APART_MS: Final = 2_000

@@ -1,26 +1,22 @@
 """Open the store that the settings name; exit with one line if it cannot be used."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, assert_never, runtime_checkable
+from typing import Final, Protocol, assert_never, runtime_checkable
 
 import apsw
 import structlog
 import trio
 
-from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
-from ostiary_core.model.records import Record, Table
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import Opening, SchemaError
-from ostiary_net.sql.trail import GrowingTrail
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.turns.ports import ReadingStore
-from ostiary_net.upkeep.sweeping import PurgeableStore
+from ostiary_net.turns.ports import ServerStore
 from ostiary_web.server.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
@@ -32,34 +28,6 @@ DAY_SECONDS: Final = 24 * 60 * 60
 
 _START_SECONDS: Final = 30.0
 """Longest wait in seconds for a database at the start: machines come up in any order."""
-
-
-class ServerStore(ReadingStore, PurgeableStore, GrowingTrail, Protocol):
-    """A store as the server and the command line need it."""
-
-    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
-        """Return the records of `table` under `identifiers`, as far as they exist."""
-        ...
-
-    def records(self, table: Table) -> tuple[Record, ...]:
-        """Return everything in one table."""
-        ...
-
-    def has_password_hash_unlike(self, prefix: str) -> bool:
-        """Whether any user has a password hash that does not begin with `prefix`."""
-        ...
-
-    def present(self, now: Instant) -> Instant:
-        """Return the instant of its turns, given this machine's."""
-        ...
-
-    def check_ready(self) -> None:
-        """Raise unless a change would be stored now, on the schema of this release."""
-        ...
-
-    def close(self) -> None:
-        """Release the file or the connections."""
-        ...
 
 
 @runtime_checkable

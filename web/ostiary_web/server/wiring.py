@@ -29,6 +29,7 @@ from ostiary_net.runtime.system import (
     run_in_thread,
 )
 from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
+from ostiary_net.turns.ports import ServerStore
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Turns, open_turns
 from ostiary_net.upkeep.flushing import flush_refusals, flush_uses
@@ -44,7 +45,7 @@ from ostiary_web.server.rollback_check import WatermarkedStore, refuse_rolled_ba
 from ostiary_web.server.second_factor_key import make_second_factor_key
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, ServerStore, open_store
+from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, open_store
 from ostiary_web.server.submissions import Submissions
 from ostiary_web.sheets.reader import ReadSheet, SheetReader
 
