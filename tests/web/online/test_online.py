@@ -200,7 +200,10 @@ async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
     [session] = await list_sessions(api, kind="oauth")
     assert (session["username"], session["name"], session["clientId"]) == (None, None, "app")
 
-    assert await list_sessions(watcher, kind="oauth") == []
+    assert await list_sessions(api, kind="machine") == [session]
+    assert session not in await list_sessions(api, kind="person")
+    for kind in ("oauth", "machine"):
+        assert await list_sessions(watcher, kind=kind) == []
     await watcher.fail(404, "A0404", "DELETE", f"{PATH}/{session['id']}")
     assert await served.api().is_active(app, token)
 

@@ -61,7 +61,9 @@ def _filter(field: Field[Any], match: Match) -> Json:
         case Match.IS:
             return _parameter(field.name, Literal["true", "false", ""], "Yes or no.")
         case Match.EQUALS:
-            value = text(most=_LONGEST) if field.choices is None else Literal[(*field.choices, "")]
+            value = (
+                text(most=_LONGEST) if field.choices is None else Literal[(*field.choices, *field.groups, "")]
+            )
             described = _parameter(field.name, list_of(value, most=MOST_VALUES), "Equal to any of these.")
             return described | {"style": "form", "explode": True}
 

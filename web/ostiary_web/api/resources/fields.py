@@ -45,6 +45,8 @@ class Field(Generic[V]):
     """Name in the core's listing; None where the list neither sorts nor filters by it."""
     choices: Mapping[str, tuple[str, ...]] | None = None
     """Accepted filter values, each with the stored values that it matches; None for any text."""
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Filter values beside its choices that match several of them, and that no record has."""
     sheet: SheetUse = SheetUse.NONE
     is_filter_only: bool = False
     """Whether the list filters by it and never shows it."""

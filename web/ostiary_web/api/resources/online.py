@@ -36,6 +36,12 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "oauth": (SessionKind.AUTHORIZATION_CODE.value, SessionKind.CLIENT_CREDENTIALS.value),
 }
 """Kinds of sessions by their codes in the interface."""
+_MACHINE: Final = SessionKind.CLIENT_CREDENTIALS
+_WHOSE: Final = {
+    "person": tuple(kind for kind in SessionKind if kind is not _MACHINE),
+    "machine": (_MACHINE,),
+}
+"""Kinds of sessions by whether they are a user's or a client's own."""
 
 
 def kind_code(kind: SessionKind) -> str:
@@ -52,6 +58,7 @@ _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
         lambda session: kind_code(session.kind),
         listing_name="kind",
         choices=KINDS,
+        groups=_WHOSE,
     ),
     Field("username", Kind.TEXT, lambda session: session.username, listing_name="username"),
     Field("name", Kind.TEXT, lambda session: session.name, listing_name="name"),

@@ -189,10 +189,11 @@ class _Reader(Generic[T]):
             self._add_fault(name, FieldRule.TOO_LONG if len(given) > MOST_VALUES else FieldRule.STRING)
         if field.choices is None:
             return tuple(given)
-        if any(value not in field.choices for value in given):
+        accepted = {**field.choices, **field.groups}
+        if any(value not in accepted for value in given):
             self._add_fault(name, FieldRule.CHOICE)
             return None
-        return tuple(dict.fromkeys(stored for value in given for stored in field.choices[value]))
+        return tuple(dict.fromkeys(stored for value in given for stored in accepted[value]))
 
     def _read_text(self, name: str) -> str | None:
         """Return a parameter's only value; None if empty."""
