@@ -245,6 +245,11 @@ def test_a_row_of_a_sheet_registers_or_changes_a_client_and_is_refused_where_it_
 
 
 def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(world: World) -> None:
+    reset_to: Callable[..., e.Event] = partial(e.ClientSecretReset, client_id="app")
+
+    def reset(keep: int) -> Decision:
+        return decide(world, reset_to, fields={"keepOldForSeconds": keep}, entropy=asks.fresh_entropy())
+
     app = world.client()
     for digest, seconds in ((app.secret_digest, 60), (Secret("x").digest, 0)):
         assert digest is not None
@@ -265,13 +270,7 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
         world.given(e.ClientSecretUsed(client_id="app", digest=present, used_at=world.now))
         before = world.client()
         world.wait(1)
-        decision = decide(
-            world,
-            e.ClientSecretReset,
-            client_id="app",
-            fields={"keepOldForSeconds": keep},
-            entropy=asks.fresh_entropy(),
-        )
+        decision = reset(keep)
         assert isinstance(decision.reply, SecretIssued)
         after = revise(
             before,
@@ -288,24 +287,9 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
         assert decision == Decision(reply, (Update(before, after),), (Fact(kind=kind, client_id="app"),))
     assert decide(world, e.OldSecretEnded, client_id="app") == Decision(ClientKnown(world.client()))
     for keep in (-1, 1, 59, 2_592_001):
-        asked: dict[str, Any] = {
-            "client_id": "app",
-            "fields": {"keepOldForSeconds": keep},
-            "entropy": asks.fresh_entropy(),
-        }
-        assert decide(world, e.ClientSecretReset, **asked) == refusal_for(
-            Why.FIELDS_INVALID, FieldFault("keepOldForSeconds", FieldRule.OVERLAP)
-        )
+        overlap = FieldFault("keepOldForSeconds", FieldRule.OVERLAP)
+        assert reset(keep) == refusal_for(Why.FIELDS_INVALID, overlap)
     first = world.client().secret_digest
-
-    def reset(keep: int) -> None:
-        asked: dict[str, Any] = {
-            "client_id": "app",
-            "fields": {"keepOldForSeconds": keep},
-            "entropy": asks.fresh_entropy(),
-        }
-        assert isinstance(decide(world, e.ClientSecretReset, **asked).reply, SecretIssued)
-
     reset(2_592_000)
     second = world.client().secret_digest
     assert second is not None

@@ -3,6 +3,8 @@
 from itertools import count
 from zlib import crc32
 
+import pytest
+
 from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.throttling.sign_in_throttle import (
     FREE_BY_ADDRESS,
@@ -16,6 +18,11 @@ START = Monotonic(1_800_000_000_123)
 HERE, ELSEWHERE = "203.0.113.7", "198.51.100.5"
 FREE = FREE_BY_ADDRESS
 LONGEST_WAIT = 60
+
+
+@pytest.fixture
+def guesses() -> SignInThrottle:
+    return SignInThrottle()
 
 
 def after(start: Monotonic, seconds: int) -> Monotonic:
@@ -57,8 +64,7 @@ def test_a_guess_that_has_to_wait_does_not_lengthen_the_wait_which_is_told_in_se
     assert fail(guesses, 1, after(START, 1)) == [0]
 
 
-def test_a_failure_is_forgotten_each_whole_minute_and_a_row_of_them_soon() -> None:
-    guesses = SignInThrottle()
+def test_a_failure_is_forgotten_each_whole_minute_and_a_row_of_them_soon(guesses: SignInThrottle) -> None:
     for milliseconds, free in ((0, FREE), (299_999, 4), (300_000, 1), (420_000, 2), (9_000_000, FREE)):
         assert fail(guesses, 100, Monotonic(START + milliseconds)).count(0) == free
     later = after(START, 20_000)
@@ -69,8 +75,7 @@ def test_a_failure_is_forgotten_each_whole_minute_and_a_row_of_them_soon() -> No
     assert fail(guesses, 100, after(later, 600), ELSEWHERE).count(0) == 10, "ten are forgotten"
 
 
-def test_an_account_takes_one_failure_off_its_address_once() -> None:
-    guesses = SignInThrottle()
+def test_an_account_takes_one_failure_off_its_address_once(guesses: SignInThrottle) -> None:
     fail(guesses, 5)
     for _ in range(3):
         assert guesses.admit(HERE, "guesser", START) == 0
@@ -90,8 +95,7 @@ def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wro
     assert guesses.admit(ELSEWHERE, "anna", now) == LONGEST_WAIT
 
 
-def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
-    guesses = SignInThrottle()
+def test_who_does_not_wait_keeps_nobody_out_by_guessing_on(guesses: SignInThrottle) -> None:
     guesses.admit(HERE, "insider", START)
     guesses.forgive(HERE, "insider", START)
     now = fail_until_refused(guesses)
@@ -143,8 +147,7 @@ def test_whoever_guesses_at_a_name_from_one_address_makes_nobody_wait_elsewhere(
     assert guesses.admit(ELSEWHERE, "anna", now) == 0
 
 
-def test_a_right_password_is_the_end_of_ones_own_slips() -> None:
-    guesses = SignInThrottle()
+def test_a_right_password_is_the_end_of_ones_own_slips(guesses: SignInThrottle) -> None:
     in_row(guesses, "anna", HERE, 5)
     guesses.forgive(HERE, "anna", START)
     assert [guesses.admit(HERE, "anna", START) for _ in range(6)] == [0] * 5 + [1]
@@ -166,8 +169,7 @@ def test_a_name_that_many_addresses_guess_at_is_slowed_but_not_where_it_has_sign
     assert guesses.admit(ELSEWHERE, "bert", now) == 0
 
 
-def test_a_right_password_takes_back_one_guess_at_the_name_and_no_more() -> None:
-    guesses = SignInThrottle()
+def test_a_right_password_takes_back_one_guess_at_the_name_and_no_more(guesses: SignInThrottle) -> None:
     for number in range(60):
         assert guesses.admit(f"192.0.2.{number}", "anna", START) == 0
     assert guesses.admit(HERE, "anna", START) == 0
@@ -209,16 +211,14 @@ def test_what_a_process_counts_against_a_name_is_told_by_address_the_longest_wai
     ]
 
 
-def test_a_name_that_waits_wherever_it_comes_from_says_so() -> None:
-    guesses = SignInThrottle()
+def test_a_name_that_waits_wherever_it_comes_from_says_so(guesses: SignInThrottle) -> None:
     for number in range(FREE_BY_NAME + 1):
         guesses.admit(f"192.0.2.{number}", "anna", after(START, number))
     told = guesses.failures_of("anna", after(START, FREE_BY_NAME))
     assert (told.failures, told.wait_seconds, told.longest_wait_seconds) == (FREE_BY_NAME, 1, 1)
 
 
-def test_an_unlock_takes_the_waits_of_one_name_back_and_no_others() -> None:
-    guesses = SignInThrottle()
+def test_an_unlock_takes_the_waits_of_one_name_back_and_no_others(guesses: SignInThrottle) -> None:
     for name in ("anna", "anna smith"):
         in_row(guesses, name, HERE, 6)
         in_row(guesses, name, ELSEWHERE, 6)

@@ -22,7 +22,8 @@ RECOVERY, CHANGE = TextCodePurpose.RESET_PASSWORD, TextCodePurpose.CHANGE_PHONE
 DAY = 24 * 60 * 60
 
 
-def a_world() -> World:
+@pytest.fixture
+def world() -> World:
     return given(client(), user(phone=PHONE), user("bob", phone=OTHER))
 
 
@@ -72,8 +73,7 @@ def wrong(user_id: str | None, *changes: Update | Delete) -> Decision:
     )
 
 
-def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobody() -> None:
-    world = a_world()
+def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobody(world: World) -> None:
     assert ask(world, RECOVERY, "110") == Decision(
         Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),))
     )
@@ -99,8 +99,7 @@ def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobo
     assert ask(world, CHANGE, NOBODYS, login).reply == TextCodeDrawn(None), "so soon"
 
 
-def test_a_number_is_sent_a_code_a_minute_and_ten_a_day() -> None:
-    world = a_world()
+def test_a_number_is_sent_a_code_a_minute_and_ten_a_day(world: World) -> None:
     for number in range(SPECIFICATION.text_codes_a_day):
         sent = ask(world, RECOVERY, PHONE)
         code = find_code(world, RECOVERY, PHONE)
@@ -121,8 +120,7 @@ def test_a_number_is_sent_a_code_a_minute_and_ten_a_day() -> None:
     assert recover(world, latest).reply == Done()
 
 
-def test_an_account_asks_for_twenty_a_day_and_is_told_how_long_to_wait() -> None:
-    world = a_world()
+def test_an_account_asks_for_twenty_a_day_and_is_told_how_long_to_wait(world: World) -> None:
     login = world.login()
     for number in range(SPECIFICATION.text_codes_asked_a_day):
         code_of(ask(world, CHANGE, f"+86137{number:08}", login))
@@ -150,15 +148,13 @@ def test_an_account_asks_for_twenty_a_day_and_is_told_how_long_to_wait() -> None
 
 
 @pytest.mark.parametrize("seconds, is_good", [(599.999, True), (600, False)])
-def test_a_code_is_good_for_ten_minutes(seconds: float, is_good: bool) -> None:
-    world = a_world()
+def test_a_code_is_good_for_ten_minutes(world: World, seconds: float, is_good: bool) -> None:
     code = code_of(ask(world, RECOVERY, PHONE))
     world.wait(seconds)
     assert (recover(world, code).reply == Done()) is is_good
 
 
-def test_a_code_is_for_its_number_and_purpose_and_a_wrong_one_is_counted() -> None:
-    world = a_world()
+def test_a_code_is_for_its_number_and_purpose_and_a_wrong_one_is_counted(world: World) -> None:
     alice = world.user_ids["alice"]
     assert recover(world, "123456", NOBODYS) == wrong(None)
     assert recover(world, "123456") == wrong(alice)
@@ -174,8 +170,7 @@ def test_a_code_is_for_its_number_and_purpose_and_a_wrong_one_is_counted() -> No
 
 @row("Session and tokens", "password reset by text-message recovery")
 @row("Token-service errors", "invalid_grant: password reset")
-def test_recovery_sets_the_password_and_ends_everything_once() -> None:
-    world = a_world()
+def test_recovery_sets_the_password_and_ends_everything_once(world: World) -> None:
     pair, login = world.tokens(), world.login()
     world.given(
         e.UserChanged(caller=e.Operator(), user_id=world.user().user_id, fields={"mustChangePassword": True})
@@ -204,8 +199,7 @@ def test_recovery_sets_the_password_and_ends_everything_once() -> None:
     assert recover(world, code) == wrong(alice.user_id), "one use"
 
 
-def test_a_code_dies_with_its_account_and_is_not_counted_for_whoever_has_the_number_now() -> None:
-    world = a_world()
+def test_a_code_dies_with_its_account_and_is_not_counted_for_whoever_has_the_number_now(world: World) -> None:
     alice, bob = world.user_ids["alice"], world.user_ids["bob"]
     code = code_of(ask(world, RECOVERY, PHONE))
     dead = find_code(world, RECOVERY, PHONE)
@@ -227,8 +221,7 @@ def test_a_code_dies_with_its_account_and_is_not_counted_for_whoever_has_the_num
 
 @row("Session and tokens", "user changes telephone number")
 @row("Token-service errors", "invalid_grant: user changed telephone number")
-def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives_on() -> None:
-    world = a_world()
+def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives_on(world: World) -> None:
     pair, login = world.tokens(), world.login()
     assert move(world, login, Secret("123456")) == wrong(world.user_ids["alice"])
     code = code_of(ask(world, CHANGE, NOBODYS, login))

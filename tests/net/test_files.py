@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-import trio
-from hypothesis import given, strategies as st
 from structlog.testing import capture_logs
 
 from fuzz.shared.seeds import SeededEntropy
@@ -82,11 +80,3 @@ async def test_no_other_name_reaches_the_disk(tmp_path: Path, name: str) -> None
     assert await files.read(name) is None
     await files.remove(name)
     assert (tmp_path / "secret").exists()
-
-
-@given(name=st.text(st.characters(exclude_categories=())))
-def test_no_name_that_was_not_given_out_reads_anything(name: str) -> None:
-    async def read() -> bytes | None:
-        return await Files(Path("/"), entropy_source=SeededEntropy(), run_sync=run_inline).read(name)
-
-    assert trio.run(read) is None

@@ -214,13 +214,19 @@ async def test_a_request_whose_body_does_not_come_makes_room(opened: Door) -> No
         assert (await slow[1].hear(0.1)).data.startswith(b"HTTP/1.1 200")
 
 
-async def test_a_worker_that_counts_its_requests_answers_them_without_the_lane(opened: Door) -> None:
+@pytest.mark.parametrize("what", ["counts its requests", "has an access log"])
+async def test_a_worker_that_hypercorn_counts_or_logs_requests_for_does_without_the_lane(
+    opened: Door, what: str
+) -> None:
     asked: list[str] = []
     async with opened(lane=True, app=partial(counting, asked)) as door:
-        door.context.max_requests = 2
+        if what == "counts its requests":
+            door.context.max_requests = 2
+        else:
+            door.config.accesslog = "-"
         line = await door.call(ACTIVE * 3)
         await line.hear(0.1)
-        assert door.context.terminate.is_set()
+        assert door.context.terminate.is_set() == (what == "counts its requests")
     assert len(asked) == 3
 
 
@@ -337,16 +343,6 @@ async def test_a_trace_id_is_drawn_when_it_is_first_told(opened: Door) -> None:
         await line.say(ASKED["profile in Chinese"])
         heard = await line.hear(0.1)
     assert [entropy[:10].hex().encode() in heard.data for entropy in drawn] == [True]
-
-
-async def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(opened: Door) -> None:
-    asked: list[str] = []
-    app = partial(counting, asked)
-    async with opened(lane=True, app=app) as door:
-        door.config.accesslog = "-"
-        line = await door.call(ACTIVE)
-        await line.hear(0.1)
-    assert asked == ["/api/oauth2/introspect"]
 
 
 async def test_behind_another_hypercorn_the_lane_stays_closed(

@@ -143,9 +143,8 @@ OTHERS: Final = {
 """What an administrator may set for a role or a database, in the interest of other programs."""
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_no_setting_of_an_address_changes_what_becomes_of_anybody(name: str, address: str) -> None:
-    require_same_life(f"{address}{quote(f' -c {name}={OTHERS[name]}')}")
+def test_no_settings_of_an_address_change_what_becomes_of_anybody(address: str) -> None:
+    require_same_life(address + quote("".join(f" -c {name}={value}" for name, value in OTHERS.items())))
 
 
 def test_no_variable_of_libpq_changes_what_becomes_of_anybody(

@@ -75,13 +75,6 @@ def test_a_long_log_says_so_and_once_folded_is_begun_anew(store: SQLiteStore) ->
     assert usernames(store) == names | {"after"}
 
 
-def test_it_becomes_long_again_and_no_longer_than_before(store: SQLiteStore) -> None:
-    for _ in range(20):
-        write_until(store, lambda: is_due(store))
-        assert pages_in_log(store) < LONG + 15
-        store.checkpoint()
-
-
 def test_where_nobody_folds_it_a_commit_does(store: SQLiteStore) -> None:
     names = write_until(store, lambda: is_due(store))
     longest = 0

@@ -2,28 +2,26 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from ostiary_core import Decision, LostRace, retry_lost_races, take_turn
+from ostiary_core import Decision, retry_lost_races, take_turn
 from ostiary_core.events import (
     Event,
     IntrospectionRequested,
     Operator,
     PasswordHashRequested,
     RoleChanged,
-    RoleDeleted,
     RoleRegistered,
     SignedIn,
     UserDeleted,
 )
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
-from ostiary_core.model.records import RECORD_TABLES, Role, Table
+from ostiary_core.model.records import RECORD_TABLES, Table
 from ostiary_core.model.reply import Refused, TokensIssued
 from tests.support import asks, story
 from tests.support.stores import DURABLE, ContractStore, open_kind, world_on
@@ -73,35 +71,6 @@ def two(
 
 def register_all(name: str) -> RoleRegistered:
     return RoleRegistered(caller=Operator(), fields={"code": "r", "name": name, "permissions": []})
-
-
-def test_a_role_that_is_made_again_in_the_middle_of_a_turn_is_not_written_over(
-    two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its revision is that of the deleted one, so the guard of a write does not tell them apart."""
-    one, other = two
-    one.turn([register_all("before")], START)
-    deciding = iter([True])
-
-    def decide(*arguments: Any) -> list[Decision]:
-        if next(deciding, False):
-            meanwhile.append(thread.submit(make_again))
-            wait(meanwhile, timeout=0.3)
-        return take_turn(*arguments)
-
-    def make_again() -> None:
-        for event in (RoleDeleted(caller=Operator(), role_id="r"), register_all("theirs")):
-            other.turn([event], START)
-
-    monkeypatch.setattr("ostiary_net.sql.store.take_turn", decide)
-    with ThreadPoolExecutor(1) as thread:
-        meanwhile: list[Any] = []
-        with suppress(LostRace):
-            one.turn([RoleChanged(caller=Operator(), role_id="r", fields={"name": "ours"})], START)
-        meanwhile[0].result(30)
-    [role] = one.fetch(Table.ROLE, ["r"])
-    assert isinstance(role, Role)
-    assert role.name == "theirs"
 
 
 def test_of_two_administrators_who_delete_each_other_one_is_left(
