@@ -5,7 +5,8 @@ size keeps out a small file that unpacks to gigabytes in a browser. Three format
 specification: PNG (ISO/IEC 15948 §11.2.1), JPEG (ITU-T T.81 Annex B), WebP (RFC 9649).
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -28,6 +29,10 @@ MEDIA_TYPES: Final[Mapping[str, str]] = MappingProxyType(
     {PictureType.PNG: "image/png", PictureType.JPEG: "image/jpeg", PictureType.WEBP: "image/webp"}
 )
 """Media types by file ending."""
+
+
+class Malformed(Exception):
+    """The container does not follow its format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +65,55 @@ def _png(content: bytes) -> PictureHeader | None:
 _FRAME_HEADERS: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 """SOF0 to SOF15, without the three markers of that range that are no frame headers."""
 
-_ALONE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
-"""Markers without a length: TEM, RST0 to RST7."""
+_START, _END, SCAN = 0xD8, 0xD9, 0xDA
+_MARKER: Final = re.compile(rb"\xff(?=[\x01-\xcf\xd8-\xfe])")
+"""Pattern of the end of a scan's data: no stuffed zero, restart or fill byte (B.1.1.2)."""
 
 
 def _jpeg(content: bytes) -> PictureHeader | None:
-    """Read the size from the frame header, skipping the segments before it."""
+    """Read the size from the frame header, which stands before any scan."""
     if not content.startswith(b"\xff\xd8\xff"):
         return None
+    try:
+        for marker, start, end in jpeg_segments(content):
+            if marker in _FRAME_HEADERS and end >= start + 5:
+                height, width = _big(content[start + 1 : start + 3]), _big(content[start + 3 : start + 5])
+                return PictureHeader(PictureType.JPEG, width, height)
+            if marker == SCAN:
+                return None
+    except Malformed:
+        pass
+    return None
+
+
+def jpeg_segments(content: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield the marker of each segment, and the bounds of its content; of a scan with its data."""
     at = 2
     for _ in range(MOST_PARTS):
-        if at + 4 > len(content) or content[at] != 0xFF:
-            return None
+        if content[at : at + 1] != b"\xff" or at + 4 > len(content):
+            if content[at : at + 2] == b"\xff\xd9":
+                return
+            raise Malformed
         marker = content[at + 1]
         if marker == 0xFF:  # a fill byte
             at += 1
-        elif marker in _ALONE:
+            continue
+        if marker == _END:
+            return
+        if marker == 0x01 or 0xD0 <= marker <= 0xD7:  # alone; nothing is drawn by it here
             at += 2
-        elif marker in _FRAME_HEADERS:
-            if len(content) < at + 10:
-                return None
-            height, width = _big(content[at + 5 : at + 7]), _big(content[at + 7 : at + 9])
-            return PictureHeader(PictureType.JPEG, width, height)
-        elif marker in (0xD8, 0xD9, 0xDA):  # a scan, an end or a second beginning before any frame
-            return None
-        else:
-            length = _big(content[at + 2 : at + 4])
-            if length < 2:
-                return None
-            at += 2 + length
-    return None
+            continue
+        start, end = at + 4, at + 2 + int.from_bytes(content[at + 2 : at + 4], "big")
+        if marker in (_START, 0x00) or not start <= end <= len(content):
+            raise Malformed
+        if marker == SCAN:
+            following = _MARKER.search(content, end)
+            if following is None:
+                raise Malformed
+            end = following.start()
+        yield marker, start, end
+        at = end
+    raise Malformed
 
 
 def _webp(content: bytes) -> PictureHeader | None:

@@ -8,26 +8,21 @@ Of EXIF only the orientation is kept, or pictures would lie on their side.
 PNG: ISO/IEC 15948. JPEG: ITU-T T.81 Annex B, T.871 (JFIF). WebP: RFC 9649. EXIF: CIPA DC-008 §4.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 from zlib import crc32
 
-from ostiary_web.pictures.formats import MOST_PARTS, PictureType
+from ostiary_web.pictures.formats import MOST_PARTS, SCAN, Malformed, PictureType, jpeg_segments
 
 Parts = list[bytes | memoryview]
 """Views of the upload, copied once when they are joined."""
-
-
-class _Malformed(Exception):
-    """The container does not follow its format."""
 
 
 def strip_metadata(content: bytes, picture_type: PictureType) -> bytes | None:
     """Return the picture alone; None for a container that is broken, cut off or in too many parts."""
     try:
         return _STRIP[picture_type](content)
-    except _Malformed:
+    except Malformed:
         return None
 
 
@@ -53,7 +48,7 @@ def _strip_png(content: bytes) -> bytes:
             if is_turned:
                 kept.append(_png_chunk(b"eXIf", exif))
     if not has_data:
-        raise _Malformed
+        raise Malformed
     return b"".join(kept)
 
 
@@ -64,13 +59,13 @@ def _png_chunks(content: bytes) -> Iterator[tuple[bytes, int, int]]:
         start = at + 8
         end = start + int.from_bytes(content[at : at + 4], "big")
         if end + 4 > len(content):
-            raise _Malformed
+            raise Malformed
         name = content[at + 4 : start]
         yield name, start, end
         if name == b"IEND":
             return
         at = end + 4
-    raise _Malformed
+    raise Malformed
 
 
 def _png_chunk(name: bytes, data: bytes) -> bytes:
@@ -79,22 +74,19 @@ def _png_chunk(name: bytes, data: bytes) -> bytes:
 
 # --- JPEG
 
-_START, _END, _SCAN = 0xD8, 0xD9, 0xDA
 _JPEG_KEPT: Final = frozenset({*range(0xC0, 0xD0), *range(0xDA, 0xE0)} - {0xC8})
 """Markers of what draws the picture: frames, tables, scans; neither applications' segments nor comments."""
 _JFIF, _EXIF, _ICC, _ADOBE = b"JFIF\x00", b"Exif\x00\x00", b"ICC_PROFILE\x00", b"Adobe"
-_MARKER: Final = re.compile(rb"\xff(?=[\x01-\xcf\xd8-\xfe])")
-"""Pattern of the end of a scan's data: no stuffed zero, restart or fill byte (B.1.1.2)."""
 
 
 def _strip_jpeg(content: bytes) -> bytes:
     view = memoryview(content)
     kept: Parts = [b"\xff\xd8"]
     is_turned = has_scan = False
-    for marker, start, end in _jpeg_segments(content):
+    for marker, start, end in jpeg_segments(content):
         if marker in _JPEG_KEPT:
             kept.append(view[start - 4 : end])
-            has_scan |= marker == _SCAN
+            has_scan |= marker == SCAN
         elif marker == 0xE1 and not is_turned and content.startswith(_EXIF, start, end):
             exif = _orientation_alone(content[start + len(_EXIF) : end])
             is_turned = bool(exif)
@@ -105,39 +97,9 @@ def _strip_jpeg(content: bytes) -> bytes:
             if data:
                 kept.append(_jpeg_segment(marker, data))
     if not has_scan:
-        raise _Malformed
+        raise Malformed
     kept.append(b"\xff\xd9")
     return b"".join(kept)
-
-
-def _jpeg_segments(content: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield the marker of each segment, and the bounds of its content; of a scan with its data."""
-    at = 2
-    for _ in range(MOST_PARTS):
-        if content[at : at + 1] != b"\xff" or at + 4 > len(content):
-            if content[at : at + 2] == b"\xff\xd9":
-                return
-            raise _Malformed
-        marker = content[at + 1]
-        if marker == 0xFF:  # a fill byte
-            at += 1
-            continue
-        if marker == _END:
-            return
-        if marker == 0x01 or 0xD0 <= marker <= 0xD7:  # alone; nothing is drawn by it here
-            at += 2
-            continue
-        start, end = at + 4, at + 2 + int.from_bytes(content[at + 2 : at + 4], "big")
-        if marker in (_START, 0x00) or not start <= end <= len(content):
-            raise _Malformed
-        if marker == _SCAN:
-            following = _MARKER.search(content, end)
-            if following is None:
-                raise _Malformed
-            end = following.start()
-        yield marker, start, end
-        at = end
-    raise _Malformed
 
 
 def _application_data(marker: int, data: bytes) -> bytes:
@@ -174,7 +136,7 @@ _FRAME_HEADER: Final = 16
 def _strip_webp(content: bytes) -> bytes:
     end = 8 + int.from_bytes(content[4:8], "little")
     if end > len(content):
-        raise _Malformed
+        raise Malformed
     header, exif = b"", b""
     kept: list[_Chunk] = []
     for chunk in _webp_chunks(memoryview(content), 12, end):
@@ -188,7 +150,7 @@ def _strip_webp(content: bytes) -> bytes:
             kept.append(chunk)
     pictures = [chunk for chunk in kept if chunk.name in _WEBP_PICTURES]
     if not pictures:
-        raise _Malformed
+        raise Malformed
     if not header:  # nothing but one picture (RFC 9649 §2.5, §2.6)
         kept = pictures[:1]
     else:
@@ -212,10 +174,10 @@ def _webp_chunks(content: memoryview, at: int, end: int) -> Iterator[_Chunk]:
         start = at + 8
         last = start + int.from_bytes(content[at + 4 : start], "little")
         if last > end:
-            raise _Malformed
+            raise Malformed
         yield _Chunk(bytes(content[at : at + 4]), content[start:last])
         at = min(last + last % 2, end)  # padded to an even length, but for the very last
-    raise _Malformed
+    raise Malformed
 
 
 def _webp_body(chunks: Iterable[_Chunk]) -> bytes:
