@@ -275,7 +275,6 @@ def _is_json(response: httpx.Response) -> None:
 
 _OF_EVERY_ADDRESS: Final = {405, 413}
 """Another method, or more than the front door lets in: the same wherever it is."""
-_NO_INTERFACE: Final = {"This document"}
 
 APP: Final = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
 DOCUMENT: Final = api_document(APP, version("ostiary"), LANGUAGES)
@@ -317,11 +316,7 @@ def _hold_request(operation: dict[str, Any], request: httpx.Request) -> None:
 def _paths() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
     """The operations of the interface by method, those without a variable part first."""
     paths = sorted(DOCUMENT["paths"].items(), key=lambda path: "{" in path[0])
-    return [
-        (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), methods)
-        for path, methods in paths
-        if not any(_NO_INTERFACE & set(operation["tags"]) for operation in methods.values())
-    ]
+    return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), methods) for path, methods in paths]
 
 
 def _operation(method: str, path: str) -> dict[str, Any] | None:

@@ -16,14 +16,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.record_type import Kind, RecordType, Setting
+from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.secret import Digest
@@ -134,8 +134,16 @@ class Listable(Generic[T]):
         return f"Listable({self.name})"
 
 
-def _filters(**filters: Match) -> Mapping[str, Match]:
-    return MappingProxyType(filters)
+def _filters(exact: tuple[str, ...], contained: tuple[str, ...] = ()) -> Mapping[str, Match]:
+    return MappingProxyType(
+        {**dict.fromkeys(exact, Match.EQUALS), **dict.fromkeys(contained, Match.CONTAINS)}
+    )
+
+
+def _match(field: RecordField[Any]) -> Match:
+    """Return how a filter compares a field; an identifier that nobody chose is found whole."""
+    by_kind = {Kind.BOOLEAN: Match.IS, Kind.CODES: Match.HAS}.get(field.kind)
+    return by_kind or (Match.EQUALS if field.setting is Setting.NEVER else Match.CONTAINS)
 
 
 def make_listable(of: RecordType[T]) -> Listable[T]:
@@ -148,19 +156,8 @@ def make_listable(of: RecordType[T]) -> Listable[T]:
         sorts=tuple(field.attribute for field in sorted_fields),
         default_sort=Sort(of.default_sort),
         ranges=tuple(field.attribute for field in sorted_fields if field.kind is Kind.TIME),
-        filters=_filters(
-            **{
-                # An identifier that nobody types, as nobody chose it, is found whole.
-                field.attribute: Match.IS
-                if field.kind is Kind.BOOLEAN
-                else Match.HAS
-                if field.kind is Kind.CODES
-                else Match.EQUALS
-                if field.setting is Setting.NEVER
-                else Match.CONTAINS
-                for field in of.fields
-                if field.is_filtered
-            }
+        filters=MappingProxyType(
+            {field.attribute: _match(field) for field in of.fields if field.is_filtered}
         ),
         searched=tuple(field.attribute for field in of.fields if field.is_searched),
     )
@@ -181,13 +178,7 @@ def _online(name: str) -> Listable[OnlineSession]:
         default_sort=Sort("signed_in_at", descending=True),
         ranges=times,
         filters=_filters(
-            kind=Match.EQUALS,
-            client_id=Match.EQUALS,
-            user_id=Match.EQUALS,
-            username=Match.CONTAINS,
-            name=Match.CONTAINS,
-            session_id=Match.EQUALS,
-            source=Match.CONTAINS,
+            ("kind", "client_id", "user_id", "session_id"), contained=("username", "name", "source")
         ),
         searched=("username", "name", "session_id", "user_id", "client_id"),
     )
@@ -207,15 +198,8 @@ AUDIT: Final = Listable(
     default_sort=Sort("at", descending=True),
     ranges=("at",),
     filters=_filters(
-        kind=Match.EQUALS,
-        why=Match.EQUALS,
-        actor_id=Match.EQUALS,
-        client_id=Match.EQUALS,
-        user_id=Match.EQUALS,
-        session_id=Match.EQUALS,
-        role_id=Match.EQUALS,
-        trace_id=Match.EQUALS,
-        source=Match.CONTAINS,
+        (*("kind", "why", "actor_id", "client_id", "user_id"), *("session_id", "role_id", "trace_id")),
+        contained=("source",),
     ),
     searched=(
         *("actor_id", "user_id", "client_id", "session_id", "role_id"),
@@ -229,7 +213,7 @@ GRANTS: Final = Listable(
     key="client_id",
     sorts=("client_id",),
     default_sort=Sort("client_id"),
-    filters=_filters(user_id=Match.EQUALS, client_id=Match.EQUALS),
+    filters=_filters(("user_id", "client_id")),
 )
 """Clients that one user lets do something; always filtered by `user_id`."""
 

@@ -6,7 +6,7 @@ A browser whose access token has expired is given its login session's next pair 
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
@@ -226,17 +226,20 @@ async def _load_account(context: RequestContext) -> None:
     context.account_known = reply if isinstance(reply, AccountKnown) else None
 
 
-def policy_for_form(return_to: str) -> str:
-    """Return the Content-Security-Policy of a page whose form leads to `return_to` in the end."""
-    return FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY
-
-
 def choose_language(user: User | None) -> Language:
     """Return the language chosen in this browser, else the account's, else what the browser asks for."""
     context = request_context()
     by_tag = context.languages.by_tag
     locale = None if user is None else user.locale
     return by_tag(read_preference(LANGUAGE_COOKIE)) or by_tag(locale) or context.language
+
+
+async def render_on_the_way(
+    page: PageContext, template: str, return_to: str, reply: Refused | None = None, **values: Any
+) -> Response:
+    """Return a page with a form that leads on to `return_to` in the end."""
+    policy = FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY
+    return await render(page, template, refused=reply, policy=policy, return_to=return_to, **values)
 
 
 async def render(

@@ -11,7 +11,7 @@ from ostiary_core.model.one_time_password import otpauth_uri
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Secret
 from ostiary_web.api.second_factor import SecondFactorSecret
-from ostiary_web.pages.context import PageContext, policy_for_form, render
+from ostiary_web.pages.context import PageContext, render_on_the_way
 
 _MOST_SHOWN = 400
 """Most characters of secret or codes that a form may bring back."""
@@ -36,12 +36,11 @@ async def show_set_up(
     ticket: str = "",
 ) -> Response:
     """Show a second factor, and the form for its first code, which is sent to `action`."""
-    return await render(
+    return await render_on_the_way(
         page,
         "second_factor_set_up.html",
-        refused=reply,
-        policy=policy_for_form(return_to),
-        return_to=return_to,
+        return_to,
+        reply,
         cancel=page.sign_in_page(return_to) if ticket else return_to,
         action=action,
         ticket=ticket,

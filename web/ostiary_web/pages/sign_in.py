@@ -27,7 +27,7 @@ from ostiary_web.pages.addresses import (
     see_other,
     sign_in_page,
 )
-from ostiary_web.pages.context import PageContext, policy_for_form, render
+from ostiary_web.pages.context import PageContext, render, render_on_the_way
 from ostiary_web.pages.offered_factor import read_offer, show_set_up
 from ostiary_web.pages.routes import PageRoutes, redirect_before_use
 
@@ -164,12 +164,11 @@ async def show_signed_out(page: PageContext, return_to: str, reply: Refused) -> 
 async def _sign_in_form(
     page: PageContext, return_to: str, reply: Refused | None = None, username: str = ""
 ) -> Response:
-    return await render(
+    return await render_on_the_way(
         page,
         "sign_in.html",
-        refused=reply,
-        policy=policy_for_form(return_to),
-        return_to=return_to,
+        return_to,
+        reply,
         forgotten=recovery_page(return_to) if has_text_recovery(page.request) else None,
         username=username,
         application=await _find_application(page, return_to),
@@ -195,25 +194,11 @@ async def _find_application(page: PageContext, return_to: str) -> str | None:
 async def _code_form(
     page: PageContext, return_to: str, ticket: str, reply: Refused | None = None
 ) -> Response:
-    return await render(
-        page,
-        "sign_in_code.html",
-        refused=reply,
-        policy=policy_for_form(return_to),
-        return_to=return_to,
-        sign_in=page.sign_in_page(return_to),
-        ticket=ticket,
-    )
+    back = page.sign_in_page(return_to)
+    return await render_on_the_way(page, "sign_in_code.html", return_to, reply, sign_in=back, ticket=ticket)
 
 
 async def _password_form(
     page: PageContext, return_to: str, reply: Refused | None = None, faults: tuple[str, ...] | None = None
 ) -> Response:
-    return await render(
-        page,
-        "password.html",
-        refused=reply,
-        faults=faults,
-        policy=policy_for_form(return_to),
-        return_to=return_to,
-    )
+    return await render_on_the_way(page, "password.html", return_to, reply, faults=faults)

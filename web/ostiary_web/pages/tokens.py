@@ -4,7 +4,6 @@ from typing import Final
 
 from quart import Response
 
-from ostiary_core.http.envelope import field_text
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import PersonalTokenIssued, Refused
 from ostiary_core.model.secret import fingerprint_of
@@ -14,7 +13,7 @@ from ostiary_web.api.resources.roles import describe_permission
 from ostiary_web.api.tokens import create_token, end_token, list_tokens
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
-from ostiary_web.pages.administration.record_forms import Values, read_number
+from ostiary_web.pages.administration.record_forms import Values, faults_by_field, read_number
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -80,8 +79,7 @@ async def _tokens(
     reply: Refused | None = None,
     created: PersonalTokenIssued | None = None,
 ) -> Response:
-    faults = () if reply is None else reply.faults
-    by_field = {fault.path.partition(".")[0]: field_text(fault, page.language) for fault in reversed(faults)}
+    by_field = faults_by_field(page, () if reply is None else reply.faults, {})
     held = [each for each in Permission if page.may(each)]
     return await render(
         page,

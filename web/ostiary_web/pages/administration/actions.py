@@ -1,7 +1,7 @@
 """Actions on a record's pages: how one is described, and those of every resource."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar
 
 from ostiary_core.events import Event
@@ -17,7 +17,7 @@ ReadForm = Callable[[PageContext, str], Awaitable[Event]]
 """Makes a form's event for the record with this identifier; raises `RequestRefused` with the faults."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordAction(Generic[T]):
     """An action on a record, with the question that comes before it."""
 
@@ -29,6 +29,7 @@ class RecordAction(Generic[T]):
     """Key of the text of the question; None where none is asked, as nothing is taken away."""
     event: type[Event] | ReadForm
     """Event that does it, or what reads its form."""
+    _: KW_ONLY
     is_available: Callable[[T], bool] = lambda item: True
     asks_password: bool = False
     asks_overlap: bool = False

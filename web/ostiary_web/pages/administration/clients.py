@@ -89,30 +89,20 @@ client_pages = make_record_pages(
         actions=(
             _ENABLE,
             RecordAction(
-                path="reset-secret",
-                name="page.client_reset",
-                confirm_text="page.client_reset_will",
-                event=_reset,
-                asks_overlap=True,
+                "reset-secret", "page.client_reset", "page.client_reset_will", _reset, asks_overlap=True
             ),
             RecordAction(
-                path="end-old-secret",
-                name="page.client_end_old",
-                confirm_text="page.client_end_old_will",
-                event=OldSecretEnded,
+                "end-old-secret",
+                "page.client_end_old",
+                "page.client_end_old_will",
+                OldSecretEnded,
                 is_available=lambda client: client.old_secret_digest is not None,
             ),
-            RecordAction(
-                path="force-out",
-                name="page.client_force",
-                confirm_text="page.client_force_will",
-                event=ClientForcedOut,
-            ),
+            RecordAction("force-out", "page.client_force", "page.client_force_will", ClientForcedOut),
             _DISABLE,
             deletion_action(RESOURCE, "page.client_delete_will"),
         ),
         extra_context=_extra_context,
         in_title=frozenset({"id", "clientId", "name", "enabled", "builtIn", "updatedAt"}),
-        is_fixed=lambda client: client.built_in,
     )
 )

@@ -68,8 +68,6 @@ class RecordPages(Generic[T, V]):
     """Whether an action on a record may end sessions, whose list has a filter by its identifier."""
     in_title: frozenset[str]
     """Names of the fields that the page of a record does not list with the others."""
-    is_fixed: Callable[[T], bool]
-    """Whether no visitor can change the record."""
 
 
 def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
@@ -244,7 +242,7 @@ async def _item(
     resource = pages.resource
     item_id = resource.identify(item)
     [shown] = await page.request.query(lambda store, now: resource.list_view.add_details(store, [item]))
-    fixed = pages.is_fixed(item)
+    is_fixed = getattr(item, "built_in", False)
     extra = await pages.extra_context(page, item)
     return await render(
         page,
@@ -260,11 +258,11 @@ async def _item(
         list_name=page.text(pages.list_page.heading),
         address_of_item=f"{pages.list_page.place}/{item_id}",
         list_query=with_list_query(""),
-        may_edit=page.may(resource.permissions.update) and not fixed,
+        may_edit=page.may(resource.permissions.update) and not is_fixed,
         actions=[
             action
             for action in pages.actions
-            if not fixed and page.may(action.permission(resource)) and action.is_available(item)
+            if not is_fixed and page.may(action.permission(resource)) and action.is_available(item)
         ],
         extra=extra,
         facts=list_facts(

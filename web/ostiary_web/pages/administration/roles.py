@@ -50,6 +50,5 @@ role_pages = make_record_pages(
         extra_context=_extra_context,
         has_sessions=False,
         in_title=frozenset({"id", "code", "name", "permissions", "builtIn"}),
-        is_fixed=lambda role: role.built_in,
     )
 )

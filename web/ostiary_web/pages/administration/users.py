@@ -113,38 +113,21 @@ _PAGES: Final = RecordPages(
     item_template="administration/user.html",
     actions=(
         _ENABLE,
+        RecordAction("reset-password", "page.user_reset", "page.user_reset_will", _reset, asks_password=True),
         RecordAction(
-            path="reset-password",
-            name="page.user_reset",
-            confirm_text="page.user_reset_will",
-            event=_reset,
-            asks_password=True,
-        ),
-        RecordAction(
-            path="reset-second-factor",
-            name="page.user_second_factor_reset",
-            confirm_text="page.user_second_factor_reset_will",
-            event=SecondFactorReset,
+            "reset-second-factor",
+            "page.user_second_factor_reset",
+            "page.user_second_factor_reset_will",
+            SecondFactorReset,
             is_available=lambda user: user.has_second_factor,
         ),
-        RecordAction(
-            path="unlock",
-            name="page.user_unlock",
-            confirm_text=None,
-            event=UserUnlocked,
-        ),
-        RecordAction(
-            path="force-out",
-            name="page.user_force",
-            confirm_text="page.user_force_will",
-            event=UserForcedOut,
-        ),
+        RecordAction("unlock", "page.user_unlock", None, UserUnlocked),
+        RecordAction("force-out", "page.user_force", "page.user_force_will", UserForcedOut),
         _DISABLE,
         deletion_action(RESOURCE, "page.user_delete_will"),
     ),
     extra_context=_extra_context,
     in_title=frozenset({"username", "name", "enabled", "avatarUrl", "updatedAt"}),
-    is_fixed=lambda user: False,
 )
 
 user_pages = make_record_pages(_PAGES)
