@@ -280,9 +280,8 @@ def test_a_number_that_somebody_took_meanwhile_is_refused_and_one_without_an_old
     ],
 )
 def test_the_policy_says_whose_password_a_text_message_may_set(
-    allowed: TextRecoveryFor, of_alice: bool, of_bob: bool
+    world: World, allowed: TextRecoveryFor, of_alice: bool, of_bob: bool
 ) -> None:
-    world = a_world()
     before = world.user()
     world.store.write([Update(before, revise(before, has_second_factor=True))])
     codes = {phone: code_of(ask(world, RECOVERY, phone)) for phone in (PHONE, OTHER)}
