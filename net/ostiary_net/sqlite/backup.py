@@ -49,9 +49,8 @@ def _make_copy(
         # Not made here: where its disk is not mounted, the copy would land beside it.
         raise BackupError(f"there is no folder {target.parent}; make it, or mount what it is on")
     unfinished = target.with_name(target.name + ".unfinished")
-    with suppress(FileNotFoundError):
-        unfinished.unlink()
     try:
+        unfinished.unlink(missing_ok=True)
         create(unfinished)
         _copy(source, unfinished)
         if finish is not None:
@@ -65,7 +64,8 @@ def _make_copy(
         raise BackupError(f"{source} could not be copied to {target}: {describe(error)}") from error
     finally:
         for end in ("", "-wal", "-shm", "-journal", ".lock"):
-            with suppress(FileNotFoundError):
+            # Where it cannot be removed, it could not be made: that error is told.
+            with suppress(OSError):
                 unfinished.with_name(unfinished.name + end).unlink()
     flush_to_disk(target.parent)
     return target.stat().st_size
@@ -81,7 +81,10 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
         left = database.with_name(database.name + end)
         if left.exists():
             raise BackupError(f"{left} exists: stop the server and move it away first")
-    database.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        database.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BackupError(f"{database.parent} cannot be made: {error.strerror}") from error
     return _make_copy(backup, database, create_file, finish)
 
 

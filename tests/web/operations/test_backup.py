@@ -148,6 +148,21 @@ def test_what_was_alive_in_a_dump_of_postgresql_is_dead_once_everything_is_ended
             assert is_active(address, secret, token(address, secret))
 
 
+def test_a_copy_that_cannot_be_made_is_one_line(machine: Machine, tmp_path: Path) -> None:
+    machine.script("client", "create", "app", "--grant", "client_credentials")
+    # Beside it stands `….unfinished`, whose name is too long for every file system.
+    refused = machine.run("backup", str(tmp_path / ("b" * 250)))
+    assert (refused.exit_code, refused.err.count("\n")) == (1, 1)
+    assert "could not be copied to" in refused.err
+    assert "File name too long" in refused.err
+    machine.script("backup", str(tmp_path / "backup.db"))
+    (tmp_path / "file").touch()
+    nowhere = {"DATABASE_URL": f"sqlite:///{tmp_path / 'file' / 'there' / 'ostiary.db'}"}
+    refused = machine.run("restore", str(tmp_path / "backup.db"), env=nowhere)
+    assert (refused.exit_code, refused.err.count("\n")) == (1, 1)
+    assert "there cannot be made: Not a directory" in refused.err
+
+
 def test_nothing_is_written_over_and_nothing_that_is_not_whole_is_restored(
     machine: Machine, tmp_path: Path
 ) -> None:
