@@ -47,7 +47,7 @@ OVERLAP_SECONDS: Final = Bounds(least=60, most=2_592_000, default=0)
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def reset(event: events.ClientSecretReset, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
     """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
-    overlap_seconds = _read_overlap(event.fields)
+    overlap_seconds = read_overlap(event.fields)
     if isinstance(overlap_seconds, tuple):
         return refuse_fields(overlap_seconds)
     secret = draw_client_secret(event.entropy)
@@ -62,7 +62,7 @@ def replace_secret(
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
     if _is_present(client, event.digest):
         return Decision(ClientKnown(client))
-    overlap_seconds = _read_overlap(event.fields)
+    overlap_seconds = read_overlap(event.fields)
     if isinstance(overlap_seconds, tuple):
         return refuse_fields(overlap_seconds)
     changed = _with_secret(client, event.digest, snapshot.now, overlap_seconds)
@@ -154,7 +154,8 @@ def _is_present(client: Client, digest: Digest) -> bool:
     return client.secret_digest is not None and hmac.compare_digest(client.secret_digest, digest)
 
 
-def _read_overlap(fields: Mapping[str, object]) -> int | tuple[FieldFault, ...]:
+def read_overlap(fields: Mapping[str, object]) -> int | tuple[FieldFault, ...]:
+    """Return for how many seconds an old secret is to live on, or what is wrong with the fields."""
     reader = FieldReader(fields, frozenset({KEEP_OLD_FOR}))
     seconds = reader.number(KEEP_OLD_FOR, OVERLAP_SECONDS.default, 0, OVERLAP_SECONDS.most, FieldRule.OVERLAP)
     if 0 < seconds < OVERLAP_SECONDS.least:

@@ -67,6 +67,12 @@ def test_a_declaration_comes_from_standard_input(declared: Declared) -> None:
     ran = declared.machine.run("apply", "-", stdin="[clients")
     assert (ran.exit_code, ran.out) == (1, "")
     assert "'-' is not TOML" in ran.err
+    another = SHOP.replace("clients.shop", "clients.newer")
+    ran = declared.machine.run("apply", "-", "--prune=delete", stdin=another)
+    assert (ran.exit_code, ran.out) == (1, "")
+    assert "--prune=delete would delete clients.shop, and nobody can be asked" in ran.err
+    assert declared.machine.run("apply", "-", "--prune=delete", "--dry-run", stdin=another).exit_code == 0
+    assert declared.machine.run("apply", "-", "--prune=delete", "--yes", stdin=another).exit_code == 0
 
 
 def test_a_secret_that_is_replaced_works_on_for_as_long_as_declared(declared: Declared) -> None:
@@ -88,6 +94,8 @@ def test_a_secret_that_is_replaced_works_on_for_as_long_as_declared(declared: De
     assert rotated("another-secret-of-their-own", keep, until)["changes"] == []
     third = f'{SHOP}\nsecretDigest = "sha256:{"0" * 64}"\nkeepOldForSeconds = 5'
     assert declared.faults(third) == {"clients.shop.keepOldForSeconds"}
+    for wrong in ("5", '"a day"', "2592001"):
+        assert declared.faults(f"{SHOP}\nkeepOldForSeconds = {wrong}") == {"clients.shop.keepOldForSeconds"}
 
 
 def test_records_are_made_changed_and_deleted_and_nothing_is_done_twice(declared: Declared) -> None:

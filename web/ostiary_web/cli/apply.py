@@ -16,7 +16,7 @@ from ostiary_core.model.role import ROLE, Role
 from ostiary_web.api.resources.records import combine_refusals
 from ostiary_web.cli.clients import reset_secret_command
 from ostiary_web.cli.context import CommandContext, make_refusal, run
-from ostiary_web.cli.declaration import Declaration, DeclarationError, read_declaration
+from ostiary_web.cli.declaration import STANDARD_INPUT, Declaration, DeclarationError, read_declaration
 from ostiary_web.cli.plan import SECRET, Action, Plan, PlanStep, Prune, make_plan
 from ostiary_web.cli.printing import Printer, to_json, with_printer
 from ostiary_web.streams import exit_with, print_data, print_text
@@ -78,6 +78,11 @@ def apply(printer: Printer, file: Path, dry_run: bool, prune: Prune | None, yes:
 
     plan = run(plan_changes)
     if (deleted := plan.paths(Action.DELETE)) and not (yes or dry_run):
+        if file == STANDARD_INPUT:
+            exit_with(
+                f"--prune=delete would delete {' '.join(deleted)}, and nobody can be asked, as the file is "
+                "standard input; allowed: --yes, or --dry-run to see the plan"
+            )
         question = printer.text("command.apply.delete", paths=" ".join(deleted))
         click.confirm(question, abort=True, err=True)
     reply = run(work)

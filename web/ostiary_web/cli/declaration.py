@@ -13,12 +13,12 @@ Rules, all in this file:
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from ostiary_core.clients.client_secret import KEEP_OLD_FOR
+from ostiary_core.clients.client_secret import KEEP_OLD_FOR, read_overlap
 from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.role import ROLE
@@ -61,7 +61,7 @@ class Declaration:
 
 
 def read_declaration(path: Path, environment: Mapping[str, str]) -> Declaration | tuple[FieldFault, ...]:
-    """Return what the file declares, or its unknown names; raise `DeclarationError`.
+    """Return what the file declares, or its unknown names and wrong overlaps; raise `DeclarationError`.
 
     Paths of secret files start from the file's folder, of standard input from the present one.
     """
@@ -69,20 +69,21 @@ def read_declaration(path: Path, environment: Mapping[str, str]) -> Declaration 
     tables = {kind: _tables(kind, content.get(kind, {})) for kind in ("clients", "roles")}
     if sum(map(len, tables.values())) > _MOST_RECORDS:
         raise DeclarationError(f"declares more than {_MOST_RECORDS} clients and roles")
-    unknown = (
+    faults = (
         *(FieldFault(name, FieldRule.UNKNOWN) for name in content if name not in tables),
         *_unknown(
             "clients", tables["clients"], (*(each.name for each in CLIENT.audited), *_SECRETS, KEEP_OLD_FOR)
         ),
         *_unknown("roles", tables["roles"], tuple(each.name for each in ROLE.audited)),
+        *_overlap_faults(tables["clients"]),
     )
-    if unknown:
-        return unknown
+    if faults:
+        return faults
     clients = {
         client_id: DeclaredClient(
             {name: value for name, value in table.items() if name not in (*_SECRETS, KEEP_OLD_FOR)},
             _read_secret(f"clients.{client_id}", table, path.parent, environment),
-            {name: value for name, value in table.items() if name == KEEP_OLD_FOR},
+            _overlap(table),
         )
         for client_id, table in tables["clients"].items()
     }
@@ -122,6 +123,18 @@ def _unknown(
         for name in table
         if name not in known
     ]
+
+
+def _overlap_faults(clients: Mapping[str, Mapping[str, object]]) -> Iterator[FieldFault]:
+    """Yield what is wrong with overlaps: the rules read one only where a secret is replaced."""
+    for client_id, table in clients.items():
+        read = read_overlap(_overlap(table))
+        if isinstance(read, tuple):
+            yield from (replace(fault, path=f"clients.{client_id}.{fault.path}") for fault in read)
+
+
+def _overlap(table: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in table.items() if name == KEEP_OLD_FOR}
 
 
 def _read_secret(
