@@ -33,7 +33,7 @@ def main() -> None:
     ):
         history = _some_history(browser, household)
         _wait_until_counted(browser, household)
-        names = [_name(path, username) for path, username in ROOMS]
+        names = [_name(path, username) for username, paths in ROOMS.items() for path in paths]
         for look, profile in _LOOKS:
             with a_visitor(browser, household, timezone_id="Asia/Shanghai", **profile) as visitor:
                 _look(visitor, household, folder, look)
@@ -79,15 +79,13 @@ def _try_everything(shopper: Visitor) -> None:
 
 
 def _look(visitor: Visitor, household: Household, folder: Path, look: str) -> None:
-    signed_in = None
-    for path, username in ROOMS:
-        if username != signed_in:
-            visitor.context.clear_cookies()
-            if username is not None:
-                visitor.sign_in(username)
-            signed_in = username
-        visitor.open(request_for(household) if path == "/sso" else path)
-        _shoot(visitor, folder / f"{_name(path, username)}-{look}.png")
+    for username, paths in ROOMS.items():
+        visitor.context.clear_cookies()
+        if username:
+            visitor.sign_in(username)
+        for path in paths:
+            visitor.open(request_for(household) if path == "/sso" else path)
+            _shoot(visitor, folder / f"{_name(path, username)}-{look}.png")
 
 
 def _shoot(visitor: Visitor, file: Path) -> None:
@@ -95,11 +93,10 @@ def _shoot(visitor: Visitor, file: Path) -> None:
     sys.stdout.write(f"{file.name}\n")
 
 
-def _name(path: str, username: str | None) -> str:
+def _name(path: str, username: str) -> str:
     parts = urlsplit(path)
-    words = [part for part in parts.path.split("/") if part] or [
-        "home" if username is None else "home-signed-in"
-    ]
+    words = [part for part in parts.path.split("/") if part]
+    words = words or ["home-signed-in" if username else "home"]
     return "-".join((*words, *(["invalid"] if "nobody" in parts.query else ["coded"] if parts.query else [])))
 
 

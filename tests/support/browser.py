@@ -1,6 +1,5 @@
-"""The demonstration as a real process, a real browser on it, and every page that somebody can come to."""
+"""The demonstration as a real process, and a real browser on it."""
 
-import json
 import os
 import shutil
 import signal
@@ -10,13 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
 from tests.support.processes import free_port
+from tests.support.served import VARIABLE, rules
 
 PASSWORD: Final = "correct horse"
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -39,23 +39,15 @@ _ARGUMENTS: Final = (
 
 @dataclass(frozen=True)
 class Household:
-    """Where the server and the third party are, and where text messages go."""
+    """Where the server and the third party are."""
 
     server: str
     shop: str
-    outbox: Path
 
     @property
     def path(self) -> str:
         """What every path of the server begins with."""
         return urlsplit(self.server).path
-
-    def text_codes(self, phone: str) -> list[str]:
-        """The codes sent to a number, in order."""
-        if not self.outbox.exists():
-            return []
-        messages = [json.loads(line) for line in self.outbox.read_text().splitlines()]
-        return [message["code"] for message in messages if message["phone"] == phone]
 
 
 @dataclass
@@ -162,12 +154,11 @@ def chromium() -> str:
 def a_household(folder: Path, **settings: str) -> Iterator[Household]:
     """The demonstration for as long as the block runs."""
     server, shop = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-    outbox = folder / "outbox.jsonl"
     log = folder / "demo.log"
     environment = {
         **os.environ,
         "BIND": server,
-        "SMS_OUTBOX": str(outbox),
+        "SMS_OUTBOX": str(folder / "outbox.jsonl"),
         "RATE_LIMIT_SCALE": "100",
         "PYTHONPATH": str(EXAMPLES),
         "PYTHONUNBUFFERED": "1",
@@ -183,7 +174,7 @@ def a_household(folder: Path, **settings: str) -> Iterator[Household]:
             first = process.stdout.readline()
             assert first.startswith(b"Open "), log.read_text()
             path = urlsplit(settings.get("PUBLIC_URL", "")).path
-            yield Household(f"http://{server}{path}", f"http://{shop}", outbox)
+            yield Household(f"http://{server}{path}", f"http://{shop}")
         finally:
             process.send_signal(signal.SIGTERM)
             try:
@@ -225,64 +216,24 @@ def a_visitor(browser: Browser, household: Household, **profile: Any) -> Iterato
         context.close()
 
 
-class Room(NamedTuple):
-    """One page."""
-
-    path: str
-    username: str | None
-    """Who is signed in; None for nobody."""
+_NAMED: Final = {"clients": "demo-shop", "roles": "auditor"}
+"""What the demonstration knows by a name; other tests open the pages of what is drawn."""
 
 
-ROOMS: Final = (
-    Room("/", None),
-    Room("/login", None),
-    Room("/recover", None),
-    Room("/recover?code=1", None),
-    Room("/", "bob"),
-    Room("/sso", "bob"),
-    Room("/sso?client_id=nobody", "bob"),
-    Room("/password", "bob"),
-    Room("/account", "bob"),
-    Room("/account/phone", "bob"),
-    Room("/account/second-factor", "bob"),
-    Room("/account/applications", "bob"),
-    Room("/account/sessions", "bob"),
-    Room("/account/sessions/end-others", "bob"),
-    Room("/account/tokens", "admin"),
-    Room("/admin", "admin"),
-    Room("/admin/clients", "admin"),
-    Room("/admin/clients/new", "admin"),
-    Room("/admin/clients/import", "admin"),
-    Room("/admin/clients/demo-shop", "admin"),
-    Room("/admin/clients/demo-shop/edit", "admin"),
-    Room("/admin/clients/demo-shop/delete", "admin"),
-    Room("/admin/clients/demo-shop/disable", "admin"),
-    Room("/admin/clients/demo-shop/force-out", "admin"),
-    Room("/admin/clients/demo-shop/reset-secret", "admin"),
-    Room("/admin/clients/console", "admin"),
-    Room("/admin/people", "admin"),
-    Room("/admin/people/new", "admin"),
-    Room("/admin/people/import", "admin"),
-    Room("/admin/roles", "admin"),
-    Room("/admin/roles/new", "admin"),
-    Room("/admin/roles/import", "admin"),
-    Room("/admin/roles/auditor", "admin"),
-    Room("/admin/roles/auditor/edit", "admin"),
-    Room("/admin/roles/auditor/delete", "admin"),
-    Room("/admin/selected/clients/delete?id=app", "admin"),
-    Room("/admin/selected/clients/disable?id=app", "admin"),
-    Room("/admin/selected/clients/enable?id=app", "admin"),
-    Room("/admin/selected/roles/delete?id=auditor", "admin"),
-    Room("/admin/online", "admin"),
-    Room("/admin/online/end-all", "admin"),
-    Room("/admin/audit", "admin"),
-)
-"""In an order that changes who is signed in as seldom as can be."""
-NO_ROOMS: Final = (
-    *("/language", "/brand/<name>"),  # lead back, and are a picture
-    *("/admin/people/<item_id>", "/admin/people/import/<run_id>", "/admin/audit/sessions/<session_id>"),
-    *("/account/applications/<client_id>/withdraw", "/admin/clients/<item_id>/end-old-secret"),
-    *("/admin/online/end", "/admin/selected/users", "/account/tokens/<session_id>/end"),
-)
-"""Routes whose address is drawn or whose page is there only at times, with all below them; other tests open
-them. Sheets are no pages."""
+def _pages_below(beginning: str) -> Iterator[str]:
+    """The address of every page below a path; sheets are none."""
+    for method, path in rules():
+        is_page = method == "GET" and not path.endswith(("/export", "/import-template"))
+        if is_page and f"{path}/".startswith(beginning):
+            name = _NAMED.get(path.split("/")[2]) if VARIABLE.search(path) else ""
+            if name is not None:
+                selected = f"?id={_NAMED.get(path.split('/')[3], 'bob')}" if "/selected/" in path else ""
+                yield VARIABLE.sub(name, path) + selected
+
+
+ROOMS: Final[dict[str, tuple[str, ...]]] = {
+    "": ("/", "/login", "/recover", "/recover?code=1"),
+    "bob": ("/", "/sso", "/sso?client_id=nobody", "/password"),
+    "admin": (*_pages_below("/account/"), "/admin/clients/console", *_pages_below("/admin/")),
+}
+"""The pages there are, by who is signed in, or nobody."""

@@ -5,7 +5,7 @@ Every answer that a program gets in a test is held to the API document, whatever
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
@@ -21,6 +21,7 @@ from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
 from ostiary_web.texts import LANGUAGES
 from tests.support.asks import VERIFIER, challenge_of
+from tests.support.files import SHEET, sheet_of
 
 BASE: Final = "http://id.example"
 SOURCE: Final = "203.0.113.7"
@@ -99,6 +100,14 @@ class Api(Caller):
         """The whole envelope of a call that is refused so."""
         return expect_refusal(await self.call(method, path, json, **more), status, code)
 
+    async def import_sheet(
+        self, path: str, sheet: bytes | Sequence[Any], mode: str = "upsert", preview: str = "", **headers: str
+    ) -> httpx.Response:
+        """The answer to a sheet, or to one with these rows, for the records at a path."""
+        content = sheet if isinstance(sheet, bytes) else sheet_of(sheet)
+        file, data = ("rows.xlsx", content, SHEET), {"mode": mode, "preview": preview}
+        return await self.call("POST", f"{path}/import", files={"file": file}, data=data, headers=headers)
+
     async def sign_in(self, username: str = "admin", password: str = ADMIN_PASSWORD) -> dict[str, Any]:
         """Sign in, and keep the token."""
         response = await self.post("/api/auth/login", json={"username": username, "password": password})
@@ -157,15 +166,15 @@ class Browser(Caller):
         /,
         *,
         to: str | None = None,
+        files: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         """Fill in the form of a page (the one that goes to `to`) and send it."""
         (form,) = [form for form in forms_in(page) if to is None or urlsplit(form.action).path == to]
         assert form.method == "post"
         sent = {"Origin": "null", "Sec-Fetch-Site": "same-origin", **(headers or {})}
-        return await self.post(
-            urljoin(str(page.url), form.action), data={**form.fields, **(values or {})}, headers=sent
-        )
+        content = {**form.fields, **(values or {})}
+        return await self.post(urljoin(str(page.url), form.action), data=content, files=files, headers=sent)
 
     async def log_in(
         self, page: httpx.Response, username: str = "admin", password: str = ADMIN_PASSWORD

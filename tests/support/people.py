@@ -7,12 +7,13 @@ from typing import Any
 from ostiary_core.events import Operator, RoleRegistered
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import RoleKnown
-from tests.support.callers import Api, Registered, exchange_of, expect_refusal, expect_success
+from tests.support.callers import Api, Browser, Registered, exchange_of, expect_refusal, expect_success
 from tests.support.served import Served
 
 ANNAS_PHONE = "+8613800000001"
 NEW_PHONE = "+8613800000002"
 PASSWORD = "anna password"
+HOLDERS_PASSWORD = "the holder's"
 
 
 async def with_phone(
@@ -161,7 +162,11 @@ async def holder_of(served: Served, *permissions: Permission, username: str = "h
     )
     assert isinstance(await served.decide(role), RoleKnown)
     holds = {"name": username.capitalize(), "roleIds": [f"role-of-{username}"]}
-    await served.user(username, "the holder's", **holds)
-    api = served.api()
-    await api.sign_in(username, "the holder's")
-    return api
+    await served.user(username, HOLDERS_PASSWORD, **holds)
+    return await sign_in(served, username, HOLDERS_PASSWORD)
+
+
+async def browser_of(served: Served, *permissions: Permission, username: str = "holder") -> Browser:
+    """A browser at which an account signed in whose role allows this and no more."""
+    await holder_of(served, *permissions, username=username)
+    return await served.sign_in_browser(username, HOLDERS_PASSWORD)

@@ -7,12 +7,14 @@ Time stands still until `served.clock` is set on, and passwords cost next to not
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import trio
 
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.events import Event, Operator, UserRegistered
@@ -48,6 +50,8 @@ from tests.support.callers import (
 )
 from tests.support.connections import Door, OpenTransport, opened_door
 from tests.support.stores import CHEAP, HandClock, PlainStore, origin
+
+T = TypeVar("T")
 
 OpenStore = Callable[[Settings], AbstractContextManager[Any]]
 Serve = Callable[..., AbstractAsyncContextManager["Served"]]
@@ -229,6 +233,16 @@ async def serving(
             open_transport=open_transport,
             base=settings.public_url if settings.public_url and settings.public_path else BASE,
         )
+
+
+def ask_once(folder: Path, ask: Callable[[Served], Awaitable[T]]) -> T:
+    """What the application answers on what commands left in a folder."""
+
+    async def run() -> T:
+        async with serving(folder) as served:
+            return await ask(served)
+
+    return trio.run(run)
 
 
 def in_memory(store: PlainStore | None = None) -> OpenStore:

@@ -4,15 +4,25 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
 
+import httpx
+import jsonschema_rs
 import pytest
+from playwright.sync_api import Browser, Page
 
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_web.api_document import routes as document_routes
 from ostiary_web.api_document.operations import described_path
+from ostiary_web.api_document.routes import FILES
 from ostiary_web.http.gate import gate_of
-from tests.support.callers import APP, DOCUMENT
+from tests.support.callers import APP, DOCUMENT, expect_refusal, hold_to_document
+from tests.support.processes import Machine
+from tests.support.served import serving
 
 Operation = tuple[str, str]
 
@@ -113,3 +123,145 @@ def test_codes_stand_under_the_status_that_they_come_with() -> None:
             for part in within(answer):
                 for code in part.get("properties", {}).get("code", {}).get("enum", ()):
                     assert status in status_of[code], (operation["operationId"], code)
+
+
+# --- what holds every answer to the document lets through what is described, and no more
+
+DONE: Final[dict[str, Any]] = {"code": 0, "msg": "ok", "data": None}
+PICTURE: Final = {**DONE, "data": {"avatarUrl": "/files/a.png"}}
+UNDESCRIBED: Final[list[Any]] = [
+    DONE,
+    {**DONE, "data": {"avatarUrl": 1}},
+    {**PICTURE, "more": 1},
+    [],
+    1,
+    "<p>",
+]
+AVATAR, LOCALE = "/api/auth/avatar", "/api/auth/locale"
+EXCHANGES: Final[list[tuple[str, str, Any, int, Any, bool]]] = [
+    ("PUT", AVATAR, b"a picture", 200, PICTURE, True),
+    ("DELETE", AVATAR, b"", 200, DONE, True),
+    ("PATCH", AVATAR, b"", 204, None, True),
+    ("PUT", "/api/nothing", b"", 204, None, True),
+    ("PUT", LOCALE, {"locale": "en-US"}, 200, DONE, True),
+    ("PUT", LOCALE, {"locale": "tlh"}, 200, DONE, False),
+    ("PUT", LOCALE, None, 200, DONE, False),
+    *(("PUT", AVATAR, b"a picture", status, PICTURE, False) for status in (201, 303, 404, 422)),
+    *(("PUT", AVATAR, b"a picture", 200, content, False) for content in UNDESCRIBED),
+]
+"""What is sent, what is answered, and whether both are described, or of nothing that is."""
+
+
+@pytest.mark.parametrize("method, path, sent, status, content, is_described", EXCHANGES)
+def test_what_is_described_passes_and_nothing_else(
+    method: str, path: str, sent: Any, status: int, content: Any, is_described: bool
+) -> None:
+    body: dict[str, Any] = {"content": sent} if isinstance(sent, bytes) else {"json": sent}
+    request = httpx.Request(method, f"https://id.example{path}", **body)
+    said: dict[str, Any] = {"html": content} if isinstance(content, str) else {"json": content}
+    response = httpx.Response(status, request=request, **said)
+    judged = nullcontext() if is_described else pytest.raises((AssertionError, jsonschema_rs.ValidationError))
+    with judged:
+        hold_to_document(response)
+
+
+# --- `/api/docs` and `/api/docs-json`: only where the setting says so, and sufficient in themselves
+
+
+@pytest.mark.parametrize("setting", ["", "false", "0", "no"])
+async def test_nothing_is_there_unless_the_setting_says_so(tmp_path: Path, setting: str) -> None:
+    async with serving(tmp_path, API_DOCS_ENABLED=setting) as served:
+        for path in ("/api/docs", "/api/docs-json", *(f"/api/docs/{name}" for name in FILES)):
+            expect_refusal(await served.api().get(path), 404, "A0404")
+
+
+async def test_the_document_is_built_once_however_often_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may ask, and nobody else is answered while it is built."""
+    built: list[object] = []
+
+    def build(*arguments: Any) -> dict[str, object]:
+        built.append(arguments)
+        return {"openapi": "3.1.0"}
+
+    monkeypatch.setattr(document_routes, "api_document", build)
+    async with serving(tmp_path, API_DOCS_ENABLED="true") as served:
+        for _ in range(3):
+            assert (await served.api().get("/api/docs-json")).json() == {"openapi": "3.1.0"}
+    assert len(built) == 1
+
+
+async def test_what_is_there_is_given_out_with_its_type_and_asks_this_server_alone(tmp_path: Path) -> None:
+    async with serving(tmp_path, API_DOCS_ENABLED="true") as served:
+        api = served.api()
+        document = await api.get("/api/docs-json")
+        assert document.headers["content-type"] == "application/json; charset=utf-8"
+        assert "/api/oauth2/token" in document.json()["paths"]
+
+        page = await api.get("/api/docs")
+        named = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+        assert named
+        for address in named:
+            assert address.startswith(("/api/docs", "data:,"))
+            if address.startswith("/"):
+                assert (await api.get(address)).status_code == 200
+        policy = page.headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        assert not re.search(r"<script(?![^>]* src=)|<style|style=|\son\w+=", page.text)
+
+        found = {name: await api.get(f"/api/docs/{name}") for name in FILES}
+        for name, response in found.items():
+            assert response.status_code == 200, name
+            assert response.headers["content-type"] == FILES[name]
+            assert response.headers["x-content-type-options"] == "nosniff"
+            assert len(response.content) > 50
+        assert "//" not in re.sub(r"^//.*", "", found["start.js"].text)
+        assert "Apache License" in found["LICENSE"].text
+        assert "SmartBear" in found["NOTICE"].text
+        for name in ("page.html", "..%2froutes.py", "__init__.py", "%00", "LICENSE%00"):
+            expect_refusal(await api.get(f"/api/docs/{name}"), 404, "A0404")
+
+
+PATIENCE_MS = 60_000
+
+
+def _read_to_the_end(page: Page) -> set[str]:
+    """Every operation that is drawn while the page is read to its end: Swagger UI draws what is in view."""
+    seen: set[str] = set()
+    at, end = -1.0, 0.0
+    while at != end:
+        at = end
+        page.wait_for_timeout(100)
+        seen |= set(page.locator(".opblock").evaluate_all("blocks => blocks.map(block => block.id)"))
+        end = page.evaluate("() => { scrollBy(0, innerHeight - 200); return scrollY; }")
+    return seen
+
+
+def test_the_page_shows_every_operation_and_asks_nobody_else(
+    chromium_running: Browser, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, API_DOCS_ENABLED="true")
+    asked: list[str] = []
+    complaints: list[str] = []
+    with machine.serving() as address:
+        page = chromium_running.new_page(viewport={"width": 1280, "height": 4000})
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{address}/api/docs")
+        page.wait_for_selector(".opblock")
+        document = page.request.get(f"{address}/api/docs-json").json()
+        described = sum(len(methods) for methods in document["paths"].values())
+        shown = _read_to_the_end(page)
+        page.evaluate("scrollTo(0, 0)")
+        page.locator("[id$=issueTokens]").click()
+        page.get_by_text("Try it out").wait_for()
+        page.close()
+
+    assert len(shown) == described
+    assert complaints == []
+    hosts = {urlsplit(url).netloc for url in asked if not url.startswith("data:")}
+    assert hosts == {urlsplit(address).netloc}

@@ -9,8 +9,9 @@ from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from playwright.sync_api import Request, Route
 
-from tests.support.browser import Household, Visit, add_person, register_client
+from tests.support.browser import Household, Visit, Visitor, add_person, fill_client, register_client
 
 CHALLENGE = urlsafe_b64encode(sha256(b"a verifier").digest()).rstrip(b"=").decode()
 
@@ -107,21 +108,6 @@ def test_two_tabs_can_be_asked_and_answer_in_any_order(visit: Visit, household: 
     assert [address.rpartition("state=")[2] for address in landed] == ["second", "first"]
 
 
-def test_the_first_password_is_replaced_on_the_way(visit: Visit, household: Household) -> None:
-    administrator = visit("admin")
-    add_person(administrator, "newcomer", "New Comer", "chosen for you")
-    newcomer = visit(java_script_enabled=False)
-    newcomer.open(request_for(household, state="s"))
-    newcomer.sign_in("newcomer", "chosen for you")
-    assert newcomer.path == "/password"
-    newcomer.fill(
-        old_password="chosen for you", new_password="chosen by myself", new_password_again="chosen by myself"
-    )
-    newcomer.press("Change password")
-    assert newcomer.path == "/sso"
-    assert "Demo Shop wants to sign you in" in newcomer.text
-
-
 def test_a_callback_may_lead_on_to_another_origin(visit: Visit, household: Household) -> None:
     """From every page whose form ends there: browsers hold each redirect of a form to its `form-action`."""
     administrator = visit("admin")
@@ -156,15 +142,102 @@ def test_a_callback_may_lead_on_to_another_origin(visit: Visit, household: House
         visitor.page.wait_for_url(f"{home}/welcome")
 
 
-@pytest.mark.parametrize("host", ["[::1]", "my_shop", "sh%6fp"])
-def test_a_callback_may_have_a_host_that_no_policy_can_name(
-    visit: Visit, household: Household, host: str
+def test_a_callback_may_have_a_host_that_no_policy_can_name(visit: Visit, household: Household) -> None:
+    administrator, visitor = visit("admin"), visit("alice")
+    for host in ("[::1]", "my_shop", "sh%6fp"):
+        client_id, address = "".join(filter(str.isalnum, host)), f"https://{host}/cb"
+        register_client(administrator, client_id, address)
+        visitor.open(request_for(household, client_id=client_id, redirect_uri=address))
+        with visitor.page.expect_request(lambda request: "/cb?code=" in request.url):
+            visitor.agree()
+
+
+# --- a form that is sent twice by an impatient click is done once
+
+
+def click_twice(visitor: Visitor, button: str = "main button[type=submit]") -> list[str]:
+    """Two clicks 200 ms apart on a server that takes its time; the paths that were posted to."""
+    posted: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.method == "POST":
+            posted.append(urlsplit(request.url).path.removeprefix(visitor.household.path))
+
+    visitor.context.on("request", note)
+    network = visitor.context.new_cdp_session(visitor.page)
+    slow = {"offline": False, "latency": 1_000, "downloadThroughput": -1, "uploadThroughput": -1}
+    network.send("Network.emulateNetworkConditions", slow)
+    visitor.page.locator(button).scroll_into_view_if_needed()
+    place = visitor.page.locator(button).bounding_box()
+    assert place is not None
+    with visitor.page.expect_event("load"):
+        for _ in range(2):
+            visitor.page.mouse.click(place["x"] + 5, place["y"] + 5)
+            visitor.page.wait_for_timeout(200)
+    network.send("Network.emulateNetworkConditions", {**slow, "latency": 0})
+    visitor.context.remove_listener("request", note)
+    return posted
+
+
+def works(visitor: Visitor, client_id: str, secret: str) -> bool:
+    answer = visitor.page.request.post(
+        f"{visitor.household.server}/api/oauth2/token",
+        form={"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret},
+    )
+    return answer.status == 200
+
+
+def test_two_clicks_on_approve_are_one_consent(visit: Visit, household: Household) -> None:
+    with a_site() as callback:
+        administrator = visit("admin")
+        register_client(administrator, "impatient", f"{callback}/cb")
+        visitor = visit()
+        visitor.open(request_for(household, client_id="impatient", redirect_uri=f"{callback}/cb", state="s"))
+        visitor.sign_in("alice")
+        assert click_twice(visitor, "button[value=approve]") == ["/sso"]
+        assert len([address for address in visitor.asked if address.startswith(f"{callback}/cb?code=")]) == 1
+
+
+@pytest.mark.parametrize("java_script_enabled", [True, False])
+def test_two_clicks_on_register_and_on_reset_show_the_secret_that_works(
+    visit: Visit, java_script_enabled: bool
 ) -> None:
-    administrator = visit("admin")
-    client_id = "".join(filter(str.isalnum, host))
-    register_client(administrator, client_id, f"https://{host}/cb")
-    visitor = visit()
-    visitor.open(request_for(household, client_id=client_id, redirect_uri=f"https://{host}/cb"))
-    visitor.sign_in("alice")
-    with visitor.page.expect_request(lambda request: "/cb?code=" in request.url):
-        visitor.agree()
+    visitor = visit("admin", java_script_enabled=java_script_enabled)
+    client_id = f"hasty-{java_script_enabled}".lower()
+    fill_client(visitor, client_id)
+    posted = click_twice(visitor)
+    assert posted == ["/admin/clients/new"] * (1 if java_script_enabled else 2)
+    in_production = visitor.page.inner_text("#secret-text")
+    assert works(visitor, client_id, in_production)
+
+    visitor.open(f"/admin/clients/{client_id}/reset-secret")
+    visitor.page.select_option("#overlap", label="1 day")
+    posted = click_twice(visitor)
+    assert len(posted) == (1 if java_script_enabled else 2)
+    assert works(visitor, client_id, visitor.page.inner_text("#secret-text"))
+    assert works(visitor, client_id, in_production)
+
+
+@pytest.mark.parametrize("path, target", [("/account", "/account/zone"), ("/admin/roles/import",) * 2])
+def test_a_page_that_is_shown_again_can_be_sent_again(visit: Visit, path: str, target: str) -> None:
+    visitor = visit("admin")
+    visitor.open(path)
+    is_long = path.endswith("/import")
+    if is_long:
+        visitor.page.set_input_files("#file", {"name": "a.xlsx", "mimeType": "x/y", "buffer": b"x"})
+    sent: list[str] = []
+
+    def keep(route: Route) -> None:
+        sent.append(route.request.url)
+        route.abort("aborted")
+
+    visitor.page.route(f"**{target}", keep)
+    form = visitor.page.locator(f"form[action$='{target}']")
+    for _ in range(2):
+        form.locator("button").first.click()
+        visitor.page.wait_for_timeout(100)
+    assert (len(sent), form.locator("progress").count()) == (1, int(is_long))
+    visitor.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    assert form.locator("progress").count() == 0
+    with visitor.page.expect_request(f"**{target}"):
+        form.locator("button").first.click()

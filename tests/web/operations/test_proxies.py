@@ -20,14 +20,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
+from urllib.parse import urljoin
 
 import httpx
 import pytest
 from cryptography import x509
-from playwright.sync_api import Browser
 
 from fuzz.processes.server import Server
-from tests.support.browser import Household, a_visitor
+from tests.support.callers import forms_in
 from tests.support.processes import Certificate, Machine, free_port, made_certificate
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"
@@ -146,11 +146,11 @@ PROXIES = [
 
 @contextmanager
 def behind(
-    open_proxy: OpenProxy, folder: Path, certificate: Certificate, **settings: str
+    open_proxy: OpenProxy, folder: Path, certificate: Certificate, trusted: str
 ) -> Iterator[tuple[Machine, str]]:
     """A server behind a proxy: the machine, and where its callers find it."""
     with ExitStack() as stack:
-        machine = Machine(folder, **settings)
+        machine = Machine(folder, TRUST_PROXY=trusted)
         address = stack.enter_context(machine.serving())
         proxy_folder = folder / "proxy"
         proxy_folder.mkdir()
@@ -158,6 +158,20 @@ def behind(
         machine.environment["PUBLIC_URL"] = f"https://localhost:{port}"
         machine.environment["SSL_CERT_FILE"] = str(certificate.certificate)
         yield machine, f"https://localhost:{port}"
+
+
+@pytest.fixture(scope="module", params=PROXIES)
+def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, certificate: Certificate
+) -> Iterator[tuple[Machine, str]]:
+    """A server behind each proxy as documented."""
+    with behind(request.param, tmp_path_factory.mktemp("site"), certificate, PROXY) as made:
+        yield made
+
+
+@pytest.fixture
+def known(certificate: Certificate) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(certificate.certificate))
 
 
 def live(machine: Machine, tls: str | None = None) -> dict[str, str]:
@@ -171,59 +185,61 @@ def live(machine: Machine, tls: str | None = None) -> dict[str, str]:
     return finding
 
 
-@pytest.mark.parametrize("open_proxy", PROXIES)
 def test_the_server_learns_who_asks_and_how_through_a_proxy_as_documented(
-    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
+    site: tuple[Machine, str], known: ssl.SSLContext
 ) -> None:
-    with behind(open_proxy, tmp_path, certificate, TRUST_PROXY=PROXY) as (machine, address):
-        known = ssl.create_default_context(cafile=str(certificate.certificate))
-        transport = httpx.HTTPTransport(verify=known, local_address=CALLER)
-        with httpx.Client(transport=transport, base_url=address) as caller:
-            content = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
-            login = caller.post("/api/auth/login", json=content, headers={"X-Forwarded-For": "192.0.2.9"})
-            assert login.status_code == 200
-            assert "Secure" in login.headers["Set-Cookie"], "the callers' side is https"
-            bearer = {"Authorization": f"Bearer {login.json()['data']['accessToken']}"}
-            caller.cookies.clear()
-            online = caller.get("/api/monitor/online-users", headers=bearer).json()["data"]["items"]
-            picture = caller.post("/api/auth/login", content=b"x" * 2_000_000)
-        assert [row["ip"] for row in online] == [CALLER]
-        assert picture.status_code == 413
+    machine, address = site
+    transport = httpx.HTTPTransport(verify=known, local_address=CALLER)
+    with httpx.Client(transport=transport, base_url=address) as caller:
+        content = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
+        login = caller.post("/api/auth/login", json=content, headers={"X-Forwarded-For": "192.0.2.9"})
+        assert login.status_code == 200
+        assert "Secure" in login.headers["Set-Cookie"], "the callers' side is https"
+        bearer = {"Authorization": f"Bearer {login.json()['data']['accessToken']}"}
+        caller.cookies.clear()
+        online = caller.get("/api/monitor/online-users", headers=bearer).json()["data"]["items"]
+        picture = caller.post("/api/auth/login", content=b"x" * 2_000_000)
+    assert [row["ip"] for row in online] == [CALLER]
+    assert picture.status_code == 413
 
 
-@pytest.mark.parametrize("open_proxy", PROXIES)
-@pytest.mark.parametrize(
-    "trusted, level, words",
-    [
-        (PROXY, "fine", f"the server saw the right address, {CALLER}"),
-        ("", "fault", f"the server saw {PROXY}, which is the proxy's: add it to TRUST_PROXY"),
-        ("10.0.0.5", "fault", f"the server saw {PROXY}, which is the proxy's"),
-        ("127.0.0.0/8", "warning", f"asked from {CALLER}, which TRUST_PROXY trusts"),
-    ],
-)
-def test_a_live_request_finds_whether_trust_proxy_is_right(
-    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, trusted: str, level: str, words: str
+def test_a_live_request_finds_that_trust_proxy_is_right(
+    site: tuple[Machine, str], certificate: Certificate
 ) -> None:
-    with behind(open_proxy, tmp_path, certificate, TRUST_PROXY=trusted) as (machine, _):
-        ends = x509.load_pem_x509_certificate(certificate.certificate.read_bytes()).not_valid_after_utc
-        finding = live(machine, f"TLSv1.3; the certificate ends {ends:%Y-%m-%dT%H:%M:%S}")
-        clients = [each["clientId"] for each in machine.script("client", "list")["items"]]
-    assert (finding["level"], words in finding["text"]) == (level, True), finding
+    machine, _ = site
+    ends = x509.load_pem_x509_certificate(certificate.certificate.read_bytes()).not_valid_after_utc
+    finding = live(machine, f"TLSv1.3; the certificate ends {ends:%Y-%m-%dT%H:%M:%S}")
+    assert finding["level"] == "fine"
+    assert f"the server saw the right address, {CALLER}" in finding["text"]
+    clients = [each["clientId"] for each in machine.script("client", "list")["items"]]
     assert not [name for name in clients if name.startswith("ostiary-check")], "it leaves no client"
 
 
-@pytest.mark.parametrize("open_proxy", PROXIES)
+@needs_nginx
+@pytest.mark.parametrize(
+    "trusted, level, words",
+    [
+        ("10.0.0.5", "fault", f"the server saw {PROXY}, which is the proxy's: add it to TRUST_PROXY"),
+        ("127.0.0.0/8", "warning", f"asked from {CALLER}, which TRUST_PROXY trusts"),
+    ],
+)
+def test_a_live_request_finds_that_trust_proxy_is_wrong(
+    tmp_path: Path, certificate: Certificate, trusted: str, level: str, words: str
+) -> None:
+    with behind(nginx, tmp_path, certificate, trusted) as (machine, _):
+        finding = live(machine, "TLSv1.3")
+    assert (finding["level"], words in finding["text"]) == (level, True), finding
+
+
 def test_a_long_request_for_consent_is_led_to_the_sign_in_page(
-    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
+    site: tuple[Machine, str], known: ssl.SSLContext
 ) -> None:
     """The address that it is led to is longer than the head of an answer usually is."""
-    with behind(open_proxy, tmp_path, certificate, TRUST_PROXY=PROXY) as (_, address):
-        known = ssl.create_default_context(cafile=str(certificate.certificate))
-        for size in (1_000, 7_000, 14_000):
-            state = "%C3%A4" * (size // 6)
-            asked = httpx.get(f"{address}/sso?response_type=code&client_id=app&state={state}", verify=known)
-            assert asked.status_code == 303, (size, asked.text)
-            assert len(asked.headers["location"]) > size
+    for size in (1_000, 7_000, 14_000):
+        state = "%C3%A4" * (size // 6)
+        asked = httpx.get(f"{site[1]}/sso?response_type=code&client_id=app&state={state}", verify=known)
+        assert asked.status_code == 303, (size, asked.text)
+        assert len(asked.headers["location"]) > size
 
 
 @contextmanager
@@ -248,27 +264,23 @@ def under_a_path(
 
 @pytest.mark.parametrize("open_proxy", PROXIES)
 def test_people_and_backends_find_the_server_under_a_path(
-    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, chromium_running: Browser
+    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, known: ssl.SSLContext
 ) -> None:
+    """What its pages then lead to, tests/web/test_public_path.py walks."""
     with under_a_path(open_proxy, tmp_path, certificate) as (machine, address):
         assert live(machine, tls="TLS")["level"] == "fine"
-        household = Household(address, "", tmp_path)
-        with a_visitor(chromium_running, household, ignore_https_errors=True) as visitor:
-            visitor.open("/account?x=1")
-            visitor.sign_in("admin", machine.environment["ADMIN_PASSWORD"])
-            assert visitor.page.url == f"{address}/account?x=1"
-            visitor.page.set_input_files("input[type=file]", PICTURE)
-            visitor.press("Upload")
-            assert visitor.page.locator("img.picture").evaluate("picture => picture.naturalWidth > 0")
-            visitor.page.locator("nav.languages a").first.click()
-            visitor.page.locator("a[href$='/admin/clients']").click()
-            assert visitor.page.url == f"{address}/admin/clients"
-            visitor.open("/api/docs")
-            visitor.page.wait_for_selector(".opblock", timeout=60_000)
-            assert [each for each in visitor.asked if not each.startswith((address, "data:"))] == []
-            assert visitor.complaints == []
-            kept = visitor.context.cookies()
-            assert {each["path"] for each in kept} == {"/auth"}
+        with httpx.Client(verify=known, follow_redirects=True, headers={"Origin": "null"}) as visitor:
+            page = visitor.get(f"{address}/account?x=1")
+            [form] = [form for form in forms_in(page) if "username" in form.fields]
+            filled = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
+            account = visitor.post(urljoin(address, form.action), data={**form.fields, **filled})
+            assert (account.status_code, str(account.url)) == (200, f"{address}/account?x=1")
+            [form] = [form for form in forms_in(account) if form.action.endswith("/account/picture")]
+            file = {"file": ("me.jpg", PICTURE.read_bytes())}
+            shown = visitor.post(urljoin(address, form.action), data=form.fields, files=file)
+            [picture] = re.findall('<img class="picture" src="([^"]+)"', shown.text)
+            assert visitor.get(urljoin(address, picture)).headers["content-type"] == "image/jpeg"
+            assert visitor.get(f"{address}/api/docs-json").json()["servers"] == [{"url": "/auth"}]
 
 
 @needs_nginx
