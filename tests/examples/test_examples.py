@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
-import batch
 import pytest
 import trio
 from first_records import REDIRECT_URI, VERIFIER, make_first_records
 
-from ostiary_core import Instant, MemoryStore, Refused, Store, Table, UserKnown
+from ostiary_core import Instant, Refused, Store, Table, UserKnown
 from ostiary_core.conformance import check_store
 from ostiary_net.front_door import Guard
 from ostiary_net.front_door.serving import serve_until
@@ -133,20 +132,6 @@ async def test_the_server_on_its_socket_answers_as_the_examples_do(
 
         with over_sockets(port) as ask:
             await trio.to_thread.run_sync(case, Door(ask, records, code, served.clock.wait))
-
-
-def test_lines_of_one_instant_are_one_turn_and_the_same_file_gives_the_same_answers() -> None:
-    def run() -> list[str]:
-        store = MemoryStore()
-        fields = [["Content-Type", "application/x-www-form-urlencoded"]]
-        lines = [
-            {"at": at, "method": "POST", "path": "/api/oauth2/revoke", "headers": fields, "body": ""}
-            for at in (1, 1, 2)
-        ]
-        return list(batch.Batch(store, "a seed").run(json.dumps(line) for line in lines))
-
-    assert run() == run()
-    assert [json.loads(line)["status"] for line in run()] == [401, 401, 401]
 
 
 def test_the_batch_program_gives_the_same_answers_to_the_same_file_in_every_run(tmp_path: Path) -> None:

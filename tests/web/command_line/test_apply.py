@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import httpx
 import pytest
 
+from tests.support.callers import Registered
 from tests.support.processes import Machine
+from tests.support.served import Served, ask_once
 
 SECRET = "held-by-a-third-party-for-years:%&"
 EXAMPLE = Path(__file__).parents[3] / "docs" / "deploy" / "clients.toml"
@@ -155,13 +156,13 @@ def test_a_client_of_another_server_keeps_its_secret(
     assert made["secrets"] == []
     assert declared.apply(text)["changes"] == []
     assert SECRET not in str(made) + declared.stands() + declared.machine.run("audit", "export").out
-    with declared.machine.serving() as address:
-        for client_id in ways:
-            form = {"grant_type": "client_credentials"}
-            answer = httpx.post(
-                f"{address}/api/oauth2/token", data=form, auth=(client_id, SECRET), timeout=60
-            )
-            assert answer.status_code == 200, answer.text
+
+    async def ask(served: Served) -> list[int]:
+        asking = [Registered(client_id, SECRET) for client_id in ways]
+        form = {"grant_type": "client_credentials"}
+        return [(await served.api().service("token", each, **form)).status_code for each in asking]
+
+    assert ask_once(tmp_path, ask) == [200] * 3
     another = sha256(b"another").hexdigest()
     lines = declared.machine.run("apply", str(declared.file)).lines
     assert lines == ["Everything is as declared."]

@@ -6,6 +6,7 @@ import re
 import select
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ostiary_net.sqlite import SQLiteStore
@@ -31,17 +32,6 @@ def test_a_client_is_created_with_what_most_have_and_its_secret_shown_this_once(
     assert machine.script("client", "reset-secret", "app")["secret"] != made["secret"]
     assert machine.script("client", "disable", "app")["enabled"] is False
     assert machine.script("client", "enable", "app")["enabled"] is True
-
-
-def test_everything_of_a_client_can_be_said(machine: Machine) -> None:
-    more = "--redirect-uri http://localhost:9000/cb --scope user.read --auto-approve user.read"
-    grants = "--grant client_credentials --access-token-ttl 300 --refresh-token-ttl 3600"
-    made = machine.script(*CLIENT, "--name", "The App", *more.split(), *grants.split())
-
-    assert (made["clientId"], made["name"], made["grantTypes"]) == ("app", "The App", ["client_credentials"])
-    assert made["redirectUris"] == ["https://app.example/callback", "http://localhost:9000/cb"]
-    assert made["autoApproveScopes"] == ["user.read"]
-    assert (made["accessTokenTtl"], made["refreshTokenTtl"]) == (300, 3_600)
 
 
 def test_a_client_is_shown_changed_and_deleted_for_good(machine: Machine) -> None:
@@ -278,3 +268,20 @@ def test_what_the_command_line_did_is_in_the_audit_trail_without_a_request(
 
     assert (last.kind.value, last.client_id) == ("client-registered", "app")
     assert (last.actor_id, last.source, last.trace_id, last.user_agent) == (None, None, None, None)
+
+
+def test_the_old_secret_is_given_the_time_that_was_asked_for_and_ended_before_it(machine: Machine) -> None:
+    drawn = {machine.client()}
+    asked = {"60": 60, "90s": 90, "30m": 1_800, "12h": 43_200, "30d": 2_592_000}
+    for duration, seconds in asked.items():
+        before, lasts = datetime.now(UTC), timedelta(seconds=seconds)
+        drawn.add(machine.script("client", "reset-secret", "app", "--keep-old-for", duration)["secret"])
+        until = datetime.fromisoformat(machine.script("client", "show", "app")["oldSecretUntil"])
+        # The interface shows whole seconds or finer, and never more than there is.
+        assert before + lasts - timedelta(seconds=1) <= until <= datetime.now(UTC) + lasts
+    assert len(drawn) == 1 + len(asked)
+    machine.script("client", "end-old-secret", "app")
+    assert machine.script("client", "show", "app")["oldSecretUntil"] is None
+    for duration in ("soon", "1w", "-5m", "1.5h", ""):
+        ran = machine.run("client", "reset-secret", "app", "--keep-old-for", duration)
+        assert (ran.exit_code, "is not a duration" in ran.err) == (2, True), duration

@@ -2,13 +2,18 @@
 
 import csv
 import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-import httpx
 import pytest
 
+from tests.support.callers import Registered
 from tests.support.files import sheet_of
 from tests.support.processes import Machine
+from tests.support.served import Served, ask_once
 
 BCRYPT = "$2b$05$srNaFv5MXcNQ/zbdOTksGebnCjFM.6.ZRQA0qptkSoeaT5uqtCeuW"
 """Of `correct horse battery`."""
@@ -29,6 +34,16 @@ def write_people(path: Path, *people: Person) -> str:
     return str(path)
 
 
+async def sign_in_each(usernames: Sequence[str], served: Served) -> list[int]:
+    """The status of a sign-in of each with the password of all; nobody has to change it."""
+    answers = []
+    for username in usernames:
+        body = {"username": username, "password": "correct horse battery"}
+        answers.append(await served.api().post("/api/auth/login", json=body))
+    assert not any(each.json()["data"]["mustChangePassword"] for each in answers if each.status_code == 200)
+    return [each.status_code for each in answers]
+
+
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx", "XLSX", "JSONL"])
 def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     machine: Machine, tmp_path: Path, ending: str
@@ -36,9 +51,8 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     anna = {"username": "anna", "name": "Anna, 安娜", "passwordHash": BCRYPT}
     bert = {"username": "bert", "name": "Bert", "passwordHash": "{noop}bert's password"}
     people = tmp_path / f"people.{ending}"
-    refusal = machine.run("user", "import", write_people(people, anna, bert), "--json").expect_refusal(
-        "A0401"
-    )
+    ran = machine.run("user", "import", write_people(people, anna, bert), "--json")
+    refusal = ran.expect_refusal("A0401")
     assert [error["path"] for error in refusal["errors"]] == ["rows.4.passwordHash"]
     assert "bert's password" not in str(refusal)
     assert machine.script("user", "list")["total"] == 1
@@ -50,12 +64,7 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     file = write_people(people, {**anna, "name": "Anna Ng"}, {**bert, "passwordHash": ""})
     lines = machine.run("user", "import", file, "--mode", "upsert").lines
     assert [line.split()[-1] for line in lines] == ["0", "1", "1", "1"]
-    with machine.serving() as address:
-        body = {"username": "anna", "password": "correct horse battery"}
-        answer = httpx.post(f"{address}/api/auth/login", json=body, timeout=60)
-        assert answer.json()["data"]["mustChangePassword"] is False
-        body["username"] = "bert"
-        assert httpx.post(f"{address}/api/auth/login", json=body, timeout=60).status_code == 401
+    assert ask_once(tmp_path, partial(sign_in_each, ["anna", "bert"])) == [200, 401]
     # Who has signed in has a hash of ours by now, and the file comes once more, with somebody new in it.
     file = write_people(
         people, anna, {**bert, "passwordHash": ""}, {**bert, "username": "carl", "passwordHash": BCRYPT}
@@ -141,3 +150,50 @@ def test_a_file_that_cannot_be_imported_is_said_why(
     assert ran.err.startswith("ostiary: ")
     assert fault in ran.err
     assert machine.script("user", "list")["total"] == 1
+
+
+# --- exports of other servers, by docs/deploy/moving_in.py
+
+
+EXPORTS = Path(__file__).with_name("exports")
+PROGRAM = Path(__file__).parents[3] / "docs" / "deploy" / "moving_in.py"
+# Of django-oauth-toolkit 3.4.1 on Django 5.2.19, at low costs; and written as Keycloak 26 writes them.
+SERVERS = {
+    "django": (["django.json"], ["anna", "ben", "carl", "dora", "emil", "王芳"], "16"),
+    "keycloak": (["shop-realm.json", "shop-users-0.json"], ["anna", "ben", "王芳"], "de11cc9d"),
+}
+SECRETS = {"django": "a-secret-of-the-shop-that-was-drawn", "keycloak": "KWYPBgrTEEGZNH6wZsP2zyK14LZHJi77"}
+LEFT = {
+    "django": "client intranet, client mobile, client old-shop, client reports, person frieda, person 王芳",
+    "keycloak": "client reports, client reports, client saml, client web, person ben, person frieda",
+}
+
+
+def move_in(server: str, folder: Path) -> str:
+    """What is said of the parts of an export that do not come along, once its files are in the folder."""
+    files = [str(EXPORTS / name) for name in SERVERS[server][0]]
+    command = [sys.executable, str(PROGRAM), server, *files, "--to", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_an_export_of_another_server_is_taken_over(machine: Machine, tmp_path: Path, server: str) -> None:
+    said = move_in(server, tmp_path / "moved").splitlines()
+    assert ", ".join(sorted(line.partition(":")[0] for line in said)) == LEFT[server]
+    clients, people, subjects = (
+        tmp_path / "moved" / name for name in ("clients.toml", "people-1.jsonl", "subjects.csv")
+    )
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (clients, people, subjects))
+    assert "\n王芳," + SERVERS[server][2] in subjects.read_text().replace("\r", "")
+    assert SECRETS[server] not in clients.read_text()
+    assert machine.script("apply", str(clients), "--dry-run")["changes"]
+    drawn = {each["clientId"] for each in machine.script("apply", str(clients))["secrets"]}
+    assert drawn == ({"intranet", "reports"} if server == "django" else {"reports"})
+    assert machine.script("user", "import", str(people))["created"] == len(people.read_text().splitlines())
+
+    async def ask(served: Served) -> list[int]:
+        shop = Registered("shop", SECRETS[server])
+        issued = await served.api().service("token", shop, grant_type="client_credentials")
+        return [issued.status_code, *await sign_in_each([*SERVERS[server][1], "frieda"], served)]
+
+    assert ask_once(tmp_path, ask) == [200] * (1 + len(SERVERS[server][1])) + [401]
