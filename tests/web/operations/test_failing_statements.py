@@ -102,27 +102,19 @@ class Household:
 
 _SERVICE = ("redeem", "refresh", "retry", "client_credentials", "introspect", "revoke")
 AT_THE_TOKEN_SERVICE = (*_SERVICE, "user_info")
-_SIGNED_IN = ("check", "approve", "consent_page", "change_password", "sign_out", "withdraw")
+_SIGNED_IN = ("approve", "consent_page", "change_password")
 OF_A_PERSON = (*_SIGNED_IN, "sign_in", "refresh_login")
 _PEOPLE, _CLIENTS, _MACHINE = "/api/iam/users", "/api/oauth/clients", ["client_credentials"]
 OF_AN_ADMINISTRATOR: Final[dict[str, tuple[str, str, object]]] = {
     "register_client": ("POST", _CLIENTS, {"clientId": "NEW", "name": "x", "grantTypes": _MACHINE}),
-    "change_client": ("PUT", f"{_CLIENTS}/app", {"name": "NEW"}),
-    "disable_client": ("PUT", f"{_CLIENTS}/spare/enabled", {"enabled": False}),
-    "reset_secret": ("POST", f"{_CLIENTS}/spare/secret", {"keepOldForSeconds": 60}),
-    "register_user": ("POST", _PEOPLE, {"username": "NEW", "name": "x", "password": "some password"}),
     "change_user": ("PUT", f"{_PEOPLE}/SOMEBODY", {"name": "NEW", "roleIds": ["super_admin"]}),
-    "disable_user": ("PUT", f"{_PEOPLE}/SOMEBODY/enabled", {"enabled": False}),
-    "force_out": ("POST", f"{_PEOPLE}/SOMEBODY/force-logout", None),
     "delete_users": ("POST", f"{_PEOPLE}/batch-delete", {}),
     "withdraw_grant": ("DELETE", f"{_PEOPLE}/SOMEBODY/grants/app", None),
-    "force_client_out": ("POST", f"{_CLIENTS}/spare/force-logout", None),
     "list_users": ("GET", _PEOPLE, None),
-    "end_session": ("DELETE", "/api/monitor/online-users/SESSION", None),
 }
 """With a name that nobody has yet in the place of NEW."""
 OPERATIONS = (*AT_THE_TOKEN_SERVICE, *OF_A_PERSON, *OF_AN_ADMINISTRATOR)
-QUESTIONS = ("introspect", "user_info", "check", "list_users")
+QUESTIONS = ("introspect", "user_info", "list_users")
 
 
 async def ready_at_the_token_service(home: Household, operation: str) -> Ask:
@@ -149,14 +141,11 @@ async def ready_of_a_person(home: Household, operation: str) -> Ask:
     api, nobody = await home.person(), home.served.api()
     anna = {"username": "anna", "password": "anna's password"}
     match operation:
-        case "check":
-            return lambda: api.call("GET", "/api/oauth2/authorize", params=authorization())
         case "approve":
             await api.call("DELETE", "/api/auth/grants/app")
             return lambda: api.call("POST", "/api/oauth2/authorize", {**authorization(), "approve": True})
         case "consent_page":
-            browser = home.served.browser()
-            await browser.sign_in(**anna)
+            browser = await home.served.sign_in_browser(*anna.values())
             await home.served.code(api)
             return lambda: browser.get(sso())
         case "sign_in":
@@ -164,17 +153,12 @@ async def ready_of_a_person(home: Household, operation: str) -> Ask:
         case "refresh_login":
             refresh = (await nobody.sign_in(**anna))["refreshToken"]
             return lambda: nobody.post("/api/auth/refresh", json={"refreshToken": refresh})
-        case "sign_out":
-            return lambda: api.call("POST", "/api/auth/logout")
-        case "change_password":
+        case _:
             name, old = home.new_name(), "the first password"
             await home.served.user(name, old)
             await nobody.sign_in(name, old)
             body = {"oldPassword": old, "newPassword": "the second password"}
             return lambda: nobody.call("PUT", "/api/auth/password", body)
-        case _:
-            await home.pair()
-            return lambda: api.call("DELETE", "/api/auth/grants/app")
 
 
 async def ready(home: Household, operation: str) -> Ask:
@@ -184,22 +168,15 @@ async def ready(home: Household, operation: str) -> Ask:
         return await ready_of_a_person(home, operation)
     method, path, content = OF_AN_ADMINISTRATOR[operation]
     body = json.loads(json.dumps(content).replace("NEW", home.new_name()))
-    if operation == "disable_client":
-        await home.admin.call(method, path, {"enabled": True})
     if operation == "delete_users":
         body = {"ids": [await home.somebody(), await home.somebody()]}
     if "SOMEBODY" in path:
         path = path.replace("SOMEBODY", await home.somebody(has_consented=operation == "withdraw_grant"))
-    if "SESSION" in path:
-        await home.pair()
-        listed = (await home.admin.call("GET", "/api/monitor/online-users?clientId=app")).json()
-        path = path.replace("SESSION", listed["data"]["items"][0]["id"])
     return lambda: home.admin.call(method, path, body)
 
 
 async def move_in(served: Served) -> Household:
     client = await served.client()
-    await served.client("spare")
     await served.user()
     return Household(served, client, await served.administrator())
 

@@ -165,8 +165,7 @@ def version_in_file(path: Path) -> int:
         connection.close()
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how, workers", [(signal.SIGTERM, "1"), (signal.SIGINT, "2")])
 def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
     how: signal.Signals, workers: str, nobody_there: str, tmp_path: Path
 ) -> None:

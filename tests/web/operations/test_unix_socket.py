@@ -5,6 +5,7 @@ import shutil
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -43,17 +44,6 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_answers_on_its_socket_and_takes_the_file_with_it(
-    machine: Machine, tmp_path: Path, workers: str
-) -> None:
-    path = tmp_path / "door"
-    with serve(machine, path, WORKERS=workers) as said:
-        assert said[0] == f"Ostiary serves unix:{path}\n"
-        assert ask(path).json() == {"code": 0, "msg": "ok", "data": None}
-    assert not path.exists()
-
-
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_the_socket_is_for_its_owner_and_group_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     path = tmp_path / "door"
@@ -85,13 +75,13 @@ def test_a_second_server_does_not_take_the_path_of_one_that_runs(machine: Machin
         assert ask(path).status_code == 200
 
 
-def test_the_socket_of_a_server_that_was_killed_is_taken_over(machine: Machine, tmp_path: Path) -> None:
+def test_the_socket_of_a_server_that_was_killed_is_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "door"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
         dead.listen()
-    with serve(machine, path):
-        assert ask(path).status_code == 200
+    with open_listeners(f"unix:{path}"), socket.socket(socket.AF_UNIX) as caller:
+        caller.connect(str(path))
     assert not path.exists()
 
 
@@ -106,11 +96,10 @@ def test_who_follows_while_the_one_before_finishes_keeps_the_path(tmp_path: Path
     assert not path.exists()
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path, workers: str) -> None:
+def test_a_server_listens_on_several_addresses(machine: Machine, tmp_path: Path) -> None:
     path = tmp_path / "door"
     bind = f"127.0.0.1:0, [::1]:0,unix:{path}"
-    with machine.start(settings={"BIND": bind, "WORKERS": workers}) as process:
+    with machine.start(settings={"BIND": bind, "WORKERS": "2"}) as process:
         four, six, local = process.out.readline().removeprefix("Ostiary serves ").strip().split(" and ")
         assert local == f"unix:{path}"
         for address in (four, six):
@@ -129,9 +118,12 @@ def test_systemd_is_told_when_the_server_serves_and_when_it_stops(
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(name.replace("@", "\0"))
         manager.settimeout(PATIENCE_SECONDS)
-        with serve(machine, tmp_path / "door", WORKERS=workers, NOTIFY_SOCKET=name):
+        path = tmp_path / "door"
+        with serve(machine, path, WORKERS=workers, NOTIFY_SOCKET=name) as said:
+            assert said[0] == f"Ostiary serves unix:{path}\n"
             assert manager.recv(100) == b"READY=1"
-            assert ask(tmp_path / "door").status_code == 200
+            assert ask(path).json() == {"code": 0, "msg": "ok", "data": None}
+        assert not path.exists()
         assert manager.recv(100) == b"STOPPING=1"
         manager.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -158,3 +150,58 @@ def test_a_proxy_on_the_socket_is_believed_where_any_is_trusted(machine: Machine
         client.cookies.clear()
         online = client.get("/api/monitor/online-users", headers={"Authorization": f"Bearer {token}"})
     assert [row["ip"] for row in online.json()["data"]["items"]] == ["198.51.100.7"]
+
+
+# --- METRICS_BIND
+
+
+@pytest.fixture
+def two_in_a_row() -> int:
+    """A port that is free, and so is the next one."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as first:
+            port: int = first.getsockname()[1]
+            try:
+                with socket.create_server(("127.0.0.1", port + 1)):
+                    return port
+            except (OSError, OverflowError):
+                continue
+
+
+@pytest.mark.parametrize("why", ["the server's own", "in use", "past the last"])
+def test_a_port_that_a_worker_cannot_have_stops_the_start(
+    two_in_a_row: int, why: str, tmp_path: Path
+) -> None:
+    first = 65_535 if why == "past the last" else two_in_a_row
+    bind = first + 1 if why == "the server's own" else 0
+    machine = Machine(
+        tmp_path, WORKERS="2", METRICS_BIND=f"127.0.0.1:{first}", BIND=f"127.0.0.1:{bind}", LOG_LEVEL="error"
+    )
+    taken = socket.create_server(("127.0.0.1", first + 1 if why == "in use" else 0))
+    with taken:
+        ran = subprocess.run(
+            [sys.executable, "-m", "ostiary_web", "serve"],
+            env=os.environ | machine.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    [line] = ran.stderr.splitlines()
+    assert line.startswith(f"ostiary: METRICS_BIND: cannot listen on 127.0.0.1:{first + 1}: ")
+    assert "worker 2 of 2" in line
+
+
+def test_what_the_door_refuses_and_what_the_process_takes_can_be_watched(
+    two_in_a_row: int, tmp_path: Path
+) -> None:
+    metrics = f"127.0.0.1:{two_in_a_row}"
+    with Machine(tmp_path, METRICS_BIND=metrics).serving() as address:
+        assert httpx.post(f"{address}/api/auth/login", content=b"x" * 70_000).status_code == 413
+        lines = httpx.get(f"http://{metrics}/metrics").text.splitlines()
+    read = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert read['ostiary_refused_at_the_door_total{status="413"}'] == "1"
+    for name in ("connections_refused", "connections_evicted", "late_answers", "refusals_not_logged"):
+        assert read[f"ostiary_{name}_total"] == "0"
+    assert float(read["process_resident_memory_bytes"]) > 2**20
+    assert 0 < float(read["process_open_fds"]) < float(read["process_max_fds"])
