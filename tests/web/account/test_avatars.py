@@ -1,20 +1,23 @@
-"""The picture of an account: taken for what its bytes are, shown safely, removed when it is replaced."""
+"""What people choose for their own account: a picture, taken for what its bytes are, language and zone."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 import trio
 
 from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import Table
 from tests.rows import row
 from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.files import gif, jpeg, png, webp_lossless, webp_lossy
-from tests.support.people import NEW_PHONE, code_sent_to, sign_in, with_phone
+from tests.support.people import NEW_PHONE, PASSWORD, code_sent_to, sign_in, with_phone
 from tests.support.served import Served, in_memory, serving
 from tests.support.stores import PlainStore
 
@@ -105,17 +108,6 @@ async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served, an
     await anna.succeed("DELETE", "/api/auth/avatar")
 
 
-async def test_one_picture_of_two_people_stays_when_one_of_them_changes_theirs(
-    served: Served, anna: Api
-) -> None:
-    await with_phone(served, "bert", None)
-    bert = await sign_in(served, "bert")
-    annas, berts = await upload_picture(anna, png()), await upload_picture(bert, png())
-    assert annas != berts
-    await upload_picture(anna, jpeg())
-    assert (await served.api().get(berts)).status_code == 200
-
-
 async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(
     served: Served, anna: Api
 ) -> None:
@@ -203,3 +195,61 @@ async def test_a_picture_is_cached_for_ever_sent_once_and_nothing_in_it_is_run(
     assert (again.status_code, again.content) == (304, b"")
     head = await served.api().head(address)
     assert (head.status_code, head.content) == (200, b"")
+
+
+# --- language and time zone
+
+
+@pytest.mark.parametrize(
+    "name, right, wrong",
+    [
+        ("locale", ["zh-CN", "en-US"], ["de-DE", "zh", "ZH-cn", "", None, 1, "x" * 65, "en-US\x00"]),
+        (
+            "timezone",
+            ["Asia/Shanghai", "UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5"],
+            [
+                "Mars/Base",
+                "Asia",
+                "../../etc/passwd",
+                "/etc/localtime",
+                "asia/shanghai",
+                "+08:00",
+                "",
+                8,
+                "localtime",
+                "Factory",
+            ],
+        ),
+    ],
+)
+async def test_what_there_is_can_be_chosen_and_nothing_else(
+    served: Served, anna: Api, name: str, right: list[str], wrong: list[object]
+) -> None:
+    path = f"/api/auth/{name}"
+    for value in wrong:
+        assert fields_of(await anna.fail(400, "A0401", "PUT", path, {name: value})) == [name], value
+    assert (await anna.succeed("GET", "/api/auth/me"))[name] is None
+    for value in right:
+        for _ in range(2):
+            assert await anna.succeed("PUT", path, {name: value}) is None
+        assert (await anna.succeed("GET", "/api/auth/me"))[name] == value
+        shown = await anna.succeed("GET", "/api/oauth2/userinfo")
+        assert shown.get(name) == (value if name == "locale" else None), "the zone is nobody else's business"
+    told = [entry for entry in served.audit() if entry.kind is FactKind.PREFERENCES_SET]
+    assert len(told) == len(right), "who chooses what they have changes nothing"
+
+
+async def test_a_picture_is_put_up_and_taken_down_and_a_zone_chosen_on_the_page(
+    served: Served, anna: Api
+) -> None:
+    browser, to = await served.sign_in_browser("anna", PASSWORD), "/account/picture"
+    done = await browser.submit(await browser.get("/account"), to=to, files={"file": ("me.png", png())})
+    account = await browser.follow(done)
+    [address] = re.findall('<img class="picture" src="([^"]+)"', account.text)
+    assert (await browser.get(address)).content == png()
+    removed = await browser.follow(await browser.submit(account, to=f"{to}/remove"))
+    assert "No picture yet" in removed.text
+    refused = await browser.submit(removed, to=to, files={"file": ("not.png", b"<script>")})
+    assert (refused.status_code, "Some fields are not valid." in refused.text) == (400, True)
+    saved = await browser.submit(removed, {"timezone": "Europe/Berlin"}, to="/account/zone")
+    assert "<option selected>Europe/Berlin</option>" in (await browser.follow(saved)).text

@@ -4,6 +4,9 @@ import re
 from dataclasses import replace
 from html import unescape
 
+import httpx
+import pytest
+
 from ostiary_core.events import Operator, UserUnlocked
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
@@ -11,7 +14,7 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.turns.unlocks import Unlocks
 from ostiary_web.server.app_services import attach_services
 from tests.support.callers import SOURCE, Api, expect_refusal, expect_success
-from tests.support.people import holder_of
+from tests.support.people import browser_of, holder_of, with_phone
 from tests.support.served import Served
 
 USERS = "/api/iam/users"
@@ -30,14 +33,12 @@ async def fail_until_waiting(api: Api) -> None:
 
 async def test_a_sign_in_is_remembered_and_people_are_found_by_it(served: Served, api: Api) -> None:
     anna = await served.user("anna")
-    assert expect_success(await api.call("GET", f"{USERS}/{anna}"))["lastSignInAt"] is None
+    assert (await api.succeed("GET", f"{USERS}/{anna}"))["lastSignInAt"] is None
     served.clock.wait(60)
     today = iso_time(served.clock.now())
 
     async def found(**query: str) -> list[str]:
-        return [
-            user["username"] for user in expect_success(await api.call("GET", USERS, params=query))["items"]
-        ]
+        return [user["username"] for user in (await api.succeed("GET", USERS, params=query))["items"]]
 
     assert await found(lastSignInAtTo=today) == ["admin", "anna"]
     assert await found(lastSignInAtFrom=today) == []
@@ -46,7 +47,7 @@ async def test_a_sign_in_is_remembered_and_people_are_found_by_it(served: Served
     assert await sign_in(served.api(), PASSWORD) == 200
     assert await found(lastSignInAtFrom=today) == ["anna"]
     assert await found(sort="lastSignInAt") == ["admin", "anna"]
-    assert expect_success(await api.call("GET", f"{USERS}/{anna}"))["lastSignInAt"] == today
+    assert (await api.succeed("GET", f"{USERS}/{anna}"))["lastSignInAt"] == today
 
 
 async def test_people_are_found_by_role_and_by_what_they_must_do_first(served: Served, api: Api) -> None:
@@ -55,28 +56,23 @@ async def test_people_are_found_by_role_and_by_what_they_must_do_first(served: S
     await served.user("new", "first password", mustChangePassword=True)
 
     async def found(**query: str) -> list[str]:
-        return [
-            user["username"] for user in expect_success(await api.call("GET", USERS, params=query))["items"]
-        ]
+        return [user["username"] for user in (await api.succeed("GET", USERS, params=query))["items"]]
 
     assert await found(roleIds="role-of-desk") == ["desk"]
     assert await found(roleIds="super_admin", enabled="true") == ["admin"]
     assert await found(roleIds="role-of") == await found(roleIds='role-of-desk","x') == []
     assert await found(mustChangePassword="true") == ["new"]
 
-    browser = served.browser()
-    await browser.sign_in()
+    browser = await served.sign_in_browser()
     people = (await browser.get("/admin/people?roleIds=role-of-desk")).text
     assert '<option value="role-of-desk" selected>A role</option>' in people
     assert re.findall(r'data-label="User name".*?<b>(.*?)</b>', people, re.DOTALL) == ["desk"]
 
 
 async def test_the_page_of_a_role_shows_its_holders_to_whoever_may_see_people(served: Served) -> None:
-    await holder_of(served, Permission.ROLE_LIST, Permission.USER_LIST, username="desk")
-    await holder_of(served, Permission.ROLE_LIST, username="roles-only")
-    for username, shown in (("desk", 1), ("roles-only", 0)):
-        browser = served.browser()
-        await browser.sign_in(username, "the holder's")
+    desk = await browser_of(served, Permission.ROLE_LIST, Permission.USER_LIST, username="desk")
+    only_roles = await browser_of(served, Permission.ROLE_LIST, username="only-roles")
+    for browser, shown in ((desk, 1), (only_roles, 0)):
         page = (await browser.get("/admin/roles/role-of-desk")).text
         assert len(re.findall(r'<a href="/admin/people/[0-9a-f]{32}">Desk</a>', page)) == shown
 
@@ -88,20 +84,20 @@ async def test_failed_tries_and_their_waits_are_shown_and_an_unlock_ends_them(se
     )
     here, failed = served.api(ELSEWHERE), f"{USERS}/{anna}/failed-sign-ins"
     nothing = {"countedSince": iso_time(served.services.started_at), "failures": 0, "waitsUntil": None}
-    assert expect_success(await desk.call("GET", failed)) == {**nothing, "addresses": []}
+    assert await desk.succeed("GET", failed) == {**nothing, "addresses": []}
 
     await fail_until_waiting(here)
 
     until = iso_time(type(served.clock.now())(served.clock.now() + 1_000))
     at = {"ip": ELSEWHERE, "failures": 5, "waitsUntil": until}
-    assert expect_success(await desk.call("GET", failed)) == {**nothing, "failures": 5, "addresses": [at]}
+    assert await desk.succeed("GET", failed) == {**nothing, "failures": 5, "addresses": [at]}
     assert await sign_in(here, PASSWORD) == 429
-    expect_success(await desk.call("POST", f"{USERS}/{anna}/unlock"))
-    assert expect_success(await desk.call("GET", failed)) == {**nothing, "addresses": []}
+    await desk.succeed("POST", f"{USERS}/{anna}/unlock")
+    assert await desk.succeed("GET", failed) == {**nothing, "addresses": []}
     assert await sign_in(here, PASSWORD) == 200
     [entry] = [each for each in served.audit() if each.kind == "user-unlocked"]
     assert (entry.user_id, entry.source) == (anna, SOURCE)
-    assert entry.actor_id == expect_success(await desk.call("GET", "/api/auth/me"))["id"]
+    assert entry.actor_id == (await desk.succeed("GET", "/api/auth/me"))["id"]
 
 
 async def test_every_process_learns_of_an_unlock_once_when_a_guess_has_to_wait(served: Served) -> None:
@@ -135,33 +131,105 @@ async def test_an_unlock_forgives_one_name_and_not_what_the_address_did_under_ot
     for number in range(20):
         assert await sign_in(crowd, username=f"name-{number}") == 401
     assert await sign_in(crowd, PASSWORD) == 429
-    expect_success(await desk.call("POST", f"{USERS}/{anna}/unlock"))
+    await desk.succeed("POST", f"{USERS}/{anna}/unlock")
     served.clock.wait(0.5)
     assert await sign_in(crowd, PASSWORD) == 429
 
 
 async def test_nobody_above_is_unlocked_and_nobody_who_is_not_there(served: Served, api: Api) -> None:
     desk = await holder_of(served, Permission.USER_UPDATE)
-    admin = expect_success(await api.call("GET", "/api/auth/me"))["id"]
-    expect_refusal(await desk.call("POST", f"{USERS}/{admin}/unlock"), 403, "A0403")
-    expect_refusal(await desk.call("POST", f"{USERS}/nobody/unlock"), 404, "A0404")
+    admin = (await api.succeed("GET", "/api/auth/me"))["id"]
+    await desk.fail(403, "A0403", "POST", f"{USERS}/{admin}/unlock")
+    await desk.fail(404, "A0404", "POST", f"{USERS}/nobody/unlock")
 
 
 async def test_the_page_of_a_person_shows_what_the_help_desk_asks_for(served: Served) -> None:
     app, anna = await served.client(), await served.user("anna")
     await served.tokens(app, "anna", PASSWORD)
-    await holder_of(served, Permission.USER_LIST, Permission.USER_UPDATE, Permission.ONLINE_LIST)
+    people = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.ROLE_LIST)
+    desk = await browser_of(served, *people, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
+    reader = await browser_of(served, Permission.USER_LIST, username="reader")
     await fail_until_waiting(served.api(ELSEWHERE))
-    desk = served.browser()
-    await desk.sign_in("holder", "the holder's")
 
     shown = await desk.get(f"/admin/people/{anna}")
     page = unescape(shown.text)
 
-    assert "Last sign-in" in page
-    assert "Must change the password" in page
+    assert re.search(r"Last sign-in</dt><dd><time datetime=.2027-", page)
+    assert "Must change the password</dt><dd>no" in page
+    assert len(re.findall(r'href="/admin/online/end[?]id=[0-9a-f]{32}"', page)) == 2
     assert "<b>The App</b>" in page, "a running session names its application"
     assert "5 failed tries are remembered." in page
     assert ELSEWHERE in page
     unlocked = await desk.submit(shown, to=f"/admin/people/{anna}/unlock")
     assert "0 failed tries are remembered." in unescape((await desk.follow(unlocked)).text)
+    hidden = (await reader.get(f"/admin/people/{anna}")).text
+    assert ("Last sign-in" in hidden, "/admin/online" in hidden) == (True, False)
+    assert "1 user has this role (1 enabled)." in (await desk.get("/admin/roles/super_admin")).text
+
+
+# --- guessed passwords: by address, by account and by name, through both doors of the web
+
+
+async def attempt(api: Api, username: str = "anna", password: str = "wrong") -> httpx.Response:
+    return await api.post("/api/auth/login", json={"username": username, "password": password})
+
+
+async def guess(api: Api, times: int = 20) -> None:
+    """One password on many names, each wrong."""
+    for number in range(times):
+        expect_refusal(await attempt(api, f"name-{number}"), 401, "A1002")
+
+
+def seconds_to_wait(response: httpx.Response) -> int:
+    """The seconds of the refusal for guessing."""
+    expect_refusal(response, 429, "A1003")
+    return int(response.headers["retry-after"])
+
+
+async def test_one_password_on_many_accounts_slows_the_address_down(served: Served) -> None:
+    await with_phone(served)
+    api = served.api()
+    await guess(api)
+    assert seconds_to_wait(await attempt(api, "anna", "anna password")) == 1
+    served.clock.wait(1)
+    expect_refusal(await attempt(api), 401, "A1002")
+    assert seconds_to_wait(await attempt(api, "anna", "anna password")) == 2
+    served.clock.wait(2)
+    expect_success(await attempt(api, "anna", "anna password"))
+
+
+async def test_a_guess_that_has_to_wait_is_neither_verified_nor_held_against_the_account(
+    served: Served,
+) -> None:
+    await with_phone(served)
+    api = served.api()
+    await guess(api)
+    before = served.records()
+    for _ in range(10):
+        seconds_to_wait(await attempt(api))
+    assert served.records() == before
+
+
+async def test_the_sign_in_page_counts_with_the_interface(served: Served) -> None:
+    await with_phone(served)
+    await guess(served.api())
+    page = await served.browser().sign_in("anna", "anna password")
+    assert page.status_code == 429
+    assert "Too many failed sign-ins" in page.text
+
+
+@pytest.mark.parametrize("failures", range(4, 9))
+async def test_the_wait_does_not_tell_which_names_exist(served: Served, failures: int) -> None:
+    """Not before two processes either, as the throttle of each knows no names."""
+    await with_phone(served)
+    answers: dict[str, list[tuple[int, str | None]]] = {"anna": [], "nobody": []}
+    other_process = replace(
+        served.services, service=replace(served.service, sign_in_throttle=SignInThrottle())
+    )
+    for process in (served.services, other_process) * failures:
+        attach_services(served.application.quart, process)
+        for name, seen in answers.items():
+            response = await attempt(served.api(ELSEWHERE if name == "anna" else "198.51.100.10"), name)
+            seen.append((response.status_code, response.headers.get("retry-after")))
+        served.clock.wait(0.7)
+    assert answers["anna"] == answers["nobody"]
