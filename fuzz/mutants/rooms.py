@@ -73,7 +73,7 @@ ROOMS: Final = {
         ("ostiary_net.upkeep",),
         (
             *_tests("net", "sweeping purging metrics"),
-            *_tests("web/operations", "upkeep sweep copy"),
+            *_tests("web/operations", "upkeep copy"),
             *_tests("web/overview", "overview"),
         ),
         may_survive=0.4,
@@ -82,7 +82,7 @@ ROOMS: Final = {
         ("ostiary_web.http", "ostiary_web.app.asgi_app"),
         (
             *_tests("web", "gate forgery browser_session public_path limits authorization"),
-            *_tests("web/attacks", "cross_site header_fields fixation"),
+            *_tests("web/attacks", "header_fields fixation"),
         ),
         may_survive=1.0,
     ),

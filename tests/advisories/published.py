@@ -126,7 +126,7 @@ BY_TEST: Final[Mapping[str, str]] = MappingProxyType(
             "CVE-2020-15234, CVE-2026-3872, CVE-2026-7504, GHSA-mpwq-j3xf-7m5w, "
             "CVE-2024-8883, CVE-2026-18211, CVE-2025-4143"
         ),
-        "web/attacks/test_seclusion.py::test_every_answer_is_secluded": "RFC 9700 §4.2, RFC 9700 §4.16",
+        "web/test_every_route.py::test_every_answer_is_secluded": "RFC 9700 §4.2, RFC 9700 §4.16",
         "web/operations/test_failing_statements.py::"
         "test_a_store_that_fails_at_any_one_statement_is_told_as_a_failure_and_leaves_nothing": (
             "keycloak/keycloak#49213"

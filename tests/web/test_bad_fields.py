@@ -10,6 +10,7 @@ from tests.support.served import Served
 
 PHONE: Final = "+8613800000002"
 NEW_USER: Final = {"username": "anna", "name": "Anna", "password": "a good password"}
+TOKEN: Final[dict[str, Any]] = {"name": "deploys", "permissions": ["audit.read"], "expiresInDays": 30}
 DECISION: Final = {**authorization(), "approve": True}
 PASSWORDS: Final = (None, "", "7 chars", "x" * 257, 12345678, ["a good password"], "good\x00one")
 
@@ -28,6 +29,13 @@ _OF_A_USER: Final[list[tuple[dict[str, Any], list[str]]]] = [
 _UNSEEN: Final = ("\u3164", "\u115f", "\u2800", "\ufe0f", "\U000e0041")
 _OF_NAMES: Final = [({"name": f"{name}{unseen}"}, ["name"]) for unseen in _UNSEEN for name in ("", "Ann")]
 _OF_USERNAMES: Final = [({"username": f"ann{unseen}a"}, ["username"]) for unseen in _UNSEEN]
+_OF_TOKENS: Final[list[tuple[dict[str, Any], list[str]]]] = [
+    *(({"name": name}, ["name"]) for name in ("", "x" * 101, 7)),
+    *(({"permissions": each}, ["permissions"]) for each in ([], "audit.read", ["audit.read"] * 2)),
+    ({"permissions": ["audit.read", "everything"]}, ["permissions.1"]),
+    *(({"expiresInDays": days}, ["expiresInDays"]) for days in (0, 366, "30", None)),
+    ({"token": "of my own"}, ["token"]),
+]
 _OF_ENABLED: Final[list[tuple[Any, list[str]]]] = [
     ({}, ["enabled"]),
     ({"enabled": None}, ["enabled"]),
@@ -96,6 +104,7 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
         ({"keepOldFor": 60}, ["keepOldFor"]),
         ([], []),
     ],
+    "POST /api/auth/tokens": [({**TOKEN, **changed}, bad) for changed, bad in _OF_TOKENS],
     "POST /api/iam/roles": [({"code": "clerk", **fields}, bad) for fields, bad in _OF_NAMES],
     "PUT /api/oauth/clients/app": [
         *_OF_NAMES,

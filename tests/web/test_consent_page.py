@@ -77,13 +77,6 @@ async def test_a_no_sends_access_denied_and_state_only_if_there_was_one(served: 
     assert served.records()[Table.CODE] == served.records()[Table.CONSENT] == frozenset()
 
 
-async def test_nobody_is_asked_where_every_scope_is_approved_beforehand(
-    served: Served, browser: Browser
-) -> None:
-    await served.client(autoApproveScopes=["user.read"])
-    assert len(in_query(expect_redirect(await browser.get(sso())), "code")) == 43
-
-
 @row("/sso browser behaviour", "5 invalid request stays on /sso")
 @row("/sso browser behaviour", "7 only the two results reach the redirect address")
 async def test_an_invalid_request_stays_with_its_reason(served: Served, browser: Browser) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from tests.rows import row
 from tests.support.callers import Api, expect_refusal, expect_success
-from tests.support.files import sheet_of
 from tests.support.people import (
     ANNAS_PHONE,
     NEW_PHONE,
@@ -66,8 +65,7 @@ def by_administrator(method: str, path: str, body: object = None) -> Ending:
 
 
 async def change_phone_by_a_sheet(served: Served, admin: Api, user_id: str, anna: Open) -> None:
-    file = ("rows.xlsx", sheet_of([["username", "phone"], ["anna", None]]))
-    done = await admin.call("POST", f"{USERS}/import", files={"file": file}, data={"mode": "upsert"})
+    done = await admin.import_sheet(USERS, [["username", "phone"], ["anna", None]])
     assert expect_success(done) == {"created": 0, "updated": 1, "unchanged": 0, "hashesLeft": 0}
 
 

@@ -1,12 +1,11 @@
 """What holds for every route there is: who it is open to, how it fails, what it lets others keep."""
 
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 import httpx
 import pytest
 import trio
-from structlog.testing import capture_logs
 
 from ostiary_core.http.token_service import PATHS
 from ostiary_net.turns.turns import Turns
@@ -33,23 +32,30 @@ OPEN = {
 
 
 INTERFACE = sorted(set(routes("/api/")) - OPEN)
-PAGES = sorted({path for method, path in routes("/") if method == "GET" and not path.startswith("/api/")})
+PAGES = sorted(
+    {path for method, path in routes() if method == "GET" and not path.startswith(("/api/", "/static"))}
+)
 
 
 @row("Authentication rules", "2 any other backend endpoint answers 401")
 async def test_a_third_partys_token_opens_nothing_but_user_info(served: Served) -> None:
+    """Nor in the place of a browser's cookies, where pages are shown as to a stranger."""
     client = await served.client()
     issued = await served.tokens(client)
     api = served.api()
     machine = (await api.service("token", client, grant_type="client_credentials")).json()["access_token"]
     before = served.records()
-    for method, path in INTERFACE:
-        for token in (issued["access_token"], issued["refresh_token"], machine):
-            response = await api.call(method, path, token=token)
-            expect_refusal(response, 401, "A1001")
-            by_cookie = {"Cookie": f"ostiary_access={token}"}
-            response = await api.request(method, path, headers=by_cookie)
-            assert response.status_code in (401, 403), (method, path)
+    thief, stranger = served.browser(), served.browser()
+    for token in (issued["access_token"], issued["refresh_token"], machine):
+        for method, path in INTERFACE:
+            await api.fail(401, "A1001", method, path, token=token)
+            answer = await thief.request(method, path, headers={"Cookie": f"ostiary_access={token}"})
+            assert answer.status_code in (401, 403), (method, path)
+    planted = "; ".join(f"ostiary_{name}={issued[f'{name}_token']}" for name in ("access", "refresh"))
+    for path in set(PAGES) - {"/", "/login"}:
+        shown, expected = await thief.get(path, headers={"Cookie": planted}), await stranger.get(path)
+        assert shown.status_code == expected.status_code, path
+        assert shown.headers.get("location") == expected.headers.get("location"), path
     assert served.records() == before
 
 
@@ -78,12 +84,6 @@ async def test_what_is_not_there_is_404_in_the_envelope(served: Served, language
             assert failure["errors"] == []
 
 
-@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/static/../app.py", "/static/", "/x"])
-async def test_nothing_else_is_served(served: Served, path: str) -> None:
-    response = await served.api().get(path)
-    assert response.status_code == 404
-
-
 async def test_a_method_that_is_not_there_is_405_and_the_others_are_named(served: Served, api: Api) -> None:
     map_of_routes = served.application.quart.url_map.bind("id.example")
     for path in {path for _, path in routes("/api/")}:
@@ -108,60 +108,6 @@ async def test_json_may_name_its_charset(served: Served) -> None:
         headers={"Content-Type": "application/json; charset=utf-8"},
     )
     assert response.status_code == 200
-
-
-async def test_every_page_is_for_its_visitor_alone_and_loads_nothing_foreign(
-    served: Served, browser: Browser
-) -> None:
-    for path in PAGES:
-        for visitor in (browser, served.browser()):
-            response = await visitor.get(path, headers={"If-None-Match": "*"})
-            assert response.status_code in (200, 303, 400, 403, 404), path
-            if path.startswith("/static"):
-                continue
-            assert response.headers["cache-control"] == "no-store", path
-            assert "etag" not in response.headers
-            if "text/html" in response.headers.get("content-type", ""):
-                policy = response.headers["content-security-policy"]
-                assert "unsafe" not in policy
-                assert all(kept in policy for kept in ("base-uri 'none'", "form-action 'self'")), path
-                assert "<script>" not in response.text
-                assert not re.search(r"""(?:src|href|action)=["']?(?:https?:)?//""", response.text)
-                assert not re.search(r"""\son[a-z]+=|\sstyle=|javascript:""", response.text)
-
-
-async def test_no_page_shows_anything_to_a_third_partys_token(served: Served) -> None:
-    issued = await served.tokens(await served.client())
-    browser = served.browser()
-    before = served.records()
-    for path in set(PAGES) - {"/", "/login"}:
-        browser.cookies.clear()
-        browser.cookies.set("ostiary_access", issued["access_token"])
-        browser.cookies.set("ostiary_refresh", issued["refresh_token"])
-        stranger, response = await served.browser().get(path), await browser.get(path)
-        assert response.status_code == stranger.status_code, path
-        assert response.headers.get("location") == stranger.headers.get("location"), path
-    assert served.records() == before
-
-
-@pytest.mark.parametrize(
-    "path", ["/account/sessions", "/account/applications", "/admin/people", "/admin/online"]
-)
-async def test_a_page_whose_list_fails_says_so_under_a_trace_id(
-    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*anything: object) -> NoReturn:
-        raise OSError("secret detail")
-
-    browser = await served.sign_in_browser()
-    for question in ("page", "items_after"):
-        monkeypatch.setattr(type(served.store), question, broken)
-    with capture_logs() as log:
-        response = await browser.get(path)
-    assert response.status_code == 500
-    traces = [entry["trace_id"] for entry in log if entry["log_level"] == "error"]
-    assert any(trace_id in response.text for trace_id in traces)
-    assert "secret detail" not in response.text
 
 
 @pytest.mark.parametrize("body_seconds", [0.0, 0.6])
@@ -189,3 +135,68 @@ async def test_turns_that_take_too_long_together_are_told_on_a_page(
     monkeypatch.setattr(Turns, "decide", decide_late)
     response = await browser.sign_in()
     assert (response.status_code, response.headers["content-type"][:9]) == (500, "text/html")
+
+
+# --- every answer is nobody else's to show, to guess at or to embed
+
+
+SERVER_TO_SERVER = {
+    *("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"),
+    "/api/oauth2/userinfo",
+}
+
+
+ELSEWHERE = [
+    (method, path)
+    for path in ("/static/ostiary.css", "/static/door.svg", "/static/none", "/none", "/api/none", "//x")
+    for method in ("GET", "POST", "OPTIONS", "HEAD")
+]
+
+
+def expect_seclusion(response: httpx.Response) -> None:
+    asked = (response.request.method, response.url, response.status_code)
+    assert "frame-ancestors 'none'" in response.headers["content-security-policy"], asked
+    assert "default-src 'none'" in response.headers["content-security-policy"], asked
+    assert response.headers["x-frame-options"] == "DENY", asked
+    assert response.headers["referrer-policy"] == "no-referrer", asked
+    assert response.headers["cross-origin-resource-policy"] == "same-origin", asked
+
+
+def expect_own_page(page: httpx.Response) -> None:
+    """For its visitor alone: nobody keeps it, and it loads and runs nothing but files of this server."""
+    assert page.headers["cache-control"] == "no-store", page.url
+    assert "etag" not in page.headers
+    policy = page.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert all(kept in policy for kept in ("base-uri 'none'", "form-action 'self'")), page.url
+    assert "<script>" not in page.text
+    assert not re.search(r"""(?:src|href|action)=["']?(?:https?:)?//""", page.text)
+    assert not re.search(r"""\son[a-z]+=|\sstyle=|javascript:""", page.text)
+
+
+@row("Authentication rules", "5 no cross-origin permission")
+async def test_every_answer_is_secluded(served: Served, browser: Browser, api: Api) -> None:
+    """And no page of another site may read it; of what the interface answers nobody keeps anything."""
+    foreign = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    bearer = {**foreign, "Authorization": f"Bearer {api.token}"}
+    kept, statuses = dict(browser.cookies), set()
+    for visitor, fields in ((browser, {}), (served.browser(), {}), (api, bearer), (served.api(), foreign)):
+        for method, path in [*routes(), *(("OPTIONS", path) for path in PATHS), *ELSEWHERE]:
+            if visitor is browser:
+                browser.cookies.update(kept)
+            response = await visitor.request(
+                method, path, headers=fields, extensions={"target": path.encode()}
+            )
+            statuses.add(response.status_code)
+            assert response.headers["x-content-type-options"] == "nosniff", (method, path)
+            if path in PAGES and "text/html" in response.headers.get("content-type", ""):
+                expect_own_page(response)
+            assert not any(name.startswith("access-control") for name in response.headers), (method, path)
+            assert "server" not in response.headers
+            if path not in SERVER_TO_SERVER:
+                expect_seclusion(response)
+            if path.startswith("/api/") and "docs" not in path:
+                assert response.headers["cache-control"] == "no-store", (method, path)
+                assert not response.has_redirect_location, (method, path)
+    assert statuses >= {200, 303, 401, 403, 404, 405, 415}
+    expect_seclusion(await browser.post("/login", content=bytes(1024 * 1024)))

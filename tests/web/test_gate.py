@@ -22,7 +22,6 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
-from ostiary_web.api.resources import clients, roles, users
 from ostiary_web.app.factory import create_app
 from ostiary_web.http.gate import (
     BEFORE_PASSWORD_CHANGE,
@@ -88,111 +87,73 @@ def with_permission() -> Iterator[tuple[Route, Permission]]:
             yield route, route.gate.permission
 
 
-RECORDS = (
-    (clients.RESOURCE, "/admin/clients"),
-    (users.RESOURCE, "/admin/people"),
-    (roles.RESOURCE, "/admin/roles"),
-)
+_OF_RECORDS = """
+list    GET API, GET API/options, GET API/export, GET API/<record_id>,
+        GET PAGE, GET PAGE/<item_id>, GET PAGE/export
+create  GET API/import-template, POST API, POST API/import,
+        GET PAGE/import-template, GET PAGE/new, POST PAGE/new, GET PAGE/import, POST PAGE/import
+update  PUT API/<record_id>, GET PAGE/<item_id>/edit, POST PAGE/<item_id>/edit
+delete  DELETE API/<record_id>, POST API/batch-delete, GET PAGE/<item_id>/delete, POST PAGE/<item_id>/delete
+"""
+"""What every resource has, by the permission for it."""
 
-PERMISSIONS = (
-    {
-        (f"{method} {resource.path}{rest}", getattr(resource.permissions, action))
-        for resource, _ in RECORDS
-        for method, rest, action in (
-            ("GET", "", "list"),
-            ("GET", "/options", "list"),
-            ("GET", "/export", "list"),
-            ("GET", "/<record_id>", "list"),
-            ("GET", "/import-template", "create"),
-            ("POST", "", "create"),
-            ("POST", "/import", "create"),
-            ("PUT", "/<record_id>", "update"),
-            ("DELETE", "/<record_id>", "delete"),
-            ("POST", "/batch-delete", "delete"),
-        )
-    }
-    | {
-        (f"{method} {place}{rest}", getattr(resource.permissions, action))
-        for resource, place in RECORDS
-        for methods, rest, action in (
-            (("GET",), "", "list"),
-            (("GET",), "/<item_id>", "list"),
-            (("GET",), "/export", "list"),
-            (("GET",), "/import-template", "create"),
-            (("GET", "POST"), "/new", "create"),
-            (("GET", "POST"), "/import", "create"),
-            (("GET", "POST"), "/<item_id>/edit", "update"),
-            (("GET", "POST"), "/<item_id>/delete", "delete"),
-        )
-        for method in methods
-    }
-    | {
-        (f"{method} /admin/{rest}", permission)
-        for methods, rest, permission in (
-            (("POST",), "people", Permission.USER_LIST),
-            (("GET",), "people/import/<run_id>", Permission.USER_CREATE),
-            (("POST",), "online", Permission.ONLINE_LIST),
-            (("POST",), "audit", Permission.AUDIT_READ),
-            (("GET",), "audit/export", Permission.AUDIT_READ),
-            (("POST",), "clients/<item_id>/enable", Permission.CLIENT_UPDATE),
-            (("GET", "POST"), "clients/<item_id>/disable", Permission.CLIENT_UPDATE),
-            (("GET", "POST"), "clients/<item_id>/reset-secret", Permission.CLIENT_UPDATE),
-            (("GET", "POST"), "clients/<item_id>/end-old-secret", Permission.CLIENT_UPDATE),
-            (("GET", "POST"), "clients/<item_id>/force-out", Permission.CLIENT_UPDATE),
-            (("POST",), "people/<item_id>/enable", Permission.USER_UPDATE),
-            (("POST",), "people/<item_id>/unlock", Permission.USER_UPDATE),
-            (("GET", "POST"), "people/<item_id>/disable", Permission.USER_UPDATE),
-            (("GET", "POST"), "people/<item_id>/reset-password", Permission.USER_UPDATE),
-            (("GET", "POST"), "people/<item_id>/reset-second-factor", Permission.USER_UPDATE),
-            (("GET", "POST"), "people/<item_id>/force-out", Permission.USER_UPDATE),
-            *(
-                (("GET", "POST"), f"selected/{kind}/{action}", permission)
-                for kind, update, delete in (
-                    ("users", Permission.USER_UPDATE, Permission.USER_DELETE),
-                    ("clients", Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE),
-                )
-                for action, permission in (("enable", update), ("disable", update), ("delete", delete))
-            ),
-            (("GET", "POST"), "selected/roles/delete", Permission.ROLE_DELETE),
-            (("GET", "POST"), "people/<item_id>/applications/<client_id>/withdraw", Permission.USER_UPDATE),
-            (("GET",), "online", Permission.ONLINE_LIST),
-            (("GET", "POST"), "online/end", Permission.ONLINE_KILL),
-            (("GET",), "audit", Permission.AUDIT_READ),
-            (("GET",), "audit/sessions/<session_id>", Permission.AUDIT_READ),
-        )
-        for method in methods
-    }
-    | {
-        ("PUT /api/oauth/clients/<record_id>/enabled", Permission.CLIENT_UPDATE),
-        ("POST /api/oauth/clients/<client_id>/secret", Permission.CLIENT_UPDATE),
-        ("DELETE /api/oauth/clients/<client_id>/old-secret", Permission.CLIENT_UPDATE),
-        ("POST /api/oauth/clients/<client_id>/force-logout", Permission.CLIENT_UPDATE),
-        ("GET /api/oauth/clients/<client_id>/sessions", Permission.CLIENT_LIST),
-        ("PUT /api/iam/users/<record_id>/enabled", Permission.USER_UPDATE),
-        ("PUT /api/iam/users/<user_id>/password", Permission.USER_UPDATE),
-        ("POST /api/iam/users/<user_id>/force-logout", Permission.USER_UPDATE),
-        ("DELETE /api/iam/users/<user_id>/second-factor", Permission.USER_UPDATE),
-        ("GET /api/iam/users/<user_id>/grants", Permission.USER_LIST),
-        ("GET /api/iam/users/<user_id>/failed-sign-ins", Permission.USER_LIST),
-        ("POST /api/iam/users/<user_id>/unlock", Permission.USER_UPDATE),
-        ("GET /api/iam/users/import/<run_id>", Permission.USER_CREATE),
-        ("DELETE /api/iam/users/<user_id>/grants/<client_id>", Permission.USER_UPDATE),
-        ("GET /api/iam/permissions", Permission.ROLE_LIST),
-        ("GET /api/monitor/online-users", Permission.ONLINE_LIST),
-        ("DELETE /api/monitor/online-users/<session_id>", Permission.ONLINE_KILL),
-        ("GET /admin", Permission.ONLINE_LIST),
-        ("GET /api/monitor/overview", Permission.ONLINE_LIST),
-        ("GET /api/audit/events", Permission.AUDIT_READ),
-        ("GET /api/audit/events/export", Permission.AUDIT_READ),
-        ("GET /api/audit/sessions/<session_id>/explain", Permission.AUDIT_READ),
-    }
-)
-"""What the specification promises of the interface, and the pages alike, written down a second time."""
+_OF_ONE = """
+oauth.client.list    GET /api/oauth/clients/<client_id>/sessions
+oauth.client.update  PUT /api/oauth/clients/<record_id>/enabled, POST /api/oauth/clients/<client_id>/secret,
+    DELETE /api/oauth/clients/<client_id>/old-secret, POST /api/oauth/clients/<client_id>/force-logout,
+    POST /admin/clients/<item_id>/enable, ASK /admin/clients/<item_id>/disable,
+    ASK /admin/clients/<item_id>/reset-secret, ASK /admin/clients/<item_id>/end-old-secret,
+    ASK /admin/clients/<item_id>/force-out, ASK /admin/selected/clients/enable,
+    ASK /admin/selected/clients/disable
+oauth.client.delete  ASK /admin/selected/clients/delete
+iam.user.list    GET /api/iam/users/<user_id>/grants, GET /api/iam/users/<user_id>/failed-sign-ins,
+    POST /admin/people
+iam.user.create  GET /api/iam/users/import/<run_id>, GET /admin/people/import/<run_id>
+iam.user.update  PUT /api/iam/users/<record_id>/enabled, PUT /api/iam/users/<user_id>/password,
+    POST /api/iam/users/<user_id>/force-logout, DELETE /api/iam/users/<user_id>/second-factor,
+    POST /api/iam/users/<user_id>/unlock, DELETE /api/iam/users/<user_id>/grants/<client_id>,
+    POST /admin/people/<item_id>/enable, POST /admin/people/<item_id>/unlock,
+    ASK /admin/people/<item_id>/disable, ASK /admin/people/<item_id>/reset-password,
+    ASK /admin/people/<item_id>/reset-second-factor, ASK /admin/people/<item_id>/force-out,
+    ASK /admin/people/<item_id>/applications/<client_id>/withdraw, ASK /admin/selected/users/enable,
+    ASK /admin/selected/users/disable
+iam.user.delete  ASK /admin/selected/users/delete
+iam.role.list    GET /api/iam/permissions
+iam.role.delete  ASK /admin/selected/roles/delete
+monitor.online.list  GET /api/monitor/online-users, GET /api/monitor/overview, GET /admin, GET /admin/online,
+    POST /admin/online
+monitor.online.kill  DELETE /api/monitor/online-users/<session_id>, ASK /admin/online/end
+audit.read  GET /api/audit/events, GET /api/audit/events/export, GET /admin/audit, POST /admin/audit,
+    GET /api/audit/sessions/<session_id>/explain, GET /admin/audit/export,
+    GET /admin/audit/sessions/<session_id>
+"""
+"""What one alone has. To ASK is to GET a question, and to POST its answer."""
 
 
-def routes_in(routes: str) -> set[str]:
+def routes_in(listed: str) -> set[str]:
     """Routes by method and path, told one after the other."""
-    return {route.strip() for route in routes.split(",")}
+    each = [route.strip() for route in listed.split(",")]
+    return {route.replace("ASK", method) for route in each for method in ("GET", "POST")}
+
+
+def lines_in(table: str) -> Iterator[tuple[str, set[str]]]:
+    """The first word of each line that is not set in, and the routes behind it."""
+    for line in re.findall(r"^\S.*(?:\n +.*)*", table, re.MULTILINE):
+        name, _, listed = line.partition(" ")
+        yield name, routes_in(listed)
+
+
+PERMISSIONS = {(route, Permission(name)) for name, listed in lines_in(_OF_ONE) for route in listed} | {
+    (route.replace("API", api).replace("PAGE", page), Permission(f"{what}.{name}"))
+    for what, api, page in (
+        ("oauth.client", "/api/oauth/clients", "/admin/clients"),
+        ("iam.user", "/api/iam/users", "/admin/people"),
+        ("iam.role", "/api/iam/roles", "/admin/roles"),
+    )
+    for name, listed in lines_in(_OF_RECORDS)
+    for route in listed
+}
+"""What the specification promises of the interface, and the pages alike, written down a second time."""
 
 
 OTHERS = {

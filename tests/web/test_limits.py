@@ -81,15 +81,6 @@ async def test_one_more_than_the_limit_is_429_in_the_envelope(
     assert served.records() == before
 
 
-async def test_the_limit_is_met_by_requests_alone_and_user_info_has_none(served: Served) -> None:
-    api = served.api()
-    for path, expected in (
-        ("/api/oauth2/authorize", [401] * 120 + [429]),
-        ("/api/oauth2/userinfo", [401] * 150),
-    ):
-        assert [(await ask(api, "GET", path)).status_code for _ in expected] == expected
-
-
 async def test_a_clock_that_is_set_back_does_not_stop_the_windows(served: Served) -> None:
     """READINGS 42: what the clock on the wall shows decides no rate."""
     method, path, operation, limit = LIMITED[2]

@@ -11,7 +11,7 @@ import httpx
 from ostiary_core.model.permissions import Permission
 from tests.support.callers import Api, Browser, expect_success, form_token_in
 from tests.support.files import sheet_of
-from tests.support.people import holder_of
+from tests.support.people import browser_of, holder_of
 from tests.support.served import Served
 from tests.web.test_gate import Route, with_permission
 
@@ -143,9 +143,8 @@ async def _ask(browser: Browser, records: Records, route: Route, address: str) -
         return await browser.get(address)
     sent = records.content_for(route, address)
     token = {"form_token": form_token_in(await browser.get("/"))}
-    if "files" in sent:
-        return await browser.post(address, files=sent["files"], data={**sent["data"], **token}, headers=_OWN)
-    return await browser.post(address, data={**sent, **token}, headers=_OWN)
+    content = {**sent.pop("data", sent), **token}
+    return await browser.post(address, files=sent.get("files"), data=content, headers=_OWN)
 
 
 _OWN = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
@@ -184,11 +183,10 @@ async def test_server_findings_are_for_super_administrators_and_clients_for_who_
 
 
 async def test_who_may_only_register_is_led_to_the_form_and_told_that_it_was_done(served: Served) -> None:
-    await holder_of(served, Permission.USER_CREATE)
-    browser = await served.sign_in_browser("holder", "the holder's")
-    form = await browser.get("/admin/people/new")
-    assert 'href="/admin/people/new"' in (await browser.get("/")).text
+    browser = await browser_of(served, Permission.USER_CREATE)
+    place = "/admin/people/new"
+    assert f'href="{place}"' in (await browser.get("/")).text
     sent = {"username": "anna", "name": "Anna", "password": "anna's password"}
-    sent["form_token"] = form_token_in(form)
-    done = await browser.follow(await browser.post("/admin/people/new", data=sent, headers=_OWN))
+    sent["form_token"] = form_token_in(await browser.get(place))
+    done = await browser.follow(await browser.post(place, data=sent, headers=_OWN))
     assert (done.status_code, "Saved." in done.text) == (200, True)

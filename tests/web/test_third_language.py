@@ -11,7 +11,7 @@ from quart import Quart
 
 from ostiary_core.texts import Language, Languages
 from ostiary_web import texts
-from tests.support.callers import Caller, expect_refusal, form_token_in, sso
+from tests.support.callers import Caller, expect_refusal, sso
 from tests.support.files import SHEET, rows_of, sheet_of
 from tests.support.people import code_sent_to, outbox, with_phone
 from tests.support.processes import Machine
@@ -150,12 +150,8 @@ async def test_a_third_language_is_spoken_by_the_interface_and_its_sheets(
             row[2:] for row in rows_of(template, 1)
         ]
         sheet = sheet_of([["«User name»", "«Name»", "«Must change the password»"], ["bob", "Bob", "«yes»"]])
-        done = await visitor.post(
-            "/admin/people/import",
-            data={"form_token": form_token_in(await visitor.get("/admin/people/import")), "mode": "insert"},
-            files={"file": ("sheet.xlsx", sheet, SHEET)},
-            headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"},
-        )
+        place, file = "/admin/people/import", {"file": ("sheet.xlsx", sheet, SHEET)}
+        done = await visitor.submit(await visitor.get(place), {"mode": "insert"}, to=place, files=file)
         assert "«1 registered, 0 changed, 0 unchanged.»" in done.text
 
 

@@ -4,6 +4,7 @@ What they decide is the core's, and proved there; here it is that every door han
 and that all of them answer alike.
 """
 
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,9 +13,17 @@ from structlog.testing import capture_logs
 
 from ostiary_core.model.records import Table
 from tests.rows import row
-from tests.support.callers import ADMIN_PASSWORD, Api, Browser, exchange_of, expect_refusal, expect_success
-from tests.support.connections import DOORS
-from tests.support.served import Serve, Served, in_memory
+from tests.support.callers import (
+    ADMIN_PASSWORD,
+    Api,
+    Browser,
+    Registered,
+    exchange_of,
+    expect_refusal,
+    expect_success,
+)
+from tests.support.connections import DOORS, Door
+from tests.support.served import Serve, Served, in_memory, serving
 from tests.support.stores import BreakingStore
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
@@ -192,3 +201,26 @@ async def test_credentials_and_tokens_in_the_query_count_for_nothing(served: Ser
     expect_refusal(
         await api.get("/api/oauth2/userinfo", params={"access_token": issued["access_token"]}), 401, "A1001"
     )
+
+
+# --- the doors of the tests are what they say they are
+
+
+async def ask(served: Served) -> httpx.Response:
+    return await served.api().service("introspect", Registered("nobody", "x"), token="x")
+
+
+async def test_behind_hypercorn_the_application_is_not_asked_what_a_backend_asks(
+    tmp_path: Path, door: Door
+) -> None:
+    async with serving(tmp_path, open_store=in_memory(), door=door) as served:
+        called = []
+        application = served.app.app
+
+        async def told(*asgi: object) -> None:
+            called.append(asgi)
+            await application(*asgi)
+
+        served.app.app = told
+        assert (await ask(served)).status_code == 401
+    assert len(called) == (1 if door == "guard" else 0)

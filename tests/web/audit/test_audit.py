@@ -6,6 +6,9 @@ from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
+from ostiary_web.api.browsers import agent_name
+from ostiary_web.texts.en_us import LANGUAGE as ENGLISH
+from ostiary_web.texts.zh_cn import LANGUAGE as CHINESE
 from tests.support.callers import SOURCE, Api, Registered, expect_success, fields_of
 from tests.support.files import rows_of
 from tests.support.people import holder_of
@@ -55,7 +58,7 @@ async def test_an_event_has_who_what_when_and_the_request_behind_it(served: Serv
         **dict.fromkeys(nothing),
         "at": iso_time(served.clock.now()),
         "kind": "client-registered",
-        "actorId": (await root.call("GET", "/api/auth/me")).json()["data"]["id"],
+        "actorId": (await root.succeed("GET", "/api/auth/me"))["id"],
         "clientId": app.client_id,
         "scope": "",
         "ip": SOURCE,
@@ -100,12 +103,12 @@ async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: 
 async def test_events_are_narrowed_by_who_did_it_from_where_to_which_role_and_by_text(served: Served) -> None:
     await served.client()
     root, clerk = await served.administrator(), await holder_of(served, Permission.CLIENT_UPDATE)
-    me = expect_success(await clerk.call("GET", "/api/auth/me"))["id"]
+    me = (await clerk.succeed("GET", "/api/auth/me"))["id"]
     elsewhere = served.api("198.51.100.77")
     elsewhere.token = clerk.token
     cheese = {"name": "Käse aus Ulm"}
-    expect_success(await elsewhere.call("PUT", "/api/oauth/clients/app", json=cheese))
-    expect_success(await root.call("PUT", "/api/oauth/clients/app", json={"name": "Shop"}))
+    await elsewhere.succeed("PUT", "/api/oauth/clients/app", json=cheese)
+    await root.succeed("PUT", "/api/oauth/clients/app", json={"name": "Shop"})
 
     async def kinds(**query: str) -> list[str]:
         found = [event["kind"] for event in await events(root, **query)]
@@ -231,3 +234,34 @@ async def test_nothing_under_audit_shows_a_token_or_a_secret(served: Served, api
     for secret in (app.secret, api.token, *issued):
         assert secret
         assert secret not in told
+
+
+# --- browsers and programs by name
+
+
+KIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+WINDOWS = f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {KIT} Chrome/131.0.0.0 Safari/537.36"
+ANDROID = f"Mozilla/5.0 (Linux; Android 14; SM-S918B) {KIT}"
+NAMES = {
+    f"Mozilla/5.0 (X11; Linux x86_64) {KIT} HeadlessChrome/131.0.0.0 Safari/537.36": "Chrome on Linux",
+    f"{IPHONE} Version/17.5 Mobile/15E148 Safari/604.1": "Safari on iPhone",
+    f"{IPHONE} CriOS/131.0 Mobile/15E148 Safari/604.1": "Chrome on iPhone",
+    f"{IPHONE} Mobile/15E148 MicroMessenger/8.0.49 NetType/WIFI": "WeChat on iPhone",
+    WINDOWS: "Chrome on Windows",
+    f"{WINDOWS} Edg/131.0.0.0": "Edge on Windows",
+    f"{WINDOWS} OPR/115.0.0.0": "Opera on Windows",
+    f"{ANDROID} SamsungBrowser/27.0 Chrome/125.0.0.0 Mobile Safari/537.36": "Samsung Internet on Android",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:133.0) Gecko/2010 Firefox/133.0": "Firefox on macOS",
+    "curl/8.5.0": "curl 8.5",
+    "python-requests/2.32.3": "python-requests 2.32",
+    "okhttp/4": "okhttp 4",
+    **dict.fromkeys(("", "shop/3.1", "Mozilla/5.0", "Mozilla/5.0 (compatible; Googlebot/2.1)", "xcurl/8.5")),
+    "Chrome/131 Linux": None,
+    f"Mozilla/5.0 (X11; {'x' * 600} Linux) Chrome/131": None,
+}
+
+
+def test_an_agent_is_named_as_people_know_it_or_not_at_all() -> None:
+    assert {user_agent: agent_name(user_agent, ENGLISH) for user_agent in NAMES} == NAMES
+    assert agent_name(WINDOWS, CHINESE) == "Windows 上的 Chrome"

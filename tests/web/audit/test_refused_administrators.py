@@ -3,7 +3,7 @@
 from typing import Any
 
 from ostiary_core.model.permissions import Permission
-from tests.support.callers import SOURCE, Api, expect_refusal, expect_success
+from tests.support.callers import SOURCE, Api, expect_refusal
 from tests.support.people import holder_of
 from tests.support.served import Served
 
@@ -13,9 +13,7 @@ KIND = {"kind": "administrator-refused", "sort": "at"}
 
 async def refusals(root: Api) -> list[dict[str, Any]]:
     """The entries of refusals, the oldest first."""
-    items: list[dict[str, Any]] = expect_success(await root.call("GET", "/api/audit/events", params=KIND))[
-        "items"
-    ]
+    items: list[dict[str, Any]] = (await root.succeed("GET", "/api/audit/events", params=KIND))["items"]
     return items
 
 
@@ -25,18 +23,17 @@ def details_of(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 async def id_of(api: Api) -> str:
-    return str(expect_success(await api.call("GET", "/api/auth/me"))["id"])
+    return str((await api.succeed("GET", "/api/auth/me"))["id"])
 
 
 async def test_a_permission_that_an_administrator_lacks_is_told_on_every_face(served: Served) -> None:
     root, clerk = await served.administrator(), await holder_of(served, Permission.USER_LIST)
-    browser = served.browser()
-    await browser.sign_in("holder", "the holder's")
+    browser = await served.sign_in_browser("holder", "the holder's")
 
     refused = await clerk.call("GET", "/api/audit/events")
     expect_refusal(refused, 403, "A0403")
     assert (await browser.get("/admin/clients")).status_code == 403
-    expect_refusal(await clerk.call("POST", "/api/monitor/force-logout-all"), 403, "A0403")
+    await clerk.fail(403, "A0403", "POST", "/api/monitor/force-logout-all")
 
     first, second, third = await refusals(root)
     assert (first["actorId"], first["why"], first["ip"]) == (await id_of(clerk), "permission_missing", SOURCE)
@@ -53,11 +50,9 @@ async def test_a_change_that_a_rule_forbids_names_its_record(served: Served) -> 
     admin = await id_of(root)
 
     above = f"/api/iam/users/{admin}/force-logout"
-    expect_refusal(await clerk.call("POST", above), 403, "A0403")
-    expect_refusal(
-        await root.call("PUT", f"/api/iam/users/{admin}/enabled", {"enabled": False}), 422, "B1001"
-    )
-    expect_refusal(await root.call("DELETE", "/api/iam/roles/role-of-holder"), 409, "A0409")
+    await clerk.fail(403, "A0403", "POST", above)
+    await root.fail(422, "B1001", "PUT", f"/api/iam/users/{admin}/enabled", {"enabled": False})
+    await root.fail(409, "A0409", "DELETE", "/api/iam/roles/role-of-holder")
 
     reached, last, held = await refusals(root)
     assert (reached["actorId"], reached["userId"], reached["why"]) == (

@@ -16,7 +16,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
 from tests.support.callers import SOURCE, Browser
 from tests.support.files import rows_of
-from tests.support.people import holder_of, with_phone
+from tests.support.people import browser_of, with_phone
 from tests.support.served import Served
 
 
@@ -60,7 +60,7 @@ async def test_a_date_is_a_day_of_the_visitors_zone(
     await served.user("anna")
     if zone is not None:
         root = await served.administrator()
-        assert (await root.call("PUT", "/api/auth/timezone", {"timezone": zone})).status_code == 200
+        await root.succeed("PUT", "/api/auth/timezone", {"timezone": zone})
     browser = await served.sign_in_browser()
     before, after = (
         (datetime.fromisoformat(day) + timedelta(days=days)).date().isoformat() for days in (-1, 1)
@@ -148,8 +148,7 @@ async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_
     [of_dora] = (await root.succeed("GET", "/api/monitor/online-users?q=dora"))["items"]
     for asked in ({"q": of_dora["id"]}, {"q": ids["dora"]}, {"userId": "dora"}):
         assert (await found("/admin/online", **asked))[1] == ["dora"]
-    await holder_of(served, Permission.AUDIT_READ)
-    browser = await served.sign_in_browser("holder", "the holder's")
+    browser = await browser_of(served, Permission.AUDIT_READ)
     assert await found("/admin/audit", userId="+8613800138000") == ("userId=%E2%80%A68000", [])
 
 
@@ -239,8 +238,7 @@ async def act_on_selected(browser: Browser, action: str, kind: str, *ids: str) -
 
 async def test_selected_users_are_disabled_and_enabled_and_deleted_together(served: Served) -> None:
     ids = [await served.user(name) for name in ("anna", "bert", "carl")]
-    browser = served.browser()
-    await browser.sign_in()
+    browser = await served.sign_in_browser()
 
     def enabled() -> list[bool]:
         stored = {user.user_id: user for user in served.records()[Table.USER] if isinstance(user, User)}
@@ -259,8 +257,7 @@ async def test_selected_users_are_disabled_and_enabled_and_deleted_together(serv
 
 async def test_a_selection_is_done_whole_or_not_at_all_and_names_what_is_refused(served: Served) -> None:
     await served.client("app")
-    browser = served.browser()
-    await browser.sign_in()
+    browser = await served.sign_in_browser()
     before = served.records()
     refused = await act_on_selected(browser, "delete", "clients", "app", "console", "nobody")
     assert refused.status_code == 404
@@ -271,8 +268,6 @@ async def test_a_selection_is_done_whole_or_not_at_all_and_names_what_is_refused
 
 async def test_only_who_may_change_records_can_select_them(served: Served) -> None:
     anna = await served.user("anna")
-    await holder_of(served, Permission.USER_LIST)
-    browser = served.browser()
-    await browser.sign_in("holder", "the holder's")
+    browser = await browser_of(served, Permission.USER_LIST)
     assert 'type="checkbox"' not in (await people(browser)).text
     assert (await browser.get(f"/admin/selected/users/disable?id={anna}")).status_code == 403

@@ -6,10 +6,11 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from trio.testing import MockClock
 
 from ostiary_core.model.permissions import Permission
 from ostiary_web.api.resources.imports import MOST_HASHED_IN_A_REQUEST
-from tests.support.callers import Api, expect_refusal, expect_success, fields_of, forms_in
+from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.files import SHEET, sheet_of
 from tests.support.people import holder_of
 from tests.support.served import Serve, Served
@@ -37,7 +38,7 @@ class Hashing:
 
 
 @pytest.fixture
-async def hashing(served: Served, monkeypatch: pytest.MonkeyPatch) -> Hashing:
+async def hashing(served: Served, monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock) -> Hashing:
     return Hashing(served, monkeypatch)
 
 
@@ -47,11 +48,6 @@ def people(number: int = MANY, **last: Any) -> list[Sequence[Any]]:
     rows[-1] |= last
     headings = ["username", "Name", "Telephone", "password"]
     return [headings, *([*row.values(), "a good password"] for row in rows)]
-
-
-async def import_sheet(api: Api, sheet: list[Sequence[Any]], mode: str = "insert") -> httpx.Response:
-    file = ("PEOPLE.XLSX", sheet_of(sheet), SHEET)
-    return await api.call("POST", f"{USERS}/import", files={"file": file}, data={"mode": mode})
 
 
 async def await_end(api: Api, address: str) -> httpx.Response:
@@ -65,7 +61,7 @@ async def await_end(api: Api, address: str) -> httpx.Response:
 
 async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
-    answer = await import_sheet(api, people())
+    answer = await api.import_sheet(USERS, people(), "insert")
     begun = expect_success(answer, 202)
     assert begun == {"id": begun["id"], "state": "running", "prepared": 0, "rows": MANY}
     address = answer.headers["Location"]
@@ -83,7 +79,7 @@ async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) 
 
 async def test_a_run_that_is_refused_is_answered_as_its_request_would_have_been(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
-    address = (await import_sheet(api, people(phone="no number"))).headers["Location"]
+    address = (await api.import_sheet(USERS, people(phone="no number"), "insert")).headers["Location"]
     hashing.let(MANY)
     failure = expect_refusal(await await_end(api, address), 400, "A0401")
     assert fields_of(failure) == [f"rows.{MANY + 1}.phone"]
@@ -92,7 +88,7 @@ async def test_a_run_that_is_refused_is_answered_as_its_request_would_have_been(
 
 async def test_whoever_may_no_longer_import_when_it_comes_to_that_is_refused(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
-    address = (await import_sheet(api, people())).headers["Location"]
+    address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
     await api.succeed("POST", "/api/auth/logout")
     hashing.let(MANY)
     again = await hashing.served.administrator()
@@ -105,7 +101,7 @@ async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) 
     other = await holder_of(hashing.served, Permission.USER_CREATE)
     nobody = await holder_of(hashing.served, Permission.ROLE_LIST, username="reader")
     api = await hashing.served.administrator()
-    address = (await import_sheet(api, people())).headers["Location"]
+    address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
     for asked in (address, f"{USERS}/import/{'0' * 32}", f"{USERS}/import/x"):
         await other.fail(404, "A0404", "GET", asked)
     await nobody.fail(403, "A0403", "GET", address)
@@ -113,15 +109,15 @@ async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) 
 
 async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
-    addresses = [(await import_sheet(api, people())).headers["Location"] for _ in range(2)]
-    third = await import_sheet(api, people())
+    addresses = [(await api.import_sheet(USERS, people(), "insert")).headers["Location"] for _ in range(2)]
+    third = await api.import_sheet(USERS, people(), "insert")
     expect_refusal(third, 429, "A0429")
     assert third.headers["Retry-After"] == "30"
     hashing.let(2 * MANY + MOST_HASHED_IN_A_REQUEST)
     # One of them makes the people, and to the other they are there.
     assert sorted([(await await_end(api, each)).status_code for each in addresses]) == [200, 409]
-    assert (await import_sheet(api, people(MOST_HASHED_IN_A_REQUEST))).status_code == 409
-    assert (await import_sheet(api, people())).status_code == 202
+    assert (await api.import_sheet(USERS, people(MOST_HASHED_IN_A_REQUEST), "insert")).status_code == 409
+    assert (await api.import_sheet(USERS, people(), "insert")).status_code == 202
     hashing.let(MANY)
 
 
@@ -131,7 +127,7 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
     async with serve() as served:
         Hashing(served, monkeypatch)
         api = await served.administrator()
-        address = (await import_sheet(api, people())).headers["Location"]
+        address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
     async with serve() as served:
         api = await served.administrator()
         assert (await api.succeed("GET", address))["state"] == "running"
@@ -139,26 +135,21 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
         assert (await api.succeed("GET", address))["state"] == "lost"
         served.clock.wait(60 * 60)
         api = await served.administrator()
-        expect_success(await import_sheet(api, people()), 202)
+        expect_success(await api.import_sheet(USERS, people(), "insert"), 202)
         await api.fail(404, "A0404", "GET", address)
 
 
 async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(
     hashing: Hashing,
 ) -> None:
-    browser = hashing.served.browser()
-    await browser.sign_in()
+    browser = await hashing.served.sign_in_browser()
     for sheet, shown in (
         (people(phone="no number"), f"Row {MANY + 1}, Telephone: must be"),
         (people(), f"{MANY} registered"),
     ):
         file = {"file": ("people.xlsx", sheet_of(sheet), SHEET)}
-        page = await browser.get("/admin/people/import")
-        [form] = [each for each in forms_in(page) if each.action == "/admin/people/import"]
-        headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
-        answer = await browser.post(
-            form.action, data={**form.fields, "mode": "insert"}, files=file, headers=headers
-        )
+        place = "/admin/people/import"
+        answer = await browser.submit(await browser.get(place), {"mode": "insert"}, to=place, files=file)
         assert answer.status_code == 303
         running = await browser.get(answer.headers["Location"])
         assert f"0 of {MANY} rows are prepared" in running.text

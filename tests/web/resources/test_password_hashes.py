@@ -9,7 +9,7 @@ from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.served import Served
 from tests.support.stores import CHEAP
 from tests.web.resources.test_convention import USERS
-from tests.web.resources.test_export_import import export_list, import_sheet
+from tests.web.resources.test_export_import import export_list
 
 PASSWORD = "correct horse battery"
 MADE_ELSEWHERE = {
@@ -84,9 +84,9 @@ def on_file(served: Served, username: str) -> str:
 
 async def test_everybody_signs_in_as_before_and_the_hash_becomes_ours(served: Served, api: Api) -> None:
     sheet = sheet_with(MADE_ELSEWHERE)
-    done = expect_success(await import_sheet(api, USERS, sheet, mode="insert"))
+    done = expect_success(await api.import_sheet(USERS.path, sheet, mode="insert"))
     assert (done["created"], done["unchanged"]) == (len(MADE_ELSEWHERE), 0)
-    again = expect_success(await import_sheet(api, USERS, sheet))
+    again = expect_success(await api.import_sheet(USERS.path, sheet))
     assert (again["updated"], again["unchanged"]) == (0, len(MADE_ELSEWHERE))
     for username, made in MADE_ELSEWHERE.items():
         password = PASSWORDS.get(username, PASSWORD)
@@ -113,7 +113,7 @@ async def test_what_cannot_be_verified_or_costs_too_much_keeps_out_all(
 ) -> None:
     before = served.records()
     sheet = sheet_with({"good": BCRYPT, **{f"bad{place}": made for place, made in enumerate(hashes)}})
-    failure = expect_refusal(await import_sheet(api, USERS, sheet, mode="insert"), 400, "A0401")
+    failure = expect_refusal(await api.import_sheet(USERS.path, sheet, mode="insert"), 400, "A0401")
     assert fields_of(failure) == [f"rows.{number}.passwordHash" for number in range(3, 3 + len(hashes))]
     assert all(error["msg"].startswith(text) for error in failure["errors"])
     assert not any(made in str(failure) for made in hashes)
@@ -122,13 +122,13 @@ async def test_what_cannot_be_verified_or_costs_too_much_keeps_out_all(
 
 async def test_a_hash_is_for_new_users_and_stands_alone(served: Served, api: Api) -> None:
     both = sheet_with({"anna": BCRYPT}, password="anna's password")
-    failure = expect_refusal(await import_sheet(api, USERS, both, mode="insert"), 400, "A0401")
+    failure = expect_refusal(await api.import_sheet(USERS.path, both, mode="insert"), 400, "A0401")
     assert fields_of(failure) == ["rows.2.passwordHash"]
     asked = sheet_with({"anna": BCRYPT}, mustChangePassword="yes")
-    expect_success(await import_sheet(api, USERS, asked, mode="insert"))
+    expect_success(await api.import_sheet(USERS.path, asked, mode="insert"))
     assert (await served.api().sign_in("anna", PASSWORD))["mustChangePassword"] is True
     for made in (BCRYPT, "{noop}password"):
-        done = expect_success(await import_sheet(api, USERS, sheet_with({"anna": made})))
+        done = expect_success(await api.import_sheet(USERS.path, sheet_with({"anna": made})))
         assert (done["updated"], done["hashesLeft"]) == (0, 1), "it is left (READINGS 50)"
     new = {**USERS.new("ben"), "passwordHash": BCRYPT}
     assert fields_of(await api.fail(400, "A0401", "POST", USERS.path, new)) == ["passwordHash"]

