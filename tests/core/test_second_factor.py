@@ -56,18 +56,16 @@ class Alice:
         return self.offered.recovery_codes[number]
 
     def begin(self, password: str = "right") -> Outcome:
-        return self._ask(e.SecondFactorBegun, **_entered(password), entropy=asks.fresh_entropy())
+        return self._ask(e.SecondFactorBegun, **_prove(password), entropy=asks.fresh_entropy())
 
     def confirm(self, code: Secret) -> Outcome:
         return self._ask(e.SecondFactorConfirmed, code=code)
 
     def remove(self, code: Secret, password: str = "right") -> Outcome:
-        return self._ask(e.SecondFactorRemoved, **_entered(password), code=code)
+        return self._ask(e.SecondFactorRemoved, **_prove(password), code=code)
 
     def renew(self, code: Secret, password: str = "right") -> Outcome:
-        return self._ask(
-            e.RecoveryCodesRenewed, **_entered(password), code=code, entropy=asks.fresh_entropy()
-        )
+        return self._ask(e.RecoveryCodesRenewed, **_prove(password), code=code, entropy=asks.fresh_entropy())
 
     def _ask(self, kind: type[Any], **fields: Any) -> Outcome:
         return self.world.when(kind(caller=self.caller, user_id=self.user_id, **fields))
@@ -97,12 +95,12 @@ class Alice:
         reply = self.world.when(e.AccountRequested(caller=self.caller)).reply
         return not isinstance(reply, Refused)
 
-    def stored(self) -> SecondFactor | None:
+    def find_stored(self) -> SecondFactor | None:
         [*records] = self.world.store.fetch(Table.SECOND_FACTOR, [self.user_id])
         return records[0] if records and isinstance(records[0], SecondFactor) else None
 
 
-def _entered(password: str) -> dict[str, Any]:
+def _prove(password: str) -> dict[str, Any]:
     return {"verified_against": hash_of("right"), "password_matches": password == "right"}
 
 
@@ -130,7 +128,7 @@ def test_nothing_is_asked_for_until_a_first_code_confirms_what_was_offered() -> 
     alice.offered = alice.begin().then(SecondFactorOffered, changes=["update second factor"], facts=[])
     assert first.secret.reveal() != alice.offered.secret.reveal()
     elsewhere = Alice(alice.world, alice.world.login())
-    kept = alice.stored()
+    kept = alice.find_stored()
     assert kept is not None
     assert (kept.revision, len(kept.recovery_digests), kept.confirmed_at) == (2, 10, None)
     alice.confirm(alice.recovery_code()).then_refused(
@@ -143,7 +141,7 @@ def test_nothing_is_asked_for_until_a_first_code_confirms_what_was_offered() -> 
         facts=[FactKind.SECOND_FACTOR_SET, FactKind.USER_SESSIONS_ENDED],
     )
     assert [fact.why for fact in confirmed.decision.facts] == [Why.SECOND_FACTOR_SET_UP] * 2
-    after = alice.stored()
+    after = alice.find_stored()
     assert after is not None
     assert (after.confirmed_at, after.wrong_codes_at) == (alice.world.now, ())
     assert (alice.is_signed_in(), elsewhere.is_signed_in()) == (True, False)
@@ -353,7 +351,7 @@ def test_removal_ends_every_other_session_and_nothing_is_asked_for_any_more(alic
     )
     assert {fact.why for fact in removed.decision.facts[1:]} == {Why.SECOND_FACTOR_REMOVED}
     assert (alice.is_signed_in(), Alice(alice.world, elsewhere).is_signed_in()) == (True, False)
-    assert alice.stored() is None
+    assert alice.find_stored() is None
     alice.world.sign_in().then(LoginIssued)
     for asked in (alice.remove, alice.renew):
         asked(alice.recovery_code(2)).then_refused(Why.NOT_FOUND)
@@ -397,7 +395,7 @@ def test_whoever_may_change_accounts_takes_it_away_from_others_and_everything_en
     alice.login = alice.world.login()
     alice.begin().then(SecondFactorOffered)
     reset(e.Operator()).then(Done, changes=[], facts=[])
-    assert alice.stored() is not None, "nothing was confirmed, and nothing is asked for"
+    assert alice.find_stored() is not None, "nothing was confirmed, and nothing is asked for"
 
 
 @pytest.mark.parametrize("is_confirmed", [False, True])
@@ -408,4 +406,4 @@ def test_it_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
     deleted = alice.world.when(e.UserDeleted(caller=e.Operator(), user_id=alice.user_id))
     deleted.then(Done)
     assert "delete second factor" in deleted.changes
-    assert (alice.stored(), alice.world.user().has_second_factor) == (None, False)
+    assert (alice.find_stored(), alice.world.user().has_second_factor) == (None, False)

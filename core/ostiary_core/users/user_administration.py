@@ -1,6 +1,6 @@
 """What administrators do with accounts: register, change, disable, delete, reset passwords, force out.
 
-Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
+Rules ("Session and tokens", user-level row; READINGS 9); names and counts are in `names_and_roles.py`:
 
 - Disabling, deleting, resetting the password, giving another telephone number and forcing out end every
   session and unredeemed code of the user, login sessions included; enabling brings none back.
@@ -50,10 +50,16 @@ from ostiary_core.oauth.callers import (
     is_super_administrator,
     require_permission,
     require_record,
-    roles_of,
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 from ostiary_core.oauth.state_tables import SessionState
+from ostiary_core.users.names_and_roles import (
+    check_roles,
+    find_taken_names,
+    is_last_administrator,
+    recount_holders,
+    write_names,
+)
 from ostiary_core.users.own_account import all_ended_fact, find_named_user
 from ostiary_core.users.second_factor import code_waits_until
 
@@ -83,7 +89,7 @@ def show(event: events.UserRequested, who: Actor, user: User, snapshot: Snapshot
 @require_permission(Permission.USER_CREATE)
 def register(event: events.UserRegistered, who: Actor, snapshot: Snapshot) -> Decision:
     """Register a new account."""
-    read = _check_roles(USER.read(event.fields, None, snapshot.policy, event.faults), snapshot)
+    read = check_roles(USER.read(event.fields, None, snapshot.policy, event.faults), snapshot)
     if isinstance(read, tuple):
         return refuse_fields(read)
     if exceeds_permissions_of(find_roles(read.role_ids, snapshot), who, snapshot):
@@ -95,7 +101,7 @@ def register(event: events.UserRegistered, who: Actor, snapshot: Snapshot) -> De
         created_at=snapshot.now,
         updated_at=snapshot.now,
     )
-    taken = _find_taken_names(USER.blank, user, snapshot)
+    taken = find_taken_names(USER.blank, user, snapshot)
     if taken:
         return refuse_taken(*taken)
     return Decision(
@@ -103,7 +109,7 @@ def register(event: events.UserRegistered, who: Actor, snapshot: Snapshot) -> De
         (
             Insert(user),
             *(Insert(name) for name in names_of(user)),
-            *_recount_holders(USER.blank, user, snapshot),
+            *recount_holders(USER.blank, user, snapshot),
         ),
         (USER.fact(FactKind.USER_REGISTERED, None, user, actor_id_of(who)),),
     )
@@ -112,7 +118,7 @@ def register(event: events.UserRegistered, who: Actor, snapshot: Snapshot) -> De
 @require_record(Permission.USER_UPDATE, find=_find_account)
 def change(event: events.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Change the fields of an account; another telephone number ends all sessions and codes of the user."""
-    read = _check_roles(USER.edit(user, event.fields, event.shown, snapshot.policy, event.faults), snapshot)
+    read = check_roles(USER.edit(user, event.fields, event.shown, snapshot.policy, event.faults), snapshot)
     if isinstance(read, tuple):
         return refuse_fields(read)
     # Values that are stored already change nothing.
@@ -121,13 +127,13 @@ def change(event: events.UserChanged, who: Actor, user: User, snapshot: Snapshot
     moved = set(user.role_ids) ^ set(read.role_ids)
     if exceeds_permissions_of(find_roles(moved, snapshot), who, snapshot):
         return refuse(Why.PERMISSION_MISSING)
-    if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
+    if SUPER_ADMINISTRATOR in moved and is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
     if read.phone == user.phone:
         changed = revise(read, updated_at=snapshot.now)
     else:
         changed = with_next_epoch(read, Why.PHONE_CHANGED, snapshot.now)
-    taken = _find_taken_names(user, changed, snapshot)
+    taken = find_taken_names(user, changed, snapshot)
     if taken:
         return refuse_taken(*taken)
     return _decide_update(user, changed, FactKind.USER_CHANGED, who, snapshot)
@@ -186,7 +192,7 @@ def disable(event: events.UserDisabled, who: Actor, user: User, snapshot: Snapsh
     """Disable an account: it may no longer sign in, and all it had open ends."""
     if not user.enabled:
         return Decision(UserKnown(user))
-    if _is_last_administrator(user, snapshot):
+    if is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
     disabled = with_next_epoch(user, Why.USER_DISABLED, snapshot.now, enabled=False)
     return _decide_update(user, disabled, FactKind.USER_DISABLED, who, snapshot)
@@ -195,7 +201,7 @@ def disable(event: events.UserDisabled, who: Actor, user: User, snapshot: Snapsh
 @require_record(Permission.USER_DELETE, find=_find_account)
 def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Delete an account: its sessions and codes end; its record keeps the names, which others may take."""
-    if _is_last_administrator(user, snapshot):
+    if is_last_administrator(user, snapshot):
         return refuse(Why.LAST_ADMINISTRATOR)
     deleted = with_next_epoch(
         user,
@@ -321,61 +327,6 @@ def _decide_update(
     holder = USER.blank if is_deleted else after
     return Decision(
         reply or UserKnown(after),
-        (Update(before, after), *_write_names(before, after), *_recount_holders(before, holder, snapshot)),
+        (Update(before, after), *write_names(before, after), *recount_holders(before, holder, snapshot)),
         tuple(facts),
-    )
-
-
-def _check_roles(read: User | tuple[FieldFault, ...], snapshot: Snapshot) -> User | tuple[FieldFault, ...]:
-    """Return what was read of an account, or the faults of roles that do not exist."""
-    if isinstance(read, tuple):
-        return read
-    faults = tuple(
-        FieldFault(f"roleIds.{place}", FieldRule.ROLE)
-        for place, role_id in enumerate(read.role_ids)
-        if snapshot.role(role_id) is None
-    )
-    return faults or read
-
-
-def _find_taken_names(before: User, after: User, snapshot: Snapshot) -> tuple[str, ...]:
-    """Find the fields of `after` whose names belong to another user. A name that stays is not looked up."""
-    kept = names_of(before)
-    return tuple(
-        name.kind.value
-        for name in names_of(after)
-        if name not in kept and snapshot.identifier(name.key) is not None
-    )
-
-
-def _write_names(before: User, after: User) -> tuple[Change, ...]:
-    """Write the records of names that an account gives up and of those it takes; a deleted one has none."""
-    old, new = names_of(before), names_of(after) if after.deleted_at is None else ()
-    return (
-        *(Delete(name) for name in old if name not in new),
-        *(Insert(name) for name in new if name not in old),
-    )
-
-
-def _recount_holders(before: User, after: User, snapshot: Snapshot) -> tuple[Change, ...]:
-    """Write the roles whose number of holders changes when `after` replaces `before`."""
-    changes = []
-    for role in find_roles(dict.fromkeys((*before.role_ids, *after.role_ids)), snapshot):
-        held, holds = role.role_id in before.role_ids, role.role_id in after.role_ids
-        counted = revise(
-            role,
-            holders=role.holders + holds - held,
-            enabled_holders=role.enabled_holders + (holds and after.enabled) - (held and before.enabled),
-        )
-        if (counted.holders, counted.enabled_holders) != (role.holders, role.enabled_holders):
-            changes.append(Update(role, counted))
-    return tuple(changes)
-
-
-def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
-    """Whether no other enabled user has every permission; a batch is judged at its end."""
-    if snapshot.is_in_batch:
-        return False
-    return user.enabled and any(
-        role.role_id == SUPER_ADMINISTRATOR and role.enabled_holders <= 1 for role in roles_of(user, snapshot)
     )

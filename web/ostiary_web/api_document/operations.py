@@ -99,7 +99,7 @@ class DescribedOperation:
     name: str
     """Identifier in generated clients."""
     summary: str = ""
-    """What it does, where the docstring of the handler does not say it."""
+    """Summary where the docstring of the handler has none."""
     _: KW_ONLY
     description: str = ""
     security: list[Json] | None = None

@@ -62,7 +62,7 @@ USUAL_FIELDS: Final[Mapping[str, Any]] = {
 
 RESOURCE: Final = Resource(
     path=_PATH,
-    permissions=Permissions.named("oauth.client"),
+    permissions=Permissions.of("oauth.client"),
     list_view=ListView(
         name="clients", source=CLIENTS, fields=fields_of(CLIENT, "client"), add_details=_add_last_use
     ),

@@ -27,7 +27,7 @@ class Permissions(NamedTuple):
     delete: Permission
 
     @classmethod
-    def named(cls, subject: str) -> "Permissions":
+    def of(cls, subject: str) -> "Permissions":
         """Return the four permissions that begin with `subject`."""
         return cls(*(Permission(f"{subject}.{action}") for action in cls._fields))
 

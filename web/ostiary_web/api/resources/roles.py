@@ -28,7 +28,7 @@ async def _make_import(context: RecordContext, fields: Fields, replace: bool) ->
 
 RESOURCE: Final = Resource(
     path="/api/iam/roles",
-    permissions=Permissions.named("iam.role"),
+    permissions=Permissions.of("iam.role"),
     list_view=ListView(name="roles", source=ROLES, fields=fields_of(ROLE)),
     record_type=ROLE,
     show=RoleRequested,

@@ -123,7 +123,7 @@ def check_zone(fields: Fields) -> tuple[FieldFault, ...]:
 
 RESOURCE: Final = Resource(
     path=_PATH,
-    permissions=Permissions.named("iam.user"),
+    permissions=Permissions.of("iam.user"),
     list_view=ListView(name="users", source=USERS, fields=fields_of(USER)),
     record_type=USER,
     show=events.UserRequested,

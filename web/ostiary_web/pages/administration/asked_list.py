@@ -96,7 +96,7 @@ class AskedList(Generic[T, V]):
         self.arguments = {name: values for name, values in given if values != [""] and name not in _NOTICES}
         """What the query asks."""
         self.known: dict[str, Sequence[str]] = {}
-        """The same with days as moments of the visitor's zone, and users as identifiers (`resolve`)."""
+        """Arguments with days as moments of the visitor's zone, and users as identifiers (`resolve`)."""
         self.left_out: list[str] = []
         """What to say where more users match than are taken."""
         self.meanings: list[str] = []
