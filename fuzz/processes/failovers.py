@@ -117,6 +117,8 @@ class Campaign:
             tenants.close()
             for watch in watches:
                 watch.close()
+        logs = (*self._cluster.folder.glob("*.log"), *(server.log for server in self._servers))
+        look_for_secrets(logs, tenants.tally.secrets)
         outages = probe.outages()
         away = max((until - since for since, until in outages), default=0.0)
         beyond = {
@@ -149,9 +151,6 @@ class Campaign:
         if self._tenants is not None and number % _ROUNDS_A_TENANCY:
             self._tenants.report_to(self._report)
             return self._tenants
-        if self._tenants is not None:
-            logs = (*self._cluster.folder.glob("*.log"), *(server.log for server in self._servers))
-            look_for_secrets(logs, self._tenants.tally.secrets)
         generation = number // _ROUNDS_A_TENANCY
         numbers = range(generation * _TENANTS, (generation + 1) * _TENANTS)
         self._tenants = tenants = Tenants(f"{self._seed}/{number}", numbers, self._servers, self._report)
