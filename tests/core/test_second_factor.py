@@ -26,6 +26,7 @@ from tests.support.story import Outcome, World, client, given
 
 POLICY = replace(SPECIFICATION, second_factor_key=bytes(range(32)))
 MINUTE = 60
+NO_CODE = Secret("000000")
 
 
 @dataclass
@@ -88,6 +89,12 @@ class Alice:
             )
         )
 
+    def enter_wrong(self, ticket: Ticket, code: Secret = NO_CODE) -> None:
+        """Enter a code that is not hers, or no longer: it is counted, and told as a failed sign-in."""
+        self.enter(ticket, code).then_refused(
+            Why.SIGN_IN_CODE_WRONG, changes=["update second factor"], facts=[FactKind.SIGN_IN_FAILED]
+        )
+
     def begin_at_sign_in(self, ticket: Ticket) -> Outcome:
         return self.world.when(e.SecondFactorBegunAtSignIn(ticket=ticket, entropy=asks.fresh_entropy()))
 
@@ -122,7 +129,7 @@ def alice() -> Alice:
 
 def test_nothing_is_asked_for_until_a_first_code_confirms_what_was_offered() -> None:
     alice = alice_of(given(client(), asks.user(), policy=POLICY))
-    alice.confirm(Secret("000000")).then_refused(Why.NOT_FOUND)
+    alice.confirm(NO_CODE).then_refused(Why.NOT_FOUND)
     alice.begin("wrong").then_refused(Why.CURRENT_PASSWORD_WRONG, changes=["update user"])
     first = alice.begin().then(SecondFactorOffered, changes=["insert second factor"], facts=[])
     alice.offered = alice.begin().then(SecondFactorOffered, changes=["update second factor"], facts=[])
@@ -159,9 +166,7 @@ def test_an_offer_is_of_the_user_who_is_signed_in(alice: Alice) -> None:
 
 def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
     ticket = alice.ticket()
-    alice.enter(ticket, Secret("000000")).then_refused(
-        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"], facts=[FactKind.SIGN_IN_FAILED]
-    )
+    alice.enter_wrong(ticket)
     entered = alice.enter(ticket, alice.code())
     login = entered.then(
         LoginIssued,
@@ -236,11 +241,9 @@ def test_who_must_have_one_sets_it_up_with_the_ticket(required: SecondFactorFor)
     world = given(client(), role, asks.user(roles=roles), asks.user("bob"), policy=policy)
     alice = Alice(world)
     ticket = alice.ticket(set_up_required=True)
-    alice.enter(ticket, Secret("000000")).then_refused(Why.SIGN_IN_EXPIRED)
+    alice.enter(ticket, NO_CODE).then_refused(Why.SIGN_IN_EXPIRED)
     alice.offered = alice.begin_at_sign_in(ticket).then(SecondFactorOffered, changes=["insert second factor"])
-    alice.enter(ticket, alice.recovery_code()).then_refused(
-        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
-    )
+    alice.enter_wrong(ticket, alice.recovery_code())
     entered = alice.enter(ticket, alice.code())
     alice.login = entered.then(
         LoginIssued,
@@ -266,18 +269,14 @@ def test_who_must_have_one_sets_it_up_with_the_ticket(required: SecondFactorFor)
 def test_five_wrong_codes_within_a_quarter_of_an_hour_make_one_wait(alice: Alice) -> None:
     ticket = alice.ticket()
     begun = alice.world.now
-    alice.enter(ticket, Secret("000000")).then_refused(
-        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
-    )
+    alice.enter_wrong(ticket)
     for asked in (alice.remove, alice.renew):
         alice.world.wait(MINUTE)
-        asked(Secret("000000")).then_refused(Why.SECOND_FACTOR_WRONG, changes=["update second factor"])
+        asked(NO_CODE).then_refused(Why.SECOND_FACTOR_WRONG, changes=["update second factor"])
     alice.world.wait(MINUTE)
     for _ in range(2):
         ticket = alice.ticket()
-        alice.enter(ticket, Secret("no code at all")).then_refused(
-            Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
-        )
+        alice.enter_wrong(ticket, Secret("no code at all"))
     for code in (alice.code(), alice.recovery_code()):
         outcome = alice.enter(ticket, code)
         outcome.then_refused(Why.SIGN_INS_TOO_FREQUENT, facts=[])
@@ -287,9 +286,7 @@ def test_five_wrong_codes_within_a_quarter_of_an_hour_make_one_wait(alice: Alice
     alice.enter(alice.ticket(), alice.code()).then_refused(Why.SIGN_INS_TOO_FREQUENT)
     alice.world.wait(0.001)
     assert alice.world.now == begun + 15 * MINUTE * 1_000
-    alice.enter(alice.ticket(), Secret("000000")).then_refused(
-        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
-    )
+    alice.enter_wrong(alice.ticket())
     alice.enter(alice.ticket(), alice.code()).then_refused(Why.SIGN_INS_TOO_FREQUENT)
 
 
@@ -298,9 +295,7 @@ def test_a_right_code_takes_the_wrong_ones_back(alice: Alice, by_recovery_code: 
     for number in range(2):
         ticket = alice.ticket()
         for _ in range(4):
-            alice.enter(ticket, Secret("000000")).then_refused(
-                Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
-            )
+            alice.enter_wrong(ticket)
         right = alice.recovery_code(number) if by_recovery_code else alice.code(number)
         alice.enter(ticket, right).then(LoginIssued)
         alice.world.wait(0.001)
@@ -314,9 +309,7 @@ def test_each_recovery_code_works_once_however_it_is_typed_and_until_there_are_n
     used = [FactKind.RECOVERY_CODE_USED]
     alice.enter(alice.ticket(), typed).then(LoginIssued, facts=[*used, FactKind.SESSION_STARTED])
     alice.world.wait(0.001)
-    alice.enter(alice.ticket(), alice.recovery_code()).then_refused(
-        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
-    )
+    alice.enter_wrong(alice.ticket(), alice.recovery_code())
     alice.renew(alice.recovery_code(1), "wrong").then_refused(
         Why.CURRENT_PASSWORD_WRONG, changes=["update user"]
     )
@@ -326,9 +319,7 @@ def test_each_recovery_code_works_once_however_it_is_typed_and_until_there_are_n
     )
     assert [fact.user_id for fact in renewed.decision.facts] == [alice.user_id] * 2
     assert alice.is_signed_in(), "new codes end nothing"
-    alice.enter(alice.ticket(), alice.recovery_code(2)).then_refused(
-        Why.SIGN_IN_CODE_WRONG, changes=["update second factor"]
-    )
+    alice.enter_wrong(alice.ticket(), alice.recovery_code(2))
     assert len({code.reveal() for code in fresh.recovery_codes}) == 10
     alice.enter(alice.ticket(), fresh.recovery_codes[9]).then(LoginIssued)
     alice.renew(alice.code()).then(RecoveryCodesDrawn, facts=[FactKind.RECOVERY_CODES_RENEWED])

@@ -1,5 +1,6 @@
-"""Tests of connections run under a clock that jumps when nobody has anything to do."""
+"""Stores of each kind; and tests of connections run under a clock that jumps while nobody has work."""
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -8,8 +9,32 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.sqlite import SQLiteStore
+from tests.support.stores import KINDS, PlainStore, drop_schemas, open_kind
+
+AnyStore = PlainStore | SQLiteStore | PostgreSQLStore
+
 SECONDS_BEFORE_A_JUMP: Final = {"front_door": 0.02, "lane": 0.0}
 """Loopback sockets within one process may need a moment, pairs of sockets and streams in memory none."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """Tests that ran on a shared server take their schemas with them."""
+    yield
+    drop_schemas()
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
+    """An empty store, with what a server asks of one."""
+    if request.param == "memory":
+        yield PlainStore()
+        return
+    with open_kind(request.param, tmp_path) as open_store, open_store() as durable:
+        assert isinstance(durable, SQLiteStore | PostgreSQLStore)
+        yield durable
 
 
 def virtually(seconds: float, fn: Any, *, clock: None, instruments: Any) -> Any:

@@ -1,6 +1,5 @@
 """What has expired is purged: a store under a constant load stays as large, and nobody notices."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -35,14 +34,13 @@ from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge
+from tests.net.conftest import AnyStore
 from tests.support import asks, story
-from tests.support.stores import DURABLE, KINDS, HandClock, PlainStore, open_kind
+from tests.support.stores import DURABLE, HandClock, PlainStore, open_kind
 
 DAY = 24 * 60 * 60
 MAXIMUM = 7 * DAY
 """Maximum lifetime of a login session in seconds."""
-
-AnyStore = PlainStore | SQLiteStore | PostgreSQLStore
 
 
 class House:
@@ -101,16 +99,6 @@ class House:
 
     def size(self) -> dict[Table, int]:
         return {table: len(self.store.records(table)) for table in RECORD_TABLES}
-
-
-@pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
-    if request.param == "memory":
-        yield PlainStore()
-        return
-    with open_kind(request.param, tmp_path) as open_store, open_store() as durable:
-        assert isinstance(durable, SQLiteStore | PostgreSQLStore)
-        yield durable
 
 
 async def clear(store: AnyStore, clock: HandClock, audit_days: int = 0) -> dict[str, int]:

@@ -1,8 +1,7 @@
 """The sweeper: a salt goes when its window has passed, not before, and a failure is no end of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -14,26 +13,16 @@ from ostiary_core import Decision, MemoryStore
 from ostiary_core.events import Event, GraceExpired, LoginRefreshed
 from ostiary_core.model.records import Session, Table
 from ostiary_net.runtime.system import run_inline
-from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
+from ostiary_net.upkeep import sweeping
 from ostiary_net.upkeep.repeating import repeat
 from ostiary_net.upkeep.sweeping import erase_salts
+from tests.net.conftest import AnyStore
 from tests.support.asks import login_refresh
 from tests.support.stores import Gate, HandClock, PlainStore, registration_of
 from tests.support.story import given, user
 
 GRACE_SECONDS = 30
-
-AnyStore = PlainStore | SQLiteStore
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
-    if request.param == "memory":
-        yield PlainStore()
-        return
-    with SQLiteStore(tmp_path / "ostiary.db") as opened:
-        yield opened
 
 
 def rotate_sessions(store: AnyStore, sessions: int = 1) -> list[LoginRefreshed]:
@@ -69,12 +58,15 @@ async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: 
         assert await erase_salts(turns, store, clock, run_inline) == 0
 
 
-async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> None:
+async def test_more_sessions_than_one_batch_are_all_swept(
+    store: AnyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "_SESSIONS_A_BATCH", 3)
     clock = HandClock()
-    rotate_sessions(store, sessions=230)
+    rotate_sessions(store, sessions=7)
     clock.wait(GRACE_SECONDS + 1)
     async with open_turns(store, clock, run_inline) as turns:
-        assert await erase_salts(turns, store, clock, run_inline) == 230
+        assert await erase_salts(turns, store, clock, run_inline) == 7
     assert salts(store) == 0
 
 

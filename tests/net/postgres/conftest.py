@@ -5,14 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.processes import Cluster, running_cluster
-from tests.support.stores import POSTGRESQL, drop_schemas, made_schema
-
-
-@pytest.fixture(scope="session", autouse=True)
-def nothing_left_behind() -> Iterator[None]:
-    """The tests take their schemas with them."""
-    yield
-    drop_schemas()
+from tests.support.stores import POSTGRESQL, made_schema
 
 
 @pytest.fixture

@@ -5,14 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stores import DURABLE, KINDS, ContractStore, OpenStore, drop_schemas, open_kind
-
-
-@pytest.fixture(scope="session", autouse=True)
-def nothing_left_behind() -> Iterator[None]:
-    """Tests that ran on a shared server take their schemas with them."""
-    yield
-    drop_schemas()
+from tests.support.stores import DURABLE, KINDS, ContractStore, OpenStore, open_kind
 
 
 @pytest.fixture(params=KINDS)
