@@ -39,8 +39,10 @@ def offer(user: User, given: Answer) -> Verdict:
 
 def confirm_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now)
-    if user.factor is None or user.factor.confirmed:
+    if user.factor is None:
         return refuse("A0404", "no second factor waits to be confirmed")
+    if user.factor.confirmed:
+        return refuse("A0409", "one second factor at a time")
     spend(user.factor, call.text_code or "", now, "A1007")
     user.factor.confirmed = True
     realm.end_all_of(user, but=realm.tokens[call.login or ""].session)

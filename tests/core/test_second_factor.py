@@ -153,7 +153,7 @@ def test_nothing_is_asked_for_until_a_first_code_confirms_what_was_offered() -> 
     assert (after.confirmed_at, after.wrong_codes_at) == (alice.world.now, ())
     assert (alice.is_signed_in(), elsewhere.is_signed_in()) == (True, False)
     alice.begin().then_refused(Why.SECOND_FACTOR_EXISTS)
-    alice.confirm(alice.code(1)).then_refused(Why.NOT_FOUND)
+    alice.confirm(alice.code(1)).then_refused(Why.SECOND_FACTOR_EXISTS)
 
 
 def test_an_offer_is_of_the_user_who_is_signed_in(alice: Alice) -> None:

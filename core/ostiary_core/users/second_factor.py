@@ -135,8 +135,10 @@ def confirm(
     event: events.SecondFactorConfirmed, who: Person, stored: SecondFactor | None, snapshot: Snapshot
 ) -> Decision:
     """Take the second factor that was offered into use, by a first code."""
-    if stored is None or stored.confirmed_at is not None:
+    if stored is None:
         return refuse(Why.NOT_FOUND)
+    if stored.confirmed_at is not None:
+        return refuse(Why.SECOND_FACTOR_EXISTS)
     spent = _spend_of_owner(stored, event, snapshot)
     if isinstance(spent, Decision):
         return spent

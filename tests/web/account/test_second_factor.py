@@ -29,6 +29,7 @@ CODE = "/api/auth/login/second-factor"
 OWN = "/api/auth/second-factor"
 CODE_PAGE = "/login/second-factor"
 STEP_SECONDS = 30
+OWN_PAGE = "/account/second-factor"
 
 
 def code_of(served: Served, secret: str, steps: int = 0) -> str:
@@ -476,6 +477,22 @@ async def test_users_set_up_renew_and_remove_on_their_pages(served: Served) -> N
     renewed, removed = answers
     assert renewed.text.count("<li><code>") == 10
     assert "Set up a second factor" in (await browser.follow(removed)).text
+
+
+async def test_a_form_left_open_says_that_another_one_is_set_up(served: Served) -> None:
+    await served.user()
+    browser = served.browser()
+    await browser.sign_in(*ANNA)
+    begun = await browser.get(OWN_PAGE)
+    left_open, shown = [await browser.submit(begun, {"password": ANNA[1]}, to=OWN_PAGE) for _ in "ab"]
+    [form] = [form for form in forms_in(shown) if form.action == f"{OWN_PAGE}/confirm"]
+    code = {"code": code_of(served, form.fields["secret"])}
+    assert (await browser.submit(shown, code, to=f"{OWN_PAGE}/confirm")).status_code == 303
+
+    late = await browser.submit(left_open, {"code": "000000"}, to=f"{OWN_PAGE}/confirm")
+
+    assert late.status_code == 409
+    assert "A second factor is set up already." in late.text
 
 
 async def test_an_administrator_resets_it_on_the_page_of_a_user(served: Served, anna: Holder) -> None:

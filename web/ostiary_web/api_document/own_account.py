@@ -62,7 +62,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     "PUT /api/auth/second-factor": DescribedOperation(
         "confirmSecondFactor",
         body=Body({"code": _CODE}),
-        refusals=_CODE_REFUSALS,
+        refusals=(*_CODE_REFUSALS, Why.SECOND_FACTOR_EXISTS),
     ),
     "DELETE /api/auth/second-factor": DescribedOperation(
         "removeSecondFactor",

@@ -44,7 +44,7 @@ async def confirm_set_up(page: PageContext) -> Response:
         await confirm(page.request, page.form.get("code", ""))
     except RequestRefused as refusal:
         offered = read_offer(page, page.request.user.username)
-        if offered is None or refusal.reply.why is Why.NOT_FOUND:
+        if offered is None or refusal.reply.why in (Why.NOT_FOUND, Why.SECOND_FACTOR_EXISTS):
             return await _form(page, refusal.reply)
         return await show_set_up(page, offered, _CONFIRM, refusal.reply)
     return page.redirect("/account?done=1")
