@@ -112,12 +112,12 @@ async def _serve_both(
         await is_served.wait()
         server = format_listener_url(server_listeners[0]) + settings.public_path
         shop = format_listener_url(shop_listeners[0])
-        sample = await fill(started[0], f"{shop}/callback")
+        secret = await fill(started[0], f"{shop}/callback")
         async with httpx.AsyncClient(timeout=10.0) as http:
             oauth = OAuthClient(
                 http,
                 client_id=DEMO_CLIENT,
-                secret=sample.secret.reveal(),
+                secret=secret.reveal(),
                 redirect_uri=f"{shop}/callback",
                 server=server,
             )

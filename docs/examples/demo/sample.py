@@ -1,6 +1,5 @@
 """What there is to look at in the demonstration: people, roles, clients, a past with several endings."""
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from ostiary_core.events import (
@@ -38,15 +37,8 @@ _CLIENTS: Final[tuple[tuple[str, str, list[str], list[str]], ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What the third-party backend needs: the secret of its client."""
-
-    secret: Secret = field(repr=False)
-
-
-async def fill(services: AppServices, callback: str) -> Sample:
-    """Register everything, by the same events as an administrator would."""
+async def fill(services: AppServices, callback: str) -> Secret:
+    """Register everything, by the events of an administrator; the secret of the third party's client."""
     service, operator = services.service, Operator()
     decide = service.turns.decide
     for code, name, permissions in _ROLES:
@@ -75,7 +67,7 @@ async def fill(services: AppServices, callback: str) -> Sample:
         await _register(services, client_id, name, redirect_uris, grants, automatic)
     await decide(ClientDisabled(caller=operator, client_id="payroll"))
     grants = ["authorization_code", "refresh_token", "client_credentials"]
-    return Sample(await _register(services, DEMO_CLIENT, "Demo Shop", [callback], grants, []))
+    return await _register(services, DEMO_CLIENT, "Demo Shop", [callback], grants, [])
 
 
 async def _register(
