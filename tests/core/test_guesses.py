@@ -192,7 +192,6 @@ def test_a_right_password_before_the_second_factor_is_taken_back_and_makes_nobod
 def test_what_a_process_counts_against_a_name_is_told_by_address_the_longest_wait_first() -> None:
     guesses = SignInThrottle()
     assert guesses.failures_of("anna", START) == FailuresOfName(0, 0, ())
-    assert guesses.failures_of("anna", START).longest_wait_seconds == 0
     for source, times in (("192.0.2.2", 2), (ELSEWHERE, 6), ("192.0.2.1", 2), (HERE, 7), ("192.0.2.3", 3)):
         in_row(guesses, "anna", source, times)
     in_row(guesses, "anna", "192.0.2.4", 1)
@@ -204,7 +203,7 @@ def test_what_a_process_counts_against_a_name_is_told_by_address_the_longest_wai
         *((HERE, 7, 7), (ELSEWHERE, 6, 3)),
         *(("192.0.2.3", 3, 0), ("192.0.2.1", 2, 0), ("192.0.2.2", 2, 0)),
     ]
-    assert (told.wait_seconds, told.longest_wait_seconds) == (0, 7)
+    assert told.wait_seconds == 0
     later = guesses.failures_of("anna", after(START, 120))
     assert [(each.address, each.failures) for each in later.by_address] == [
         *((HERE, 5), (ELSEWHERE, 4), ("192.0.2.3", 1)),
@@ -215,7 +214,7 @@ def test_a_name_that_waits_wherever_it_comes_from_says_so(guesses: SignInThrottl
     for number in range(FREE_BY_NAME + 1):
         guesses.admit(f"192.0.2.{number}", "anna", after(START, number))
     told = guesses.failures_of("anna", after(START, FREE_BY_NAME))
-    assert (told.failures, told.wait_seconds, told.longest_wait_seconds) == (FREE_BY_NAME, 1, 1)
+    assert (told.failures, told.wait_seconds) == (FREE_BY_NAME, 1)
 
 
 def test_an_unlock_takes_the_waits_of_one_name_back_and_no_others(guesses: SignInThrottle) -> None:

@@ -11,8 +11,7 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_net.observability.log import RequestLog, log_door_refusal, log_refusal
-from ostiary_net.observability.refusal_limit import RefusalLimit
+from ostiary_net.observability.log import RefusalLimit, RequestLog, log_door_refusal, log_refusal
 from ostiary_web.server import logs
 from ostiary_web.server.logs import configure_logs
 

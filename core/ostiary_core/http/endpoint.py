@@ -104,19 +104,13 @@ class PendingRequest:
     def failure(self) -> Answer:
         """Return the answer for a failed store: a 500 in the envelope, without detail."""
         is_enveloped = isinstance(self.event, ProfileRequested)
-        return _failure(self.language, self.origin.trace_id, is_enveloped=is_enveloped)
+        fail = envelope.failure if is_enveloped else envelope.token_service_failure
+        return fail(Why.INTERNAL_ERROR, self.language, self.origin.trace_id)
 
 
 def is_failure(decision: Decision) -> bool:
     """Whether the event could not be decided, which is answered as a failed store is."""
     return isinstance(decision.reply, Refused) and decision.reply.why is Why.ARRIVAL_UNKNOWN
-
-
-def _failure(language: Language, trace_id: TraceId, *, is_enveloped: bool) -> Answer:
-    """Answer 500; the token service's has no `errors` ("Envelope errors on the token-service endpoints")."""
-    if is_enveloped:
-        return envelope.failure(Why.INTERNAL_ERROR, language, trace_id)
-    return envelope.token_service_failure(Why.INTERNAL_ERROR, language, trace_id)
 
 
 class TokenEndpoint:
@@ -199,7 +193,8 @@ class TokenEndpoint:
     def failure(self, request: Request, trace_id: TraceId) -> Answer:
         """Return the answer to a request that failed: a 500 in the envelope, without detail."""
         is_enveloped = request.path not in token_service.PATHS
-        return _failure(self._language_of(request), trace_id, is_enveloped=is_enveloped)
+        fail = envelope.failure if is_enveloped else envelope.token_service_failure
+        return fail(Why.INTERNAL_ERROR, self._language_of(request), trace_id)
 
     def _refuse_method(self, operation: Operation | None, request: Request, trace_id: TraceId) -> Answer:
         """Answer 405 with the allowed methods (RFC 9110 §15.5.6)."""

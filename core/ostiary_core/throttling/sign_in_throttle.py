@@ -75,11 +75,6 @@ class FailuresOfName:
     by_address: tuple[FailuresAt, ...]
     """Where it failed, the longest wait first."""
 
-    @property
-    def longest_wait_seconds(self) -> int:
-        """Return the longest of the waits."""
-        return max((self.wait_seconds, *(each.wait_seconds for each in self.by_address)))
-
 
 class FailureBackoff:
     """The failures of all addresses, or of all names, that one process counts.

@@ -219,7 +219,7 @@ def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot
         last_sign_in_at=NOT_YET,
     )
     decision = _decide_update(user, deleted, FactKind.USER_DELETED, who, snapshot, Done())
-    return replace(decision, changes=(*decision.changes, *_delete_second_factor(user, snapshot)))
+    return _without_second_factor(decision, user, snapshot)
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)
@@ -248,13 +248,13 @@ def reset_second_factor(
     why = Why.SECOND_FACTOR_RESET_BY_ADMINISTRATOR
     reset = with_next_epoch(user, why, snapshot.now, has_second_factor=False)
     decision = _decide_update(user, reset, FactKind.SECOND_FACTOR_REMOVED, who, snapshot, Done(), why)
-    return replace(decision, changes=(*decision.changes, *_delete_second_factor(user, snapshot)))
+    return _without_second_factor(decision, user, snapshot)
 
 
-def _delete_second_factor(user: User, snapshot: Snapshot) -> tuple[Change, ...]:
-    """Delete the record of a second factor, also of one that was never confirmed."""
+def _without_second_factor(decision: Decision, user: User, snapshot: Snapshot) -> Decision:
+    """Return `decision`, with which the record of a second factor goes, also of one never confirmed."""
     stored = snapshot.second_factor(user.user_id)
-    return () if stored is None else (Delete(stored),)
+    return decision if stored is None else replace(decision, changes=(*decision.changes, Delete(stored)))
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)

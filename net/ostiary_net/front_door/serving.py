@@ -33,6 +33,7 @@ from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_net.observability.log import unwrap_error
 
 OnListening = Callable[[list[str]], None]
+"""Is called with the addresses once they are listened on."""
 
 FORCE_EXIT_SECONDS: Final = 3.0
 """Seconds after the graceful ones until the process exits by force: time to close the store."""

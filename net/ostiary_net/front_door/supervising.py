@@ -18,12 +18,10 @@ import trio
 
 from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline, notify_manager
 from ostiary_net.front_door.listeners import format_listener_url, open_listeners
-from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS
+from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS, OnListening
 from ostiary_net.front_door.stopping import list_stop_signals
 
 _log = structlog.get_logger("ostiary")
-
-OnListening = Callable[[list[str]], None]
 
 _SETTLED_SECONDS: Final = 10.0
 _FIRST_PAUSE_SECONDS: Final = 0.5

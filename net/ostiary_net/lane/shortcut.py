@@ -31,14 +31,11 @@ def make_shortcut(service: Service) -> Callable[[Scope], Callable[[bytes], Await
         path, method = scope["path"], scope["method"]
         if scope["query_string"] or scope["raw_path"] != path.encode():
             return None
-        is_userinfo = path == userinfo.PATH and method == "GET" and not _has_cookie(scope)
+        has_cookie = any(name == b"cookie" for name, _ in scope["headers"])
+        is_userinfo = path == userinfo.PATH and method == "GET" and not has_cookie
         if is_userinfo or (path in token_service.PATHS and method == "POST"):
             scope["ostiary.route"] = path
             return partial(answer, scope)
         return None
 
     return find
-
-
-def _has_cookie(scope: Scope) -> bool:
-    return any(name == b"cookie" for name, _ in scope["headers"])

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ostiary_core import events
+from ostiary_core.events.authorization import AuthorizationEvent
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.model.audit import TraceId
 from ostiary_core.model.decision import Decision
@@ -38,12 +39,6 @@ _OPERATIONS: Final[Mapping[type[events.Event], str]] = {
 """Names of the token service's requests: the grant, else the operation."""
 _AUTHORIZE: Final = "authorize"
 
-_AUTHORIZATIONS: Final = (
-    events.AuthorizationChecked,
-    events.ConsentGiven,
-    events.AutomaticConsentRequested,
-    events.ConsentDenied,
-)
 _CAUSED_BY_CLIENT: Final = frozenset(
     {Why.REDIRECT_URI_NOT_REGISTERED, Why.RESPONSE_TYPE_UNSUPPORTED, Why.SCOPE_NOT_ALLOWED}
 )
@@ -90,7 +85,7 @@ class ClientActivity:
             self._record_refusal(event, reply.why, now, trace_id)
 
     def _record_refusal(self, event: events.Event, why: Why, now: Instant, trace_id: TraceId) -> None:
-        if isinstance(event, _AUTHORIZATIONS):
+        if isinstance(event, AuthorizationEvent):
             if why in _MENDED_BY_USER:
                 return
             client_id = event.parameters.client_id if why in _CAUSED_BY_CLIENT else None

@@ -22,8 +22,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
-from ostiary_net.observability.log import LINES
-from ostiary_net.observability.refusal_limit import REFUSAL_LIMIT
+from ostiary_net.observability.log import LINES, REFUSAL_LIMIT
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -15,7 +15,7 @@ from ostiary_net.runtime.files import flush_to_disk
 from ostiary_net.sql.migrations import Opening
 from ostiary_net.sql.paging import Execute
 from ostiary_net.sql.summaries import record_milestone
-from ostiary_net.sqlite.connections import connect
+from ostiary_net.sqlite.connections import open_alone
 from ostiary_net.sqlite.file import DatabaseFile, create_file
 from ostiary_net.sqlite.schema import examine
 from ostiary_net.sqlite.writer import Writer
@@ -55,7 +55,8 @@ def _make_copy(
         _copy(source, unfinished)
         if finish is not None:
             finish(unfinished)
-            _leave_one_file(unfinished)
+            with open_alone(unfinished) as connection:
+                _merge_log(connection)
         flush_to_disk(unfinished)
         os.link(unfinished, target)
     except FileExistsError as error:
@@ -113,8 +114,7 @@ def describe(error: OSError | apsw.Error) -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    reading, writing = connect(source), connect(target)
-    try:
+    with open_alone(source) as reading, open_alone(target) as writing:
         # Without a transaction SQLite begins anew whenever another connection wrote between two steps:
         # measured, a file of 65 MB was not copied within a minute.
         reading.execute("BEGIN")
@@ -130,17 +130,6 @@ def _copy(source: Path, target: Path) -> None:
         if found != ["ok"]:
             raise BackupError(f"the copy is not complete: {found[0]}")
         examine(writing, Opening.UPDATES)
-    finally:
-        writing.close(force=True)
-        reading.close(force=True)
-
-
-def _leave_one_file(path: Path) -> None:
-    connection = connect(path)
-    try:
-        _merge_log(connection)
-    finally:
-        connection.close(force=True)
 
 
 def _merge_log(connection: apsw.Connection) -> None:

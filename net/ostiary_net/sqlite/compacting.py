@@ -6,7 +6,7 @@ import apsw
 
 from ostiary_net.sql.migrations import Opening
 from ostiary_net.sqlite.backup import describe
-from ostiary_net.sqlite.connections import connect
+from ostiary_net.sqlite.connections import open_alone
 from ostiary_net.sqlite.file import refuse_lone_file, refuse_lone_log, refuse_unwritable
 from ostiary_net.sqlite.schema import examine
 from ostiary_net.sqlite.writer import WriterLock
@@ -40,8 +40,7 @@ def compact(path: Path) -> tuple[int, int]:
 
 
 def _write_anew(path: Path) -> tuple[int, int]:
-    connection = connect(path)
-    try:
+    with open_alone(path) as connection:
         examine(connection, Opening.UPDATES)
         connection.set_busy_timeout(0)
         try:
@@ -52,8 +51,6 @@ def _write_anew(path: Path) -> tuple[int, int]:
         before = path.stat().st_size
         connection.execute("VACUUM")
         after = path.stat().st_size
-    finally:
-        connection.close(force=True)
     return after, before - after
 
 

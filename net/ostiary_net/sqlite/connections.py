@@ -60,6 +60,16 @@ def connect(path: Path) -> apsw.Connection:
     return _connect(path, apsw.SQLITE_OPEN_READWRITE, "")
 
 
+@contextmanager
+def open_alone(path: Path) -> Iterator[apsw.Connection]:
+    """Open a connection that may write, for maintenance, and close it when the block ends."""
+    connection = connect(path)
+    try:
+        yield connection
+    finally:
+        connection.close(force=True)
+
+
 def make_writer(connection: apsw.Connection) -> None:
     """Set a connection up for turns, in write-ahead mode; the caller holds the writer lock."""
     _execute_all(connection, _WRITER_SETTINGS)

@@ -12,8 +12,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from ostiary_net.observability.log import LINES, list_frames
-from ostiary_net.observability.refusal_limit import REFUSAL_LIMIT
+from ostiary_net.observability.log import LINES, REFUSAL_LIMIT, list_frames
 from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_web.streams import escape_json
 
