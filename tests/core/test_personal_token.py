@@ -75,6 +75,7 @@ def test_a_token_is_a_session_that_holds_what_was_chosen_and_the_trail_says_so(w
     assert known is not None
     assert (known.roles, known.permissions, known.session_id) == ((), HELD, made.session_id)
     assert account_of(world, issued.token, permission=Permission.USER_LIST) is None
+    world.when(asks.profile(issued.token)).then_refused(Why.NOT_SIGNED_IN)
 
 
 @pytest.mark.parametrize(

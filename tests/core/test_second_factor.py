@@ -102,6 +102,11 @@ class Alice:
         reply = self.world.when(e.AccountRequested(caller=self.caller)).reply
         return not isinstance(reply, Refused)
 
+    def expect_ending(self, why: Why) -> None:
+        """Everything of hers ended just now, for this reason."""
+        user = self.world.user()
+        assert (user.epoch_why, user.epoch_at) == (why, self.world.now)
+
     def find_stored(self) -> SecondFactor | None:
         [*records] = self.world.store.fetch(Table.SECOND_FACTOR, [self.user_id])
         return records[0] if records and isinstance(records[0], SecondFactor) else None
@@ -138,9 +143,9 @@ def test_nothing_is_asked_for_until_a_first_code_confirms_what_was_offered() -> 
     kept = alice.find_stored()
     assert kept is not None
     assert (kept.revision, len(kept.recovery_digests), kept.confirmed_at) == (2, 10, None)
-    alice.confirm(alice.recovery_code()).then_refused(
-        Why.SECOND_FACTOR_WRONG, changes=["update second factor"], facts=[FactKind.SECOND_FACTOR_WRONG]
-    )
+    wrong = alice.confirm(alice.recovery_code())
+    wrong.then_refused(Why.SECOND_FACTOR_WRONG, changes=["update second factor"])
+    assert wrong.decision.facts == (Fact(FactKind.SECOND_FACTOR_WRONG, user_id=alice.user_id),)
     confirmed = alice.confirm(alice.code())
     confirmed.then(
         Done,
@@ -148,6 +153,7 @@ def test_nothing_is_asked_for_until_a_first_code_confirms_what_was_offered() -> 
         facts=[FactKind.SECOND_FACTOR_SET, FactKind.USER_SESSIONS_ENDED],
     )
     assert [fact.why for fact in confirmed.decision.facts] == [Why.SECOND_FACTOR_SET_UP] * 2
+    alice.expect_ending(Why.SECOND_FACTOR_SET_UP)
     after = alice.find_stored()
     assert after is not None
     assert (after.confirmed_at, after.wrong_codes_at) == (alice.world.now, ())
@@ -165,8 +171,14 @@ def test_an_offer_is_of_the_user_who_is_signed_in(alice: Alice) -> None:
 
 
 def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
-    ticket = alice.ticket()
-    alice.enter_wrong(ticket)
+    ticket, confirmed = alice.ticket(), alice.find_stored()
+    wrong = alice.enter(ticket, Secret("000000"))
+    wrong.then_refused(Why.SIGN_IN_CODE_WRONG, changes=["update second factor"])
+    why = Why.SIGN_IN_CODE_WRONG
+    assert wrong.decision.facts == (
+        Fact(FactKind.SIGN_IN_FAILED, user_id=alice.user_id, why=why, user_agent=asks.BROWSER),
+    )
+    alice.world.wait(1)
     entered = alice.enter(ticket, alice.code())
     login = entered.then(
         LoginIssued,
@@ -178,6 +190,9 @@ def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
     assert alice.world.user().last_sign_in_at == alice.world.now
     assert Alice(alice.world, login).is_signed_in()
     assert alice.is_signed_in(), "a sign-in ends nothing"
+    assert (after := alice.find_stored()) is not None
+    assert confirmed is not None
+    assert after.confirmed_at == confirmed.confirmed_at
     alice.enter(ticket, alice.code(1)).then_refused(Why.SIGN_IN_EXPIRED)
 
 
@@ -251,6 +266,7 @@ def test_who_must_have_one_sets_it_up_with_the_ticket(required: SecondFactorFor)
         facts=[FactKind.SECOND_FACTOR_SET, FactKind.USER_SESSIONS_ENDED, FactKind.SESSION_STARTED],
     )
     set_up, ended, _ = entered.decision.facts
+    alice.expect_ending(Why.SECOND_FACTOR_SET_UP)
     assert (set_up.why, ended.why, ended.user_id) == (*[Why.SECOND_FACTOR_SET_UP] * 2, alice.user_id)
     assert alice.is_signed_in()
     alice.begin_at_sign_in(ticket).then_refused(Why.SIGN_IN_EXPIRED)
@@ -341,6 +357,7 @@ def test_removal_ends_every_other_session_and_nothing_is_asked_for_any_more(alic
         ],
     )
     assert {fact.why for fact in removed.decision.facts[1:]} == {Why.SECOND_FACTOR_REMOVED}
+    alice.expect_ending(Why.SECOND_FACTOR_REMOVED)
     assert (alice.is_signed_in(), Alice(alice.world, elsewhere).is_signed_in()) == (True, False)
     assert alice.find_stored() is None
     alice.world.sign_in().then(LoginIssued)

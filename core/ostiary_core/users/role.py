@@ -9,7 +9,6 @@ Rules, all in this file (API, "People"):
   40). They may delete such a role: no user holds it.
 """
 
-from dataclasses import replace
 from typing import Final
 
 from ostiary_core import events
@@ -20,7 +19,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import Done, RoleKnown
-from ostiary_core.model.role import ROLE, Role, permissions_in
+from ostiary_core.model.role import ROLE, Role
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import (
     Actor,
@@ -84,8 +83,7 @@ def import_row(event: events.RoleImported, snapshot: Snapshot) -> Decision:
     code = event.fields.get("code")
     stored = snapshot.role(code) if isinstance(code, str) else None
     if event.replace and stored is not None:
-        as_shown = replace(stored, permissions=permissions_in(stored))
-        edits = ROLE.find_row_edits(as_shown, event.fields)
+        edits = ROLE.find_row_edits(stored, event.fields)
         if edits:
             changed = events.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=edits)
             return change(changed, snapshot)

@@ -215,9 +215,7 @@ def _offer(user: User, entropy: Entropy, snapshot: Snapshot) -> Decision:
     stored = snapshot.second_factor(user.user_id)
     change: Change = Insert(drawn)
     if stored is not None:
-        change = Update(
-            stored, replace(drawn, ticket_used_at=stored.ticket_used_at, revision=stored.revision + 1)
-        )
+        change = Update(stored, replace(drawn, revision=stored.revision + 1))
     return Decision(SecondFactorOffered(secret_text(derive_second_factor(key, salt)), codes), (change,))
 
 
