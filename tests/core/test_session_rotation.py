@@ -205,6 +205,20 @@ def test_another_user_agent_ends_the_session(used_by: str | None, retried_by: st
     assert not world.any_active(second)
 
 
+@pytest.mark.parametrize("seconds", [0, 31])
+def test_a_token_two_generations_back_is_a_replay_whatever_the_time(seconds: float) -> None:
+    """READINGS 3."""
+    world, first, second = make_rotated()
+    third = world.when(refresh(world.basic(), second)).then(TokensIssued)
+    world.wait(seconds)
+
+    world.when(refresh(world.basic(), first)).then_refused(
+        Why.REPLAYED_TWO_GENERATIONS_LATE, changes=ENDING, facts=[FactKind.SESSION_ENDED]
+    )
+
+    assert not world.any_active(third)
+
+
 # --- scope at refresh
 
 
