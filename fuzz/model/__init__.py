@@ -21,9 +21,10 @@ from fuzz.model import (
     telephones,
     token_service,
 )
+from fuzz.model.permissions import find_administrator
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, Refusal, User, Verdict, refuse
-from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.model.records import DONE, Refusal, User, Verdict, is_told, refuse
+from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Verb
 from fuzz.shared.initial_states import Settings
 
 __all__ = ["Model", "Realm", "User", "Verdict"]
@@ -101,6 +102,10 @@ RULES: Final[Mapping[Verb, Rule]] = {
 }
 
 
+TOLD_WHEN_REFUSED: Final = ADMINISTRATION | {Verb.SHOW_ACCOUNT}
+"""What the trail is told of where an administrator is refused it."""
+
+
 def _apply(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     try:
         return RULES[call.verb](realm, call, now, given)
@@ -116,36 +121,42 @@ class Model:
 
     def judge(self, call: Call, now: int, given: Answer) -> Verdict:
         """What must be answered to `call` at `now`; `given` shows the texts of what is new in it."""
+        by = find_administrator(self.realm, call, now) if call.verb in TOLD_WHEN_REFUSED else None
         if call.verb is Verb.BATCH:
-            return self._judge_batch(call, now, given)
-        return _apply(self.realm, call, now, given)
+            verdict, told = self._judge_batch(call, now, given)
+        else:
+            verdict = _apply(self.realm, call, now, given)
+            told = is_told(verdict)
+        return verdict if by is None or not told else verdict._replace(told_of=by.user_id)
 
-    def _judge_batch(self, call: Call, now: int, given: Answer) -> Verdict:
+    def _judge_batch(self, call: Call, now: int, given: Answer) -> tuple[Verdict, bool]:
         """Done whole or not at all: each part sees what those before it changed, and a part that is refused
         changes nothing. What refuses it is found out in a realm that is then forgotten. Who may do what is
-        judged by how it began, and that somebody may do everything by how it ends (READINGS 51)."""
+        judged by how it began, and that somebody may do everything by how it ends (READINGS 51). Also says
+        whether the trail is told of a refusal."""
         began = deepcopy(self.realm)
         rehearsed = deepcopy(self.realm)
         rehearsed.before_batch = began
-        faults, takers = [], []
+        faults, takers, told = [], [], False
         for place, part in enumerate(call.parts):
             able = len(administration.able_administrators(rehearsed))
-            said = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}")).answer
-            if said.kind is AnswerKind.REFUSED:
-                faults.append(f"{place}:{said.error}")
+            said = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}"))
+            told |= is_told(said)
+            if said.answer.kind is AnswerKind.REFUSED:
+                faults.append(f"{place}:{said.answer.error}")
             if len(administration.able_administrators(rehearsed)) < able:
                 takers.append(f"{place}:B1001")
         if not administration.able_administrators(rehearsed):
-            faults = faults or takers
+            faults, told = faults or takers, told or not faults
         if faults:
-            return refuse(",".join(faults), "a batch that is refused in part is refused as a whole")
+            return refuse(",".join(faults), "a batch that is refused in part is refused as a whole"), told
         shown = (
             given.parts
             if given.kind is AnswerKind.BATCH
             else (Answer(kind=AnswerKind.DONE),) * len(call.parts)
         )
-        told = zip(call.parts, shown, strict=True)
+        parts = zip(call.parts, shown, strict=True)
         self.realm.before_batch = began
-        answers = tuple(_apply(self.realm, part, now, one).answer for part, one in told)
+        answers = tuple(_apply(self.realm, part, now, one).answer for part, one in parts)
         self.realm.before_batch = None
-        return Verdict(Answer(kind=AnswerKind.BATCH, parts=answers), "a batch is done whole")
+        return Verdict(Answer(kind=AnswerKind.BATCH, parts=answers), "a batch is done whole"), False

@@ -77,6 +77,13 @@ def find_allowed(realm: Realm, call: Call, now: int) -> frozenset[str]:
     return held if session.allows is None else held & session.allows
 
 
+def find_administrator(realm: Realm, call: Call, now: int) -> User | None:
+    """Who calls and holds some permission, by a login or by a token."""
+    session = realm.find_session(call.login, now)
+    user = None if session is None else session.user
+    return user if user is not None and permissions_of(realm, user.roles) else None
+
+
 def is_super(realm: Realm, call: Call, now: int) -> bool:
     """Whether the caller may do everything, as the operator may."""
     if call.login is None:

@@ -36,6 +36,8 @@ class Verdict(NamedTuple):
     clause: str
     faults: tuple[str, ...] = ()
     """The fields that a refusal names, where it must name them."""
+    told_of: str | None = None
+    """The administrator whose refusal the trail is told of."""
 
 
 @dataclass(slots=True)
@@ -207,6 +209,11 @@ def refuse(error: str, clause: str, *faults: str) -> Verdict:
     return Verdict(refusal(error), clause, tuple(sorted(faults)))
 
 
+def is_told(verdict: Verdict) -> bool:
+    """Whether a rule of the administration refused, and neither a form nor what is not there."""
+    return verdict.answer.error in ("A0403", "B1001", "B1002", "B4010") or verdict == STILL_HELD
+
+
 def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None:
     """Raises `Refusal` for every field at once that may not be so, and for each that somebody else changed
     since the caller saw it; `stored` has what stands in a field, and what is sent for it."""
@@ -241,4 +248,5 @@ STRANGER: Final = refuse("invalid_client", "client authentication failed")
 OVERTAKEN: Final = refuse("A0409", "the password changed while it was verified: to be asked again")
 NOT_REGISTERED: Final = refuse("unauthorized_client", "the client does not register the requested grant")
 MUST_CHANGE: Final = refuse("A1004", "the signed-in account must change its password first")
+STILL_HELD: Final = refuse("A0409", "a role that somebody holds is still referenced")
 NOT_SIGNED_IN: Final = refuse("A1001", "not logged in, or the token is not valid")

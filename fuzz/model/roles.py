@@ -2,7 +2,15 @@
 
 from fuzz.model.permissions import require_permission, require_reach
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, Verdict, refuse, require_fields_in_order
+from fuzz.model.records import (
+    DONE,
+    STILL_HELD,
+    SUPER_ADMINISTRATOR,
+    Refusal,
+    Verdict,
+    refuse,
+    require_fields_in_order,
+)
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 from fuzz.shared.odd_fields import faults_of, is_odd
 
@@ -58,6 +66,6 @@ def import_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def delete_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     role_id = find_role(realm, call, now)
     if any(role_id in user.roles and not user.deleted for user in realm.users.values()):
-        return refuse("A0409", "a role that somebody holds is still referenced")
+        return STILL_HELD
     del realm.roles[role_id]
     return Verdict(DONE, "a role is deleted, and its code is free again")

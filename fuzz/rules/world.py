@@ -16,12 +16,13 @@ from fuzz.shared.calls import Answer, AnswerKind, Verb
 from fuzz.shared.core_events import policy_of
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS, PEOPLE, InitialState
-from fuzz.shared.invariants import EXPLAINED, Violation
+from fuzz.shared.invariants import EXPLAINED, TOLD, Violation
 from fuzz.shared.meaning import call_of
 from fuzz.shared.state_tables import transitions_of
 from fuzz.shared.steps import Step, registrations_of
 from fuzz.workload.weights import LONGEST_WAIT_MS
 from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import Refused
 
 FIRST_ADMINISTRATOR = tuple(
@@ -100,6 +101,9 @@ class World:
             verdict = self.model.judge(outcome.call, int(turn.now), outcome.answer)
             self.clauses[verdict.clause] += 1
             told.append(f"{outcome.answer}  ({verdict.clause})")
+            told_of = {fact.actor_id for fact in outcome.decision.facts if fact.kind is FactKind.REFUSED}
+            if told_of != ({verdict.told_of} - {None}):
+                violations.append(Violation(TOLD, f"a refusal of {outcome.call.verb} is told otherwise"))
             if verdict.answer != outcome.answer:
                 violations.append(
                     Violation(

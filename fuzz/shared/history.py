@@ -278,6 +278,11 @@ class History:
                 self.text_codes[call.login is not None, call.phone or ""] = answer.code
             case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD if user is not None:
                 user.password = call.new_password or ""
+            case Verb.UNLOCK_USER if user is not None and (
+                login is None or login.session.user_id != user.user_id
+            ):
+                for factor in filter(None, (user.factor, user.offered)):
+                    factor.wrong_at.clear()
             case Verb.RESET_FACTOR | Verb.DELETE_USER if user is not None:
                 user.factor = user.offered = None
             case Verb.CHANGE_PASSWORD if login is not None:

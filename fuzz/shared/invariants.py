@@ -100,7 +100,7 @@ TOLD: Final = Invariant(
     17,
     "told",
     "What was chosen of a client, an account or a role changes only with a fact that says each field before "
-    "and after, with nothing else and no whole telephone number.",
+    "and after, with nothing else and no whole telephone number; what administrators are refused is told.",
 )
 
 RETOLD: Final = Invariant(

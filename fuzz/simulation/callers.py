@@ -215,13 +215,8 @@ class Callers:
         return await self._ask_at_desk(call._replace(verb=Verb.ENTER_FACTOR, text_code=code), where)
 
     async def _ask_at_desk(self, call: Call, where: int) -> Answer | None:
-        """Ask, and ask again in the next minute where the limit of this one is used up."""
         self.desk_calls += 1
         number, random = AT_THE_DESK + self.desk_calls, Random(self.desk_calls)
-        answer = await self.exchanges.ask(number, call, Mishap(new=True), where, random)
-        if answer is None or answer.error != "A0429":
-            return answer
-        await trio.sleep(60)
         return await self.exchanges.ask(number, call, Mishap(new=True), where, random)
 
 

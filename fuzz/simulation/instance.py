@@ -25,6 +25,7 @@ from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Decision
+from ostiary_core.model.policy import Policy
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard, patch_hypercorn
@@ -99,6 +100,7 @@ class Instance:
     number: int
     name: str
     folder: Path
+    policy: Policy
     shared: Shared
     witness: Witness
     wire: Wire
@@ -195,6 +197,7 @@ class Instance:
             data_dir=self.folder,
             database=SQLiteFile(self.folder / "ostiary.db"),
             public_url=f"{scheme}://{HOST}",
+            recovery_by_text_message=self.policy.text_recovery,
         )
         application.dependencies = self._dependencies()
         self._down = trio.Event()

@@ -9,16 +9,22 @@ answer counting as having happened or not: only where none explains them is it a
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fuzz.model import Model
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
-from fuzz.shared.invariants import EXPLAINED, GUARDED, SOURCED, TIMELY, Violation
+from fuzz.shared.invariants import EXPLAINED, GUARDED, SOURCED, TIMELY, TOLD, Violation
 from fuzz.simulation.operations import Operation, Outcome
-from fuzz.simulation.order import Event, follow
+from fuzz.simulation.order import Event, Judged, follow
 from fuzz.simulation.order_search import MOST_TRIES, Tries, search_orders
 from fuzz.simulation.witness import AHEAD, Seen, Witness
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.secret import digest_of
+
+_UNLOCK_SECONDS: Final = 400.0
+"""For how long after an unlock it is surely found, however wrong two clocks are."""
+_LOOK_AGAIN_SECONDS: Final = 1.0
 
 
 class RightSource(NamedTuple):
@@ -45,8 +51,9 @@ def verdicts(
     clauses: Counter[str],
     *,
     free_guesses: int,
+    trail: Sequence[AuditEntry] | None,
 ) -> list[Violation]:
-    """What no order explains."""
+    """What no order explains, and of what is explained what the trail does not tell."""
     violations = list(_untimely(operations, witness))
     events = [
         *_in_order(operations, witness, _slowed_sign_ins(operations, free_guesses)),
@@ -54,9 +61,11 @@ def verdicts(
     ]
     events.sort(key=lambda event: event.at)
     start = deepcopy(model)
-    place, found = follow(model, events, 0, clauses)
+    judged: Judged = []
+    place, found = follow(model, events, 0, judged)
+    clauses.update(verdict.clause for _, verdict in judged)
     if found is None:
-        return violations
+        return violations if trail is None else violations + list(_untold(judged, trail))
     tries = Tries()
     if not search_orders(start, events, place, tries):
         operation = events[place].operation
@@ -72,6 +81,17 @@ def verdicts(
     return violations
 
 
+def _untold(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Violation]:
+    """The first refusal of an administrator of whom the trail has none."""
+    told = {None, *(entry.actor_id for entry in trail if entry.kind is FactKind.ADMINISTRATOR_REFUSED)}
+    for operation, verdict in judged:
+        if operation.outcome is Outcome.ANSWERED and verdict.told_of not in told:
+            yield Violation(
+                TOLD, f"the trail does not tell that an administrator is refused {operation.call.verb}"
+            )
+            return
+
+
 def _differing(expected: Answer, given: Answer | None) -> str:
     if given is None or str(expected) != str(given):
         return ""
@@ -81,7 +101,7 @@ def _differing(expected: Answer, given: Answer | None) -> str:
 
 def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[int]:
     """The sign-ins that were made to wait, and whose process may have had a reason: so many others from that
-    address, or under that name, none of which was known to be right by then."""
+    address, or under that name since it was unlocked, none of which was known to be right by then."""
     free_of_name = max(1, free_guesses // 4)
     sign_ins = [
         one
@@ -90,29 +110,64 @@ def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[
         and one.outcome is not Outcome.NEVER
         and one.returned is not None
     ]
+    renamed = {one.call.user_id for one in operations if one.call.new_username is not None}
+    unlocks = [
+        one
+        for one in operations
+        if one.call.verb is Verb.UNLOCK_USER
+        and one.answer is not None
+        and one.answer.kind is AnswerKind.DONE
+        and one.call.user_id not in renamed
+    ]
 
-    def counts_against(other: Operation, one: Operation) -> bool:
-        if other is one or (other.instance, other.incarnation) != (one.instance, one.incarnation):
-            return False
-        was_right = other.answer is not None and other.answer.kind in (AnswerKind.LOGIN, AnswerKind.ASKED)
-        return other.invoked < _end_of(one) and not (was_right and _end_of(other) < one.invoked)
+    def may_wait(one: Operation, unlocks: Sequence[Operation]) -> bool:
+        others = [other for other in sign_ins if _counts_against(other, one)]
+        known = [by.invoked for by in unlocks if _is_unlocked_by(by, one)]
+        of_name = [
+            other
+            for other in others
+            if other.call.username == one.call.username
+            and not any(_end_of(other) < unlocked for unlocked in known)
+        ]
+        of_source = [other for other in others if other.source == one.source]
+        return len(of_source) >= free_guesses or len(of_name) >= free_of_name
+
+    def has_just_looked(one: Operation) -> bool:
+        """Whether its process may have looked for unlocks within the second before, which is enough."""
+        return any(
+            other is not one
+            and _is_same_process(other, one)
+            and one.invoked_at - _LOOK_AGAIN_SECONDS <= other.returned_at
+            and other.invoked_at <= one.returned_at
+            and may_wait(other, ())
+            for other in sign_ins
+        )
 
     return {
         one.number
         for one in sign_ins
         if one.answer is not None
         and one.answer.error == "A1003"
-        and (
-            sum(counts_against(other, one) for other in sign_ins if other.source == one.source)
-            >= free_guesses
-            or sum(counts_against(other, one) for other in sign_ins if _is_same_name(other, one))
-            >= free_of_name
-        )
+        and (may_wait(one, unlocks) or (may_wait(one, ()) and has_just_looked(one)))
     }
 
 
-def _is_same_name(other: Operation, one: Operation) -> bool:
-    return other.call.username == one.call.username
+def _counts_against(other: Operation, one: Operation) -> bool:
+    if other is one or not _is_same_process(other, one):
+        return False
+    was_right = other.answer is not None and other.answer.kind in (AnswerKind.LOGIN, AnswerKind.ASKED)
+    return other.invoked < _end_of(one) and not (was_right and _end_of(other) < one.invoked)
+
+
+def _is_unlocked_by(unlock: Operation, one: Operation) -> bool:
+    """Whether a process knows of an unlock at the latest when this sign-in would have to wait."""
+    is_before = _end_of(unlock) < one.invoked
+    is_recent = one.invoked_at - unlock.returned_at < _UNLOCK_SECONDS
+    return is_before and is_recent and unlock.call.username == one.call.username
+
+
+def _is_same_process(other: Operation, one: Operation) -> bool:
+    return (other.instance, other.incarnation) == (one.instance, one.incarnation)
 
 
 def _end_of(operation: Operation) -> int:

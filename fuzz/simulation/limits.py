@@ -43,9 +43,9 @@ def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
     """Requests that were refused for their number too early, or let through too late."""
     groups: dict[tuple[object, ...], list[Operation]] = {}
     for one in operations:
-        verb = one.call.verb
-        if verb in OPERATION and not (one.call.face is Face.PAGE and verb in WITHOUT_A_LIMIT_AS_PAGE):
-            groups.setdefault((one.instance, one.incarnation, one.source, OPERATION[verb]), []).append(one)
+        if one.call.verb in OPERATION and not _is_free_as_page(one):
+            key = (one.instance, one.incarnation, one.source, OPERATION[one.call.verb])
+            groups.setdefault(key, []).append(one)
     found = []
     for (*_, name), group in groups.items():
         limit = max(1, int(LIMITS[str(name)] * scale))
@@ -61,6 +61,14 @@ def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
             elif not is_refused and sum(_does_count(other, one) for other in others) >= limit:
                 found.append(Violation(DOCUMENTED, f"{one.call.verb} is answered past its limit of {limit}"))
     return found[:1]
+
+
+def _is_free_as_page(one: Operation) -> bool:
+    """Whether a page counts it against no limit: nor does one that sends the visitor to sign in first."""
+    is_turned_away = (
+        one.call.login is not None and one.answer is not None and one.answer.error in ("A1001", "A1004")
+    )
+    return one.call.face is Face.PAGE and (one.call.verb in WITHOUT_A_LIMIT_AS_PAGE or is_turned_away)
 
 
 def _may_count(other: Operation, one: Operation) -> bool:

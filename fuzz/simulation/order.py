@@ -1,6 +1,5 @@
 """One order of what was asked, gone along with the model: how far it explains the answers that were heard."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -48,16 +47,18 @@ class Event:
         return self.operation.outcome is Outcome.ANSWERED
 
 
-def follow(
-    model: Model, events: Sequence[Event], start: int, clauses: Counter[str]
-) -> tuple[int, Verdict | None]:
+Judged = list[tuple[Operation, Verdict]]
+"""What an order came to, as far as it was gone along."""
+
+
+def follow(model: Model, events: Sequence[Event], start: int, judged: Judged) -> tuple[int, Verdict | None]:
     """Go along the events in the witness's order; where it stops explaining them, and what it says there."""
     for place in range(start, len(events)):
         event = events[place]
         if not event.happened:
             continue
         verdict = apply(model, event)
-        clauses[verdict.clause] += 1
+        judged.append((event.operation, verdict))
         if event.is_certain and not explains(event.operation, verdict.answer):
             return place, verdict
     return len(events), None

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from collections import Counter
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -42,7 +41,7 @@ def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tri
         while begin > 0 and tries.left > 0:
             begin = _crowd_before(events, begin)
             model = deepcopy(start)
-            _, found = follow(model, events[:begin], 0, Counter())
+            _, found = follow(model, events[:begin], 0, [])
             if found is not None:
                 return False
             if _explore(model, list(events[begin:]), failed - begin + 1, swerves, tries):
@@ -90,7 +89,7 @@ def _explore(
     """
     if reach <= 0:
         return_to = deepcopy(model)
-        place, found = follow(return_to, events, 0, Counter())
+        place, found = follow(return_to, events, 0, [])
         if found is None:
             return True
         reach = place + 1

@@ -1,5 +1,6 @@
 """One run: the instances, their callers, and the plan that is made on the way or given from before."""
 
+import dataclasses
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -86,7 +87,12 @@ def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
 def world_of(seed: str) -> tuple[InitialState, Swarm]:
     """The clients, the people and the mix of troubles that a seed stands for."""
     random = Random(f"{seed} beginning")
-    return draw_initial_state(random), swarm_of(random)
+    initial_state, swarm = draw_initial_state(random), swarm_of(random)
+    if swarm.window_scale < 1:
+        # With two requests a minute no administrator would set up a second factor, and sign in with it.
+        settings = dataclasses.replace(initial_state.settings, second_factor_of="no")
+        initial_state = dataclasses.replace(initial_state, settings=settings)
+    return initial_state, swarm
 
 
 class _World:
@@ -119,6 +125,7 @@ class _World:
                 number=number,
                 name=seed,
                 folder=folder / "files",
+                policy=policy,
                 shared=self.shared,
                 witness=self.witness,
                 wire=self.wire,
@@ -267,11 +274,14 @@ class _World:
         clauses: Counter[str] = Counter()
         self.story.violations += wrong_sources(self.story.sources)
         self.story.violations += overruns(self.story.operations, self.swarm.window_scale)
+        trail = self.shared.audit()
         self.story.violations += verdicts(
-            self.model, self.story.operations, self.witness, clauses, free_guesses=self.swarm.free_guesses
+            *(self.model, self.story.operations, self.witness, clauses),
+            free_guesses=self.swarm.free_guesses,
+            # Where the entry of a refusal could not be written, the log says so.
+            trail=None if any("refusal not kept" in line for line in self.log) else trail,
         )
-        trail = map(repr, self.shared.audit())
-        everything = [*map(str, self.lines), *self.log, *trail, self.wire.digest]
+        everything = [*map(str, self.lines), *self.log, *map(repr, trail), self.wire.digest]
         self.story.violations += self.stored.texts_of(self.story.secrets, "\n".join(self.log))
         story = [f"{at:>12.3f} s  {text}" for at, text in sorted(self.story.lines, key=lambda one: one[0])]
         digest = sha256("\n".join([*everything, *story]).encode())

@@ -112,7 +112,12 @@ class Workload:
         """Some try again: the wrong password at once, the refresh whose answer got lost a little later. Who
         has a role tries how far it reaches; whose secret is new, whether their tokens are still good."""
         random = self.random
-        if step.verb is Verb.SIGN_IN or step.change in ("role", "another-role"):
+        if step.verb is Verb.UNLOCK_USER and step.user in self.history.names:
+            return self.own_accounts.unlocked(step)
+        is_given_role = step.change in ("role", "another-role")
+        if is_given_role and self.history.initial_state.settings.second_factor_of == "administrators":
+            return self.own_accounts.set_up_when_appointed(step)
+        if step.verb is Verb.SIGN_IN or is_given_role:
             actions = self._actions_of_role_holder(step)
             if actions:
                 return [(0, action) for action in actions]

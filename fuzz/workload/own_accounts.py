@@ -142,16 +142,23 @@ class OwnAccounts:
         if step.verb is Verb.BEGIN_FACTOR:
             confirmed = replace(step, verb=Verb.CONFIRM_FACTOR, change="now")
             signed_in = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
+            ticket = Ref(Kind.TICKET, step.number + 2)
+            entered = replace(signed_in, verb=Verb.ENTER_FACTOR, token=ticket, change="now")
+            if (user.roles or step.user == ADMINISTRATOR) and random.random() < 0.5:
+                # In another session they cannot take their own wrong codes back.
+                unlocked = replace(signed_in, verb=Verb.UNLOCK_USER, by=step.by)
+                wrong = replace(entered, twist=Twist.WRONG_CODE)
+                guesses = [*[(0, wrong)] * 5, (30_000, signed_in), (0, confirmed)]
+                return [(0, entered), (0, unlocked), *guesses]
             if random.random() < 0.4:
                 # Signed in twice, they remove it in one session: the other one has ended.
                 other = Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, by=Ref(Kind.ACCESS, step.number + 3))
-                ticket = Ref(Kind.TICKET, step.number + 2)
                 removed = replace(step, verb=Verb.REMOVE_FACTOR, change="recovery")
                 return [
                     (0, other),
                     (0, removed),
                     (0, replace(removed, twist=Twist.WRONG_PASSWORD)),
-                    (0, replace(signed_in, verb=Verb.ENTER_FACTOR, token=ticket, change="now")),
+                    (0, entered),
                     (30_000, signed_in),
                     (0, confirmed),
                 ]
@@ -198,6 +205,32 @@ class OwnAccounts:
             [(60_000, replace(entry, change=random.choice(("two-before", "two-after"))))],
         ]
         return random.choice(ways)
+
+    def unlocked(self, step: Step) -> list[tuple[int, Step]]:
+        """Somebody who is unlocked fails once more, is unlocked, and knows the password or the code; the last
+        of it first."""
+        right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
+        again = replace(step, by=None)
+        if not self.is_asked_for_factor(step.user or ""):
+            return [(0, right), (0, again), (0, replace(right, twist=Twist.WRONG_PASSWORD))]
+        entry = replace(right, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, step.number + 1), change="now")
+        wrong = [(0, replace(entry, twist=Twist.WRONG_CODE))] * self.random.choice((1, 5))
+        return [(0, entry), (0, again), *wrong, (0, right)]
+
+    def _latest_login(self, name: str | None) -> list[Ref]:
+        logins = [one for one in self.picks.history.logins if one.username == name]
+        return [Ref(Kind.ACCESS, one.number) for one in logins[-1:]]
+
+    def set_up_when_appointed(self, step: Step) -> list[tuple[int, Step]]:
+        """Somebody who is given a role, and is signed in, signs in once more and sets up a second factor; the
+        last of it first."""
+        signed_in = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
+        ticket = Ref(Kind.TICKET, step.number + 1)
+        offered = replace(signed_in, verb=Verb.OFFER_FACTOR, token=ticket)
+        entered = replace(offered, verb=Verb.ENTER_FACTOR, change="now")
+        before = self._latest_login(step.user)
+        shown = [Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, by=by) for by in before]
+        return [(0, each) for each in (*shown, entered, offered, signed_in)]
 
     def _token_of_new_role(self, step: Step, holder: str) -> list[tuple[int, Step]]:
         """A role for the holder, a token with all that it allows, and the role taken away; the last of it

@@ -30,7 +30,7 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.DELETE_USER: 0.2,
     Verb.RESET_PASSWORD: 0.3,
     Verb.FORCE_OUT_USER: 0.5,
-    Verb.UNLOCK_USER: 0.2,
+    Verb.UNLOCK_USER: 0.4,
     Verb.FORCE_OUT_CLIENT: 0.3,
     Verb.FORCE_OUT_ALL: 0.15,
     Verb.WITHDRAW_FOR: 0.4,
