@@ -17,6 +17,7 @@ from tests.web.browser.test_every_page import find_serious, is_too_wide
 
 def test_the_browsers_zone_is_proposed_and_every_time_names_its_zone(visit: Visit) -> None:
     visitor = visit("wangfang", timezone_id="Europe/Lisbon")
+    visitor.page.locator("#zone-proposal").wait_for()  # a script shows it
     assert "您的浏览器所在时区为 Europe/Lisbon" in visitor.text
     visitor.press("使用该时区")
     assert visitor.path == "/account"
