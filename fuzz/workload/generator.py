@@ -113,7 +113,7 @@ class Workload:
         has a role tries how far it reaches; whose secret is new, whether their tokens are still good."""
         random = self.random
         if step.verb is Verb.UNLOCK_USER and step.user in self.history.names:
-            return self.own_accounts.unlocked(step)
+            return self.own_accounts.steps_after_unlock(step)
         is_given_role = step.change in ("role", "another-role")
         if is_given_role and self.history.initial_state.settings.second_factor_of == "administrators":
             return self.own_accounts.set_up_when_appointed(step)

@@ -206,7 +206,7 @@ class OwnAccounts:
         ]
         return random.choice(ways)
 
-    def unlocked(self, step: Step) -> list[tuple[int, Step]]:
+    def steps_after_unlock(self, step: Step) -> list[tuple[int, Step]]:
         """Somebody who is unlocked fails once more, is unlocked, and knows the password or the code; the last
         of it first."""
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
