@@ -122,15 +122,13 @@ def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[
 
     def may_wait(one: Operation, unlocks: Sequence[Operation]) -> bool:
         others = [other for other in sign_ins if _counts_against(other, one)]
-        known = [by.invoked for by in unlocks if _is_unlocked_by(by, one)]
-        of_name = [
-            other
-            for other in others
-            if other.call.username == one.call.username
-            and not any(_end_of(other) < unlocked for unlocked in known)
-        ]
         of_source = [other for other in others if other.source == one.source]
-        return len(of_source) >= free_guesses or len(of_name) >= free_of_name
+        of_name = [other for other in others if other.call.username == one.call.username]
+        forgiven = [by.invoked for by in unlocks if _is_unlocked_by(by, one)]
+        forgiven += [by.invoked for by in sign_ins if _forgives(by, one)]
+        left = [other for other in of_name if not any(_end_of(other) < at for at in forgiven)]
+        is_free = len(left) < free_of_name and len(of_name) < 5 * free_guesses
+        return len(of_source) >= free_guesses or not is_free
 
     def has_just_looked(one: Operation) -> bool:
         """Whether its process may have looked for unlocks within the second before, which is enough."""
@@ -157,6 +155,13 @@ def _counts_against(other: Operation, one: Operation) -> bool:
         return False
     was_right = other.answer is not None and other.answer.kind in (AnswerKind.LOGIN, AnswerKind.ASKED)
     return other.invoked < _end_of(one) and not (was_right and _end_of(other) < one.invoked)
+
+
+def _forgives(by: Operation, one: Operation) -> bool:
+    """Whether somebody signed in under the name at the address before: what failed there is forgotten."""
+    is_same = (by.call.username, by.source) == (one.call.username, one.source) and _is_same_process(by, one)
+    is_right = by.answer is not None and by.answer.kind is AnswerKind.LOGIN
+    return is_same and is_right and _end_of(by) < one.invoked
 
 
 def _is_unlocked_by(unlock: Operation, one: Operation) -> bool:

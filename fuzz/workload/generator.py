@@ -77,6 +77,8 @@ class Workload:
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
         opening = self.administration.appointments() if self.deputed else []
+        if not is_of_the_rules and random.random() < 0.4:
+            opening = self.own_accounts.failures_that_are_forgiven() + opening
         self.again: list[tuple[int, Step]] = [(0, step) for step in reversed(opening)]
         """What somebody insists on, the next one last, and how long they wait before each."""
 

@@ -221,6 +221,11 @@ class OwnAccounts:
         logins = [one for one in self.picks.history.logins if one.username == name]
         return [Ref(Kind.ACCESS, one.number) for one in logins[-1:]]
 
+    def failures_that_are_forgiven(self) -> list[Step]:
+        """A beginning in which somebody who fails is unlocked, and signs in at once."""
+        right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=self.picks.people[0])
+        return [replace(right, twist=Twist.WRONG_PASSWORD), replace(right, verb=Verb.UNLOCK_USER), right]
+
     def set_up_when_appointed(self, step: Step) -> list[tuple[int, Step]]:
         """Somebody who is given a role, and is signed in, signs in once more and sets up a second factor; the
         last of it first."""
