@@ -11,6 +11,7 @@ import trio
 from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.model.secret import Digest
 from ostiary_net.runtime.system import Clock
+from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS
 
 _WINDOW_MS = SECOND_MS
 
@@ -28,11 +29,10 @@ class Submitted(NamedTuple, Generic[T]):
 
 @dataclass(slots=True)
 class _Submission:
-    """One create request, and its reply once it succeeded, or its failure."""
+    """One create request, and its reply once it succeeded."""
 
     done: trio.Event = field(default_factory=trio.Event)
     reply: Any = None
-    failure: Exception | None = None
     succeeded_at: Monotonic | None = None
 
 
@@ -49,24 +49,22 @@ class Submissions:
         """Return the reply of `make`, which runs once for equal requests within a second.
 
         A browser that sends a form twice has stopped waiting for the first answer. So `make` is not
-        cancelled, and the second request gets the first one's reply: a secret is shown once. It gets the
-        first one's failure too: to try in its turn would take longer than an answer may.
+        cancelled, and the second request gets the first one's reply: a secret is shown once. Where the first
+        one fails, the second tries in its turn, in the time that is left of its own.
+
+        Raises `trio.TooSlowError` after `LONGEST_WAIT_SECONDS`.
         """
+        deadline = trio.current_time() + LONGEST_WAIT_SECONDS
         key = _key(caller, path, content)
         while (earlier := self._find(key)) is not None:
             await earlier.done.wait()
             if earlier.reply is not None:
                 return Submitted(earlier.reply, is_repeated=True)
-            if earlier.failure is not None:
-                raise earlier.failure
         submission = self._submissions[key] = _Submission()
         try:
-            with trio.CancelScope(shield=True):
+            with trio.fail_at(deadline, shield=True):
                 reply = submission.reply = await make()
             submission.succeeded_at = self._clock.monotonic()
-        except Exception as error:
-            submission.failure = error
-            raise
         finally:
             if submission.reply is None:
                 del self._submissions[key]
