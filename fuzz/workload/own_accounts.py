@@ -249,10 +249,11 @@ class OwnAccounts:
         less = (replace(given, change="no-role"), replace(first, verb=Verb.CHANGE_ROLE, change="nothing"))
         after = [
             [used, self.random.choice(less), used],
-            [used, Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=step.by, token=token), used],
+            [used],
             [Step(number=0, at=0, verb=Verb.RESET_PASSWORD, user=holder, by=token)],
         ]
-        steps = [*before, replace(step, change=change), *self.random.choice(after)]
+        ended = Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=step.by, token=token)
+        steps = [*before, replace(step, change=change), *self.random.choice(after), ended, used]
         return [(0, each) for each in reversed(steps)]
 
     def _reachable(self) -> str:
