@@ -149,6 +149,7 @@ def mutated_tree(mutant: Mutant) -> ast.Module:
     tree = parse(mutant.module)
     node = list(ast.walk(tree))[mutant.node]
     changed = list(_changes(node))[mutant.choice][1]
+    _keep_names(tree, node)
     for parent in ast.walk(tree):
         for name, value in ast.iter_fields(parent):
             if value is node:
@@ -156,6 +157,15 @@ def mutated_tree(mutant: Mutant) -> ast.Module:
             elif isinstance(value, list):
                 setattr(parent, name, [changed if each is node else each for each in value])
     return tree
+
+
+def _keep_names(tree: ast.Module, node: ast.AST) -> None:
+    """Have a closure name what the change takes away: with fewer cells it could not be put in its place."""
+    around = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and node in ast.walk(each)]
+    names = sorted({each.id for each in ast.walk(node) if isinstance(each, ast.Name)})
+    if len(around) > 1 and names:
+        unused = [ast.Expr(ast.Name(name, ast.Load())) for name in names]
+        around[-1].body.append(ast.If(ast.Constant(False), list(unused), []))
 
 
 def statements_of(tree: ast.Module) -> Iterator[ast.stmt]:

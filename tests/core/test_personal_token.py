@@ -160,10 +160,10 @@ def test_a_token_is_no_super_administrator_and_acts_on_others_but_not_on_its_hol
     keeper = e.RoleRegistered(
         caller=e.Operator(), fields={"code": "keeper", "name": "Keeper", "permissions": may}
     )
-    world.given(keeper, user("keeper", roles=("keeper",)))
+    world.given(keeper, user("keeper", roles=("keeper",)), user("boss", roles=("super_admin",)))
     own = world.when(creation(world.login("keeper"), permissions=may)).then(PersonalTokenIssued)
     for name, by, is_refused in (
-        *(("alice", caller, False), ("root", caller, True)),
+        *(("alice", caller, False), ("root", caller, True), ("boss", caller, True)),
         *(("alice", e.SignedIn(access_token=own.token), False), ("keeper", caller, False)),
     ):
         outcome = world.when(e.UserForcedOut(caller=by, user_id=world.user_ids[name]))

@@ -170,10 +170,22 @@ def test_the_old_refresh_token_gives_the_same_pair_again(seconds: float) -> None
 @pytest.mark.parametrize("seconds", [30.001, 31, 3600])
 def test_the_old_refresh_token_after_30_s_ends_the_session(seconds: float) -> None:
     world, first, second = make_rotated()
+    rotated = world.the_session()
     world.wait(seconds)
 
-    world.when(refresh(world.basic(), first)).then_refused(
-        Why.REPLAYED_AFTER_GRACE, changes=ENDING, facts=[FactKind.SESSION_ENDED], error="invalid_grant"
+    replayed = world.when(refresh(world.basic(), first, user_agent="a thief"))
+    replayed.then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING, error="invalid_grant")
+    assert replayed.decision.facts == (
+        Fact(
+            FactKind.SESSION_ENDED,
+            user_id=rotated.user_id,
+            client_id="app",
+            session_id=rotated.session_id,
+            why=Why.REPLAYED_AFTER_GRACE,
+            user_agent="a thief",
+            earlier_at=rotated.rotated_at,
+            earlier_user_agent=rotated.rotated_user_agent,
+        ),
     )
 
     assert not world.any_active(second)
