@@ -17,9 +17,9 @@ from structlog.testing import capture_logs
 
 from ostiary_core import Instant, Policy, Why
 from ostiary_core.events import Event
-from ostiary_core.model.decision import Insert
+from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.instant import MINUTE_MS, Arrival, arrival_at
-from ostiary_core.model.records import RECORD_TABLES
+from ostiary_core.model.records import RECORD_TABLES, Session, revise
 from ostiary_core.model.reply import Refused, TokensIssued, UserKnown
 from ostiary_net.postgres import PostgreSQLStore, hosts
 from ostiary_net.postgres.connection import DatabaseStalled
@@ -287,6 +287,11 @@ def test_an_arrival_is_read_by_the_clock_of_the_database(
         store.write([Insert(record) for table in RECORD_TABLES for record in world.store.records(table)])
         [rotated] = store.turn([asks.refresh(world.basic(), first)], START)
         assert isinstance(rotated.reply, TokensIssued)
+        [session] = [each.after for each in rotated.changes if isinstance(each, Update)]
+        assert isinstance(session, Session)
+        assert session.rotated_at is not None
+        # Else both turns may fall into one millisecond of the database's clock.
+        store.write([Update(session, revise(session, rotated_at=Instant(session.rotated_at - 1)))])
         [retried] = store.turn([asks.refresh(world.basic(), first, arrival=arrival)], START)
     if why is None:
         assert isinstance(retried.reply, TokensIssued)
