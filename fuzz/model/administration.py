@@ -4,6 +4,7 @@ from fuzz.model.consent_page import withdraw_from
 from fuzz.model.permissions import (
     is_super,
     permissions_of,
+    require_import,
     require_permission,
     require_reach,
     require_reach_of,
@@ -87,7 +88,7 @@ def import_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if user is None:
         return register_user(realm, call._replace(verb=Verb.REGISTER_USER), now, given)
     changed = call._replace(verb=Verb.CHANGE_USER, user_id=user.user_id)
-    require_permission(realm, changed, now)
+    require_import(realm, call, changed, now)
     # What it brings of their password is left aside: an import gives nobody who is there another one.
     name = user.name if is_odd(call, "name") else user.username
     is_same = user.name == name and frozenset(call.roles or user.roles) == user.roles

@@ -1,6 +1,6 @@
 """What must be answered to administrators of clients."""
 
-from fuzz.model.permissions import SEES_CLIENTS, require_permission
+from fuzz.model.permissions import SEES_CLIENTS, require_import, require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     BUILT_IN,
@@ -59,7 +59,7 @@ def import_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if not call.replaces or not is_there or is_odd(call, "clientId"):
         return register_client(realm, call._replace(verb=Verb.REGISTER_CLIENT), now, given)
     changed = call._replace(verb=Verb.CHANGE_CLIENT)
-    require_permission(realm, changed, now)
+    require_import(realm, call, changed, now)
     if (
         client is not None
         and not faults_of(changed)

@@ -5,7 +5,7 @@ from typing import Final
 
 from fuzz.model.realm import Realm
 from fuzz.model.records import SUPER_ADMINISTRATOR, Refusal, User, refuse
-from fuzz.shared.calls import Call, Verb
+from fuzz.shared.calls import Call, Face, Verb
 
 PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.REGISTER_USER: "iam.user.create",
@@ -32,6 +32,11 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.END_OLD_SECRET: "oauth.client.update",
     Verb.DELETE_CLIENT: "oauth.client.delete",
 }
+_MAKES: Final = {
+    Verb.IMPORT_USER: Verb.REGISTER_USER,
+    Verb.IMPORT_ROLE: Verb.REGISTER_ROLE,
+    Verb.IMPORT_CLIENT: Verb.REGISTER_CLIENT,
+}
 SEES_CLIENTS: Final = ("oauth.client.list", "oauth.client.update", "oauth.client.delete")
 """Each of these is enough to see a client: who may change or delete it sees what it is."""
 _TO_READ: Final = ("oauth.client.list", "iam.user.list", "iam.role.list", "monitor.online.list", "audit.read")
@@ -48,6 +53,14 @@ def require_permission(realm: Realm, call: Call, now: int, *permissions: str) ->
     enough = permissions or (PERMISSION[call.verb],)
     if find_allowed(realm, call, now).isdisjoint(enough):
         raise Refusal(refuse("A0403", "no permission"))
+
+
+def require_import(realm: Realm, call: Call, changed: Call, now: int) -> None:
+    """Raises `Refusal` where a caller may not change what an import brings once more; who sends a sheet must
+    be one who may make such records, before the sheet is read."""
+    if call.face is Face.SHEET:
+        require_permission(realm, call._replace(verb=_MAKES[call.verb]), now)
+    require_permission(realm, changed, now)
 
 
 def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str], clause: str) -> None:

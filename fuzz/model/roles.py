@@ -1,6 +1,6 @@
 """What must be answered to administrators of roles."""
 
-from fuzz.model.permissions import require_permission, require_reach
+from fuzz.model.permissions import require_import, require_permission, require_reach
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -57,7 +57,7 @@ def import_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if not call.replaces or stands is None or is_odd(call, "code"):
         return register_role(realm, call._replace(verb=Verb.REGISTER_ROLE), now, given)
     changed = call._replace(verb=Verb.CHANGE_ROLE)
-    require_permission(realm, changed, now)
+    require_import(realm, call, changed, now)
     if stands == frozenset(call.permissions or ()) and not faults_of(changed):
         return Verdict(DONE, "an import that says what is there already changes nothing")
     return change_role(realm, changed, now, given)
