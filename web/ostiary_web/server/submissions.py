@@ -11,7 +11,6 @@ import trio
 from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.model.secret import Digest
 from ostiary_net.runtime.system import Clock
-from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS
 
 _WINDOW_MS = SECOND_MS
 
@@ -52,9 +51,8 @@ class Submissions:
         cancelled, and the second request gets the first one's reply: a secret is shown once. Where the first
         one fails, the second tries in its turn, in the time that is left of its own.
 
-        Raises `trio.TooSlowError` after `LONGEST_WAIT_SECONDS`.
+        Raises `trio.TooSlowError` at the deadline of the request, which its shield does not lift.
         """
-        deadline = trio.current_time() + LONGEST_WAIT_SECONDS
         key = _key(caller, path, content)
         while (earlier := self._find(key)) is not None:
             await earlier.done.wait()
@@ -62,7 +60,7 @@ class Submissions:
                 return Submitted(earlier.reply, is_repeated=True)
         submission = self._submissions[key] = _Submission()
         try:
-            with trio.fail_at(deadline, shield=True):
+            with trio.fail_at(trio.current_effective_deadline(), shield=True):
                 reply = submission.reply = await make()
             submission.succeeded_at = self._clock.monotonic()
         finally:
