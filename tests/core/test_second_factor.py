@@ -18,6 +18,7 @@ from ostiary_core.model.reply import (
     Refused,
     SecondFactorAsked,
     SecondFactorOffered,
+    UserKnown,
 )
 from ostiary_core.model.sign_in_ticket import Ticket, read_ticket
 from tests.support import asks
@@ -415,3 +416,30 @@ def test_it_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
     deleted.then(Done)
     assert "delete second factor" in deleted.changes
     assert (alice.find_stored(), alice.world.user().has_second_factor) == (None, False)
+
+
+def test_an_unlock_takes_wrong_codes_back_but_nobody_takes_back_their_own() -> None:
+    keeper = e.RoleRegistered(
+        caller=e.Operator(), fields={"code": "keeper", "name": "Keeper", "permissions": ["iam.user.update"]}
+    )
+    alice = alice_of(given(client(), keeper, asks.user(roles=("keeper",)), policy=POLICY))
+    asked = e.UserRequested(caller=e.Operator(), user_id=alice.user_id)
+    assert alice.world.when(asked).then(UserKnown).code_waits_until is None
+    alice.offered = alice.begin().then(SecondFactorOffered)
+    alice.confirm(alice.code()).then(Done)
+
+    def unlock(caller: e.Caller, *changes: str) -> None:
+        unlocked = alice.world.when(e.UserUnlocked(caller=caller, user_id=alice.user_id))
+        unlocked.then(Done, changes=changes, facts=[FactKind.USER_UNLOCKED])
+
+    unlock(e.Operator())
+    ticket = alice.ticket()
+    for _ in range(5):
+        alice.enter_wrong(ticket)
+    waits_until = alice.world.when(asked).then(UserKnown).code_waits_until
+    assert waits_until == alice.world.now + 15 * MINUTE * 1_000
+    unlock(alice.caller)
+    alice.enter(ticket, alice.code(1)).then_refused(Why.SIGN_INS_TOO_FREQUENT)
+    unlock(e.Operator(), "update second factor")
+    assert alice.world.when(asked).then(UserKnown).code_waits_until is None
+    alice.enter(ticket, alice.code(1)).then(LoginIssued)
