@@ -83,12 +83,13 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def import_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    made = call._replace(verb=Verb.REGISTER_USER)
     stored = (one for one in realm.users.values() if one.username == call.username and not one.deleted)
     user = next(stored, None) if call.replaces and not is_odd(call, "username") else None
     if user is None:
-        return register_user(realm, call._replace(verb=Verb.REGISTER_USER), now, given)
+        return register_user(realm, made, now, given)
     changed = call._replace(verb=Verb.CHANGE_USER, user_id=user.user_id)
-    require_import(realm, call, changed, now)
+    require_import(realm, made, changed, now)
     # What it brings of their password is left aside: an import gives nobody who is there another one.
     name = user.name if is_odd(call, "name") else user.username
     is_same = user.name == name and frozenset(call.roles or user.roles) == user.roles

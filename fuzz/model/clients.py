@@ -54,12 +54,13 @@ def find_client(realm: Realm, call: Call, now: int) -> Client:
 
 
 def import_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    made = call._replace(verb=Verb.REGISTER_CLIENT)
     client = realm.clients.get(call.client_id or "")
     is_there = call.client_id in BUILT_IN or (client is not None and not client.deleted)
     if not call.replaces or not is_there or is_odd(call, "clientId"):
-        return register_client(realm, call._replace(verb=Verb.REGISTER_CLIENT), now, given)
+        return register_client(realm, made, now, given)
     changed = call._replace(verb=Verb.CHANGE_CLIENT)
-    require_import(realm, call, changed, now)
+    require_import(realm, made, changed, now)
     if (
         client is not None
         and not faults_of(changed)

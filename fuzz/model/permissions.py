@@ -32,11 +32,6 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.END_OLD_SECRET: "oauth.client.update",
     Verb.DELETE_CLIENT: "oauth.client.delete",
 }
-_MAKES: Final = {
-    Verb.IMPORT_USER: Verb.REGISTER_USER,
-    Verb.IMPORT_ROLE: Verb.REGISTER_ROLE,
-    Verb.IMPORT_CLIENT: Verb.REGISTER_CLIENT,
-}
 SEES_CLIENTS: Final = ("oauth.client.list", "oauth.client.update", "oauth.client.delete")
 """Each of these is enough to see a client: who may change or delete it sees what it is."""
 _TO_READ: Final = ("oauth.client.list", "iam.user.list", "iam.role.list", "monitor.online.list", "audit.read")
@@ -55,11 +50,11 @@ def require_permission(realm: Realm, call: Call, now: int, *permissions: str) ->
         raise Refusal(refuse("A0403", "no permission"))
 
 
-def require_import(realm: Realm, call: Call, changed: Call, now: int) -> None:
+def require_import(realm: Realm, made: Call, changed: Call, now: int) -> None:
     """Raises `Refusal` where a caller may not change what an import brings once more; who sends a sheet must
     be one who may make such records, before the sheet is read."""
-    if call.face is Face.SHEET:
-        require_permission(realm, call._replace(verb=_MAKES[call.verb]), now)
+    if made.face is Face.SHEET:
+        require_permission(realm, made, now)
     require_permission(realm, changed, now)
 
 

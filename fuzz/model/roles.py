@@ -53,11 +53,12 @@ def change_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def import_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    made = call._replace(verb=Verb.REGISTER_ROLE)
     stands = realm.roles.get(call.role_id or "")
     if not call.replaces or stands is None or is_odd(call, "code"):
-        return register_role(realm, call._replace(verb=Verb.REGISTER_ROLE), now, given)
+        return register_role(realm, made, now, given)
     changed = call._replace(verb=Verb.CHANGE_ROLE)
-    require_import(realm, call, changed, now)
+    require_import(realm, made, changed, now)
     if stands == frozenset(call.permissions or ()) and not faults_of(changed):
         return Verdict(DONE, "an import that says what is there already changes nothing")
     return change_role(realm, changed, now, given)
