@@ -11,7 +11,9 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
   super administrator neither.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from ostiary_core import events
@@ -53,6 +55,11 @@ def make_built_in_client(client_id: str, now: Instant) -> Client:
 
 _SEEING: Final = (Permission.CLIENT_LIST, Permission.CLIENT_UPDATE, Permission.CLIENT_DELETE)
 """Permissions that suffice to see a client: one who may change or delete it sees it."""
+
+NO_OLD_SECRET: Final[Mapping[str, Any]] = MappingProxyType(
+    dict.fromkeys(("old_secret_digest", "old_secret_until", "old_secret_expires_on", "old_secret_used_at"))
+)
+"""Fields of a client whose old secret no longer works."""
 
 
 def _find_client(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Client | Why:
@@ -174,17 +181,7 @@ def force_out_everybody(event: events.EverybodyForcedOut, snapshot: Snapshot) ->
 
 def _close(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
     """Return `client` with `changes`, disabled: its sessions, unredeemed codes and old secret are over."""
-    return with_next_epoch(
-        client,
-        why,
-        now,
-        enabled=False,
-        old_secret_digest=None,
-        old_secret_until=None,
-        old_secret_expires_on=None,
-        old_secret_used_at=None,
-        **changes,
-    )
+    return with_next_epoch(client, why, now, enabled=False, **NO_OLD_SECRET, **changes)
 
 
 def decide_update(

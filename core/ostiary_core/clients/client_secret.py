@@ -23,10 +23,11 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
 
 import hmac
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from ostiary_core import events
-from ostiary_core.clients.client import decide_update, find_changeable
+from ostiary_core.clients.client import NO_OLD_SECRET, decide_update, find_changeable
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Update, refuse_fields
 from ostiary_core.model.fact import FactKind
@@ -74,7 +75,7 @@ def _kind_of_reset(changed: Client) -> FactKind:
     return FactKind.CLIENT_SECRET_ADDED if keeps_old else FactKind.CLIENT_SECRET_RESET
 
 
-def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: int = 0) -> Client:
+def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: int) -> Client:
     digest_kept, used_at, last_day = client.secret_digest, client.secret_used_at, client.secret_expires_on
     if _is_waiting_for_first_use(client, now):
         digest_kept, used_at = client.old_secret_digest, client.old_secret_used_at
@@ -82,19 +83,24 @@ def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: 
     until = later(now, overlap_seconds)
     if last_day is not None:
         until = min(until, end_of_day(last_day))
-    keeps = until > now
-    return revise(
+    changed = revise(
         client,
         secret_digest=digest,
         secret_used_at=None,
         secret_expires_on=None,
-        old_secret_digest=digest_kept if keeps else None,
-        old_secret_until=until if keeps else None,
-        old_secret_expires_on=last_day if keeps else None,
-        old_secret_used_at=used_at if keeps else None,
+        **NO_OLD_SECRET,
         wrong_secrets=0,
         wrong_secret_at=None,
         updated_at=now,
+    )
+    if until <= now:
+        return changed
+    return replace(
+        changed,
+        old_secret_digest=digest_kept,
+        old_secret_until=until,
+        old_secret_expires_on=last_day,
+        old_secret_used_at=used_at,
     )
 
 
@@ -109,14 +115,7 @@ def end_old(event: events.OldSecretEnded, who: Actor, client: Client, snapshot: 
     """End the old secret of a client before its time; where none works any more, nothing happens."""
     if client.old_secret_until is None or snapshot.now >= client.old_secret_until:
         return Decision(ClientKnown(client))
-    changed = revise(
-        client,
-        old_secret_digest=None,
-        old_secret_until=None,
-        old_secret_expires_on=None,
-        old_secret_used_at=None,
-        updated_at=snapshot.now,
-    )
+    changed = revise(client, **NO_OLD_SECRET, updated_at=snapshot.now)
     return decide_update(client, changed, FactKind.CLIENT_OLD_SECRET_ENDED, who)
 
 
