@@ -34,7 +34,13 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.fact import Fact as Fact, FactKind as FactKind
 from ostiary_core.model.fields import FieldFault as FieldFault, FieldRule as FieldRule
 from ostiary_core.model.instant import Arrival as Arrival, Instant as Instant, Monotonic as Monotonic
-from ostiary_core.model.policy import SPECIFICATION as SPECIFICATION, Policy as Policy
+from ostiary_core.model.permissions import Permission as Permission
+from ostiary_core.model.policy import (
+    SPECIFICATION as SPECIFICATION,
+    Policy as Policy,
+    SecondFactorFor as SecondFactorFor,
+    TextRecoveryFor as TextRecoveryFor,
+)
 from ostiary_core.model.records import (
     AuthorizationCode as AuthorizationCode,
     Client as Client,
@@ -67,6 +73,7 @@ from ostiary_core.model.reply import (
     Done as Done,
     LoginIssued as LoginIssued,
     PasswordOnFile as PasswordOnFile,
+    PersonalTokenIssued as PersonalTokenIssued,
     Profile as Profile,
     RecoveryCodesDrawn as RecoveryCodesDrawn,
     Refused as Refused,
@@ -83,6 +90,7 @@ from ostiary_core.model.reply import (
     UserKnown as UserKnown,
 )
 from ostiary_core.model.secret import Digest as Digest, Entropy as Entropy, Secret as Secret
+from ostiary_core.model.sign_in_ticket import Ticket as Ticket, read_ticket as read_ticket
 from ostiary_core.model.why import Why as Why
 from ostiary_core.retention import (
     Expirable as Expirable,
