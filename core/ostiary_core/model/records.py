@@ -38,6 +38,11 @@ class SessionKind(StrEnum):
     PERSONAL_TOKEN = "personal_token"
     """A personal access token: of a user, without a refresh token, for the administration alone."""
 
+    @property
+    def is_for_administering(self) -> bool:
+        """Whether its user may administer with it; a session of a client gives no such power."""
+        return self in (SessionKind.LOGIN, SessionKind.PERSONAL_TOKEN)
+
 
 class IdentifierKind(StrEnum):
     """The kinds of names that find a user at sign-in and recovery."""

@@ -6,7 +6,7 @@ from ostiary_core.model.fact import Fact
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Client, Role, Session, User
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
@@ -175,6 +175,8 @@ class UserKnown:
     user: User
     code_waits_until: Instant | None = None
     """Instant before which no code of its second factor is taken; told where the account is asked for."""
+    out_of_reach: tuple[Permission, ...] = ()
+    """Permissions that the caller cannot use on it (READINGS 40); told where the account is asked for."""
 
 
 @immutable()
@@ -182,6 +184,8 @@ class RoleKnown:
     """One role in its present state."""
 
     role: Role
+    out_of_reach: tuple[Permission, ...] = ()
+    """Permissions that the caller cannot use on it (READINGS 40); told where the role is asked for."""
 
 
 @immutable()

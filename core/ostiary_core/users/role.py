@@ -46,7 +46,8 @@ def _find_changeable(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role |
 @require_record(*_SEEING, find=_find_role)
 def show(event: events.RoleRequested, who: Actor, role: Role, snapshot: Snapshot) -> Decision:
     """Show one role."""
-    return Decision(RoleKnown(role))
+    is_beyond = exceeds_permissions_of((role,), who, snapshot)
+    return Decision(RoleKnown(role, (Permission.ROLE_UPDATE,) if is_beyond else ()))
 
 
 @require_permission(Permission.ROLE_CREATE)

@@ -66,6 +66,9 @@ from ostiary_core.users.second_factor import code_waits_until
 _SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
 """Permissions that suffice to see an account: one who may change or delete it sees it."""
 
+_ACTING: Final = (Permission.USER_UPDATE, Permission.USER_DELETE)
+"""Permissions that nobody can use on an account with more permissions than their own."""
+
 
 def _find_user(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
     user = snapshot.user(event.user_id)
@@ -81,9 +84,12 @@ def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User |
 
 @require_record(*_SEEING, find=_find_user)
 def show(event: events.UserRequested, who: Actor, user: User, snapshot: Snapshot) -> Decision:
-    """Show one account, and whether too many wrong codes of its second factor make it wait."""
+    """Show one account, whether wrong codes of its second factor make it wait, and what is out of reach."""
     stored = snapshot.second_factor(user.user_id)
-    return Decision(UserKnown(user, None if stored is None else code_waits_until(stored, snapshot)))
+    waits_until = None if stored is None else code_waits_until(stored, snapshot)
+    return Decision(
+        UserKnown(user, waits_until, _ACTING if has_more_permissions(user, who, snapshot) else ())
+    )
 
 
 @require_permission(Permission.USER_CREATE)
@@ -295,8 +301,7 @@ def force_out_session(event: events.SessionForcedOut, who: Actor, snapshot: Snap
         return refuse(Why.NOT_FOUND)
     if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
         return refuse(Why.NOT_FOUND)
-    if stored.kind in (SessionKind.LOGIN, SessionKind.PERSONAL_TOKEN) and stored.user_id is not None:
-        # With one of these its user may administer; a session of a client gives no such power.
+    if stored.kind.is_for_administering and stored.user_id is not None:
         user = snapshot.user(stored.user_id)
         if user is not None and has_more_permissions(user, who, snapshot):
             return refuse(Why.PERMISSION_MISSING)

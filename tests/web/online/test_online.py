@@ -64,6 +64,7 @@ async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_whe
     assert oauth["signedInAt"].endswith("Z")
     assert set(oauth) == {
         *("id", "kind", "username", "name", "clientId", "scope", "ip", "userAgent"),
+        "tokenName",
         *("signedInAt", "lastSeenAt", "expiresAt"),
     }
     assert by_kind["login"]["clientId"] == "console"

@@ -1,6 +1,7 @@
 """What is a user's and a role's own beside the convention: passwords, zones, reach, and who must stay."""
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -9,8 +10,8 @@ from structlog.testing import capture_logs
 
 from ostiary_core.model.permissions import Permission
 from tests.rows import row
-from tests.support.callers import Api, expect_refusal, expect_success, fields_of
-from tests.support.people import holder_of
+from tests.support.callers import Api, Browser, expect_refusal, expect_success, fields_of
+from tests.support.people import browser_of, holder_of
 from tests.support.served import Served
 
 USERS = "/api/iam/users"
@@ -96,6 +97,42 @@ async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
     assert served.records() == before
     await above.succeed("GET", "/api/auth/me")
     expect_success(await ask(equal))
+
+
+async def read_offers(browser: Browser, path: str) -> tuple[list[str], str]:
+    """The last parts of what a page of the administration leads to, but to lists, and all that it says."""
+    page = (await browser.get(path)).text
+    found = re.findall(r'(?:href|action)="(/admin/[^"]*)"', page.split("<main", 1)[1])
+    return [each.removeprefix(path).removeprefix("/") for each in found if each.count("/") > 2], page
+
+
+async def test_a_page_offers_nothing_that_is_refused_as_another_stands_above(served: Served) -> None:
+    """READINGS 40, and 55: sessions of applications may be ended."""
+    people = {each for each in Permission if each.startswith("iam.")} | {Permission.CLIENT_LIST}
+    deputy = {*people, Permission.ONLINE_LIST, Permission.ONLINE_KILL}
+    above = await holder_of(served, Permission.AUDIT_READ, username="above")
+    equal = await holder_of(served, *deputy, username="equal")
+    browser, watcher = await browser_of(served, *deputy), served.browser()
+    await holder_of(served, Permission.USER_LIST, *deputy - people, username="watcher")
+    await watcher.sign_in("watcher", "the holder's")
+    await served.tokens(await served.client(), "above", "the holder's")
+    body = {"name": "deploys", "permissions": ["audit.read"], "expiresInDays": 1}
+    await above.succeed("POST", "/api/auth/tokens", body, status=201)
+    [ended] = (await equal.succeed("GET", "/api/monitor/online-users", params={"kind": "oauth"}))["items"]
+    why = "you lack some"
+    for visitor, is_said in ((browser, True), (watcher, False)):
+        offers, page = await read_offers(visitor, f"/admin/people/{await id_of(above)}")
+        assert offers == [f"admin/online/end?id={ended['id']}"]
+        assert (why in page) is is_said
+    offers, page = await read_offers(browser, f"/admin/people/{await id_of(equal)}")
+    assert [*offers[:6], why in page] == [
+        *("edit", "reset-password", "unlock", "force-out", "disable", "delete"),
+        False,
+    ]
+    offers, page = await read_offers(browser, "/admin/roles/role-of-above")
+    assert [*offers[:1], why in page] == ["delete", True]
+    offers, page = await read_offers(browser, "/admin/roles/role-of-equal")
+    assert [*offers[:2], why in page] == ["edit", "delete", False]
 
 
 # --- roles

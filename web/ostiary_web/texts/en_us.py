@@ -209,6 +209,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "page.tokens_none": "You have none.",
         "page.tokens_no_permission": "You have no permission of the administration to give to a token.",
+        "page.token": "Access token {name}",
         "page.token_new": "The new token",
         "page.token_once": "It is shown only now. Keep it where the program that needs it can read it.",
         "page.token_make": "Create a token",
@@ -426,6 +427,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.role_holders": "{count} {count:one=user has|other=users have} this role ({enabled} enabled).",
         "page.role_held_by": "Who has it",
         "page.role_all_holders": "All {count}",
+        "page.out_of_reach": "Only administrators with all of its permissions can change it: you lack some.",
         "page.role_built_in": "Built in: it holds every permission and cannot be changed.",
         "page.role_delete_will": "The role {name} is deleted. That works only while no user has it.",
         # --- the overview
@@ -545,6 +547,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.scope": "Scope",
         "column.ip": "Address",
         "column.userAgent": "User-Agent",
+        "column.tokenName": "Name of the token",
         "column.kind": "Kind",
         "column.username": "User name",
         "column.sessionId": "Session",

@@ -184,6 +184,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         ),
         "page.tokens_none": "暂无令牌。",
         "page.tokens_no_permission": "您没有可以授予令牌的管理权限。",
+        "page.token": "访问令牌 {name}",
         "page.token_new": "新令牌",
         "page.token_once": "仅在此显示一次，请保存到需要它的程序可以读取的地方。",
         "page.token_make": "创建令牌",
@@ -357,6 +358,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.role_holders": "{count} 名用户持有此角色（{enabled} 名已启用）。",
         "page.role_held_by": "持有者",
         "page.role_all_holders": "全部 {count} 名",
+        "page.out_of_reach": "您缺少其部分权限，不能修改；只有拥有其全部权限的管理员可以修改。",
         "page.role_built_in": "内置角色，拥有全部权限，不能修改。",
         "page.role_delete_will": "将删除角色 {name}；仅在无人持有时可删除。",
         # --- 概览
@@ -458,6 +460,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "column.scope": "权限范围",
         "column.ip": "地址",
         "column.userAgent": "User-Agent",
+        "column.tokenName": "令牌名称",
         "column.kind": "类型",
         "column.username": "用户名",
         "column.sessionId": "会话",

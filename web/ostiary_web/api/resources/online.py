@@ -66,6 +66,7 @@ _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
     Field("scope", Kind.TEXT, lambda session: " ".join(session.scopes)),
     Field("ip", Kind.TEXT, lambda session: session.source, listing_name="source"),
     Field("userAgent", Kind.TEXT, lambda session: session.user_agent),
+    Field("tokenName", Kind.TEXT, lambda session: session.label),
     Field("signedInAt", Kind.TIME, lambda session: session.signed_in_at, listing_name="signed_in_at"),
     Field("lastSeenAt", Kind.TIME, lambda session: session.last_seen_at, listing_name="last_seen_at"),
     Field("expiresAt", Kind.TIME, lambda session: session.expires_at, listing_name="expires_at"),

@@ -131,6 +131,10 @@ class Resource(Generic[T, V]):
             case _:
                 return None
 
+    def permissions_out_of_reach(self, reply: Reply) -> tuple[Permission, ...]:
+        """Return the permissions that the caller cannot use on the record in a reply."""
+        return reply.out_of_reach if isinstance(reply, UserKnown | RoleKnown) else ()
+
 
 def is_new(item: Any) -> bool:
     """Whether a record was made just now: each change gives it another revision."""

@@ -83,7 +83,7 @@ def _list_page(page: PageContext) -> ListPage[OnlineSession, OnlineSession]:
         resolve={"userId": resolve_people},
         user_filter="userId",
         words={"kind": lambda kind, language: language.text(f"kind.{kind}")},
-        beneath={"username": "name", "ip": "userAgent"},
+        beneath={"username": "name", "kind": "tokenName", "ip": "userAgent"},
         actions=actions,
         selection=[(f"{_PLACE}/end", "page.online_end_selected")] if may_end else (),
     )
@@ -168,8 +168,9 @@ def _describe(page: PageContext, session: OnlineSession) -> Markup:
     """Return whose session of which client it is, from where and since when."""
     whose = page.text("kind.machine") if session.username is None else f"{session.name} ({session.username})"
     agent = "" if session.user_agent is None else page.agent(session.user_agent)
+    program = session.client_id if session.label is None else page.text("page.token", name=session.label)
     return Markup("<b>{}</b> · {} · {} {} · {}").format(
-        whose, session.client_id, session.source, agent, page.moment(session.signed_in_at)
+        whose, program, session.source, agent, page.moment(session.signed_in_at)
     )
 
 

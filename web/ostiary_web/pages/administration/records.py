@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from quart import Response
 
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.records import create_record
@@ -106,7 +107,7 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
 
     @routes.get(single, gate=require_permission(may.list))
     async def show(page: PageContext, item_id: str) -> Response:
-        return await _item(page, pages, await _require_item(page, pages, item_id))
+        return await _item(page, pages, await _request_item(page, pages, item_id))
 
     @routes.get(f"{single}/edit", gate=require_permission(may.update))
     async def show_edit(page: PageContext, item_id: str) -> Response:
@@ -194,15 +195,21 @@ def _address_after(page: PageContext, pages: RecordPages[Any, Any], item_id: str
 
 
 async def _require_item(page: PageContext, pages: RecordPages[T, V], item_id: str) -> T:
-    item = await _find_item(page, pages, item_id)
+    return _item_in(page, pages, await _request_item(page, pages, item_id))
+
+
+def _item_in(page: PageContext, pages: RecordPages[T, V], reply: Reply) -> T:
+    item = pages.resource.item_in_reply(reply)
     return page.request.refuse(Why.NOT_FOUND) if item is None else item
 
 
 async def _find_item(page: PageContext, pages: RecordPages[T, V], item_id: str) -> T | None:
-    decision = await page.request.submit(
-        pages.resource.event(pages.resource.show, page.request.caller, item_id)
-    )
-    return pages.resource.item_in_reply(decision.reply)
+    return pages.resource.item_in_reply(await _request_item(page, pages, item_id))
+
+
+async def _request_item(page: PageContext, pages: RecordPages[Any, Any], item_id: str) -> Reply:
+    resource = pages.resource
+    return (await page.request.submit(resource.event(resource.show, page.request.caller, item_id))).reply
 
 
 # --- pages
@@ -225,9 +232,9 @@ async def _render_created(
     secret = reply.secret.reveal() if isinstance(reply, SecretIssued) else None
     if is_repeated:
         page.request.log_refusal(Why.SUBMITTED_TWICE)
-        return await _item(page, pages, item, secret, Why.SUBMITTED_TWICE)
+        return await _item(page, pages, reply, secret, Why.SUBMITTED_TWICE)
     if secret is not None:
-        return await _item(page, pages, item, secret)
+        return await _item(page, pages, reply, secret)
     there = page_of_record(page, pages, pages.resource.identify(item))
     return page.redirect(with_done_notice(f"{pages.list_page.place}/new" if there == HOME else there))
 
@@ -235,12 +242,17 @@ async def _render_created(
 async def _item(
     page: PageContext,
     pages: RecordPages[T, V],
-    item: T,
+    reply: Reply,
     secret: str | None = None,
     refused: Why | None = None,
 ) -> Response:
-    resource = pages.resource
+    resource, item = pages.resource, _item_in(page, pages, reply)
     item_id = resource.identify(item)
+    out_of_reach = resource.permissions_out_of_reach(reply)
+
+    def may(permission: Permission) -> bool:
+        return page.may(permission) and permission not in out_of_reach
+
     [shown] = await page.request.query(lambda store, now: resource.list_view.add_details(store, [item]))
     is_fixed = getattr(item, "built_in", False)
     extra = await pages.extra_context(page, item)
@@ -258,11 +270,13 @@ async def _item(
         list_name=page.text(pages.list_page.heading),
         address_of_item=f"{pages.list_page.place}/{item_id}",
         list_query=with_list_query(""),
-        may_edit=page.may(resource.permissions.update) and not is_fixed,
+        may_edit=may(resource.permissions.update) and not is_fixed,
+        is_out_of_reach=bool(out_of_reach),
+        says_out_of_reach=not is_fixed and any(map(page.may, out_of_reach)),
         actions=[
             action
             for action in pages.actions
-            if not is_fixed and page.may(action.permission(resource)) and action.is_available(item)
+            if not is_fixed and may(action.permission(resource)) and action.is_available(item)
         ],
         extra=extra,
         facts=list_facts(
