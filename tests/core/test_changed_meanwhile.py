@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ostiary_core.events import ClientChanged, Operator, RoleChanged, RoleRegistered, UserChanged
+from ostiary_core.events import ClientChanged, Operator, RoleChanged, UserChanged
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.records import GrantType, Role, Table
+from ostiary_core.model.records import GrantType
 from ostiary_core.model.reply import ClientKnown, Refused, RoleKnown, UserKnown
 from ostiary_core.model.why import Why
 from tests.support import asks
@@ -20,9 +20,8 @@ SHOWN: Json = {"name": "app", "redirectUris": [HOME], "accessTokenTtl": 1800}
 
 @pytest.fixture
 def world() -> World:
-    world = given(client(name="app", redirectUris=[HOME]), asks.user("alice", phone="12345"))
-    world.given(RoleRegistered(caller=Operator(), fields={"code": "clerk", "name": "Clerk"}))
-    return world
+    app = client(name="app", redirectUris=[HOME])
+    return given(app, asks.user("alice", phone="12345"), asks.role("clerk"))
 
 
 def change(world: World, shown: object, **fields: object) -> Outcome:
@@ -107,6 +106,5 @@ def test_the_same_goes_for_accounts_and_roles(world: World) -> None:
         assert faults(refused) == dict.fromkeys(both, Why.CHANGED_MEANWHILE)
     user = world.user()
     assert (user.name, user.phone, user.role_ids) == ("Renamed", None, ("clerk",))
-    [stored] = world.store.fetch(Table.ROLE, ["clerk"])
-    assert isinstance(stored, Role)
+    stored = world.role("clerk")
     assert (stored.name, stored.permissions) == ("Renamed", ("iam.user.list",))

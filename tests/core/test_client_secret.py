@@ -7,16 +7,20 @@ from unittest.mock import patch
 
 import pytest
 
-from ostiary_core import Why, events as e
-from ostiary_core.model.fact import FactKind
+from ostiary_core import Instant, Why, events as e
+from ostiary_core.model.decision import Decision, Update
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldRule
-from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
+from ostiary_core.model.instant import later
+from ostiary_core.model.records import revise
+from ostiary_core.model.reply import ClientKnown, Done, SecretIssued, TokensIssued
 from ostiary_core.model.secret import Secret
 from tests.support import asks
 from tests.support.asks import machine
 from tests.support.story import World, client, given
 
 DAY = 86_400
+OF_OLD_SECRET = ("old_secret_digest", "old_secret_until", "old_secret_expires_on", "old_secret_used_at")
 
 
 def reset(**fields: object) -> e.ClientSecretReset:
@@ -27,6 +31,10 @@ def reset(**fields: object) -> e.ClientSecretReset:
 
 def by(secret: Secret) -> e.ClientCredentials:
     return e.ClientCredentials(client_id="app", secret=secret, method=e.AuthenticationMethod.BASIC)
+
+
+def use_of(secret: Secret, at: Instant) -> e.ClientSecretUsed:
+    return e.ClientSecretUsed(client_id="app", digest=secret.digest, used_at=at)
 
 
 def overlapping(world: World, seconds: int = DAY) -> tuple[Secret, Secret]:
@@ -71,7 +79,7 @@ def test_a_plain_reset_ends_every_secret_there_is_at_once() -> None:
 def test_a_second_reset_replaces_a_secret_that_was_never_used_and_keeps_the_older_alive(world: World) -> None:
     """READINGS 49: by a double click, or a request that is sent again."""
     old, unseen = overlapping(world)
-    world.given(e.ClientSecretUsed(client_id="app", digest=old.digest, used_at=world.now))
+    world.given(use_of(old, world.now))
     used_at = world.now
     world.wait(DAY - 1)
     new = world.when(reset(keepOldForSeconds=DAY)).then(SecretIssued).secret
@@ -88,7 +96,7 @@ def test_a_second_reset_keeps_the_newest_where_it_was_used_or_where_no_older_one
     world = given()
     old, newest = overlapping(world, 60)
     if is_used:
-        world.given(e.ClientSecretUsed(client_id="app", digest=newest.digest, used_at=world.now))
+        world.given(use_of(newest, world.now))
     else:
         world.wait(60)
     latest = world.when(reset(keepOldForSeconds=60)).then(SecretIssued).secret
@@ -112,19 +120,83 @@ def test_both_secrets_work_until_an_overlap_of_a_minute_to_thirty_days_is_over(s
 def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[..., e.Event], why: Why) -> None:
     world = given()
     old, new = overlapping(world)
-    world.given(e.ClientSecretUsed(client_id="app", digest=old.digest, used_at=world.now))
+    world.given(use_of(old, world.now))
     world.given(ending(caller=e.Operator(), client_id="app"))
     world.when(machine(by(old))).then_refused(Why.CLIENT_SECRET_WRONG)
     world.when(machine(by(new))).then_refused(why)
-    closed = world.client()
-    assert closed == replace(closed, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None)
+    assert {getattr(world.client(), name) for name in OF_OLD_SECRET} == {None}
     if ending is e.ClientDisabled:
         world.given(e.ClientEnabled(caller=e.Operator(), client_id="app"))
         assert (works(world, old), works(world, new)) == (False, True)
 
 
+# --- what is noted of secrets
+
+
+def test_a_reset_writes_and_tells_what_it_keeps_and_begins_to_count_anew() -> None:
+    world = given()
+    wrong = e.WrongSecretsCounted(client_id="app", times=3, last_at=world.now)
+    for keep, kind in ((60, FactKind.CLIENT_SECRET_ADDED), (0, FactKind.CLIENT_SECRET_RESET)):
+        world.given(use_of(world.secrets["app"], world.now), wrong).wait(1)
+        before, decision = world.client(), world.when(reset(keepOldForSeconds=keep)).decision
+        assert isinstance(decision.reply, SecretIssued)
+        world.secrets["app"] = secret = decision.reply.secret
+        kept = (before.secret_digest, later(world.now, 60), None, before.secret_used_at)
+        after = revise(
+            before,
+            secret_digest=secret.digest,
+            secret_used_at=None,
+            **dict(zip(OF_OLD_SECRET, kept if keep else (None,) * 4, strict=True)),
+            wrong_secrets=0,
+            wrong_secret_at=None,
+            updated_at=world.now,
+        )
+        facts = (Fact(kind=kind, client_id="app"),)
+        assert decision == Decision(SecretIssued(after, secret), (Update(before, after),), facts)
+    for keep in (-1, 1, 59, 2_592_001):
+        assert world.when(reset(keepOldForSeconds=keep)).then_faults() == {
+            "keepOldForSeconds": FieldRule.OVERLAP
+        }
+
+
+def test_the_use_of_either_secret_is_noted_once_a_minute_and_never_ahead_of_the_clock() -> None:
+    world = given()
+    gone = world.secrets["app"]
+    old = world.when(reset()).then(SecretIssued).secret
+    world.given(use_of(old, later(world.now, 60)))
+    assert world.client().secret_used_at == world.now
+    world.wait(60)
+    present = world.when(reset(keepOldForSeconds=DAY)).then(SecretIssued).secret
+    for secret, waited, field in (
+        (gone, 0, None),
+        *((old, 0, "old_secret_used_at"), (old, 59.999, None), (old, 0.001, "old_secret_used_at")),
+        *((present, 0, "secret_used_at"), (present, 59.999, None), (present, 0.001, "secret_used_at")),
+    ):
+        before = world.wait(waited).client()
+        writes = () if field is None else (Update(before, revise(before, **{field: world.now})),)
+        assert world.when(use_of(secret, world.now)).decision == Decision(Done(), writes)
+
+
+def test_wrong_secrets_are_added_up_and_nothing_is_noted_of_clients_that_have_none() -> None:
+    world = given()
+    counted = e.WrongSecretsCounted(client_id="app", times=3, last_at=Instant(world.now - 5))
+    for times in (3, 6):
+        before = world.client()
+        after = revise(before, wrong_secrets=times, wrong_secret_at=counted.last_at)
+        assert world.when(counted).decision == Decision(Done(), (Update(before, after),))
+    world.given(replace(counted, times=1, last_at=Instant(world.now + 5)), counted)
+    assert (world.client().wrong_secrets, world.client().wrong_secret_at) == (10, world.now)
+    world.given(e.ClientDeleted(caller=e.Operator(), client_id="app"))
+    for name in ("app", "nosuch", "console"):
+        for event in (counted, use_of(world.secrets["app"], world.now)):
+            assert world.when(replace(event, client_id=name)).decision == Decision(Done())
+
+
+# --- last days
+
+
 def until_day(date: str | None) -> e.ClientChanged:
-    return e.ClientChanged(caller=e.Operator(), client_id="app", fields={"secretExpiresOn": date})
+    return asks.client_change(secretExpiresOn=date)
 
 
 def test_a_secret_works_through_its_last_day() -> None:
@@ -164,13 +236,14 @@ def test_the_last_day_of_a_secret_that_nobody_used_does_not_bound_the_one_before
 def test_an_old_secret_is_ended_once_and_only_while_it_works(waited: float, is_over: bool) -> None:
     world = given()
     old, _ = overlapping(world)
-    world.wait(waited)
-    ending = e.OldSecretEnded(caller=e.Operator(), client_id="app")
-    facts = [] if is_over else [FactKind.CLIENT_OLD_SECRET_ENDED]
-    world.when(ending).then(ClientKnown, changes=[] if is_over else ["update client"], facts=facts)
-    assert (world.client().updated_at == world.now) is not is_over
+    world.given(use_of(old, world.now)).wait(waited)
+    ending, before = e.OldSecretEnded(caller=e.Operator(), client_id="app"), world.client()
+    after = revise(before, **dict.fromkeys(OF_OLD_SECRET), updated_at=world.now)
+    ended = (Update(before, after),), (Fact(kind=FactKind.CLIENT_OLD_SECRET_ENDED, client_id="app"),)
+    expected = Decision(ClientKnown(before)) if is_over else Decision(ClientKnown(after), *ended)
+    assert world.when(ending).decision == expected
     assert not works(world, old)
-    world.when(ending).then(ClientKnown, changes=[], facts=[])
+    assert world.when(ending).decision == Decision(expected.reply)
 
 
 def test_a_second_reset_keeps_the_old_secret_no_longer_than_its_last_day() -> None:

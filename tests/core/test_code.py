@@ -13,7 +13,7 @@ from ostiary_core.model.reply import Done, TokensIssued
 from ostiary_core.oauth.code import state_of
 from ostiary_core.oauth.state_tables import CodeState
 from tests.rows import row
-from tests.support.asks import CHALLENGE, VERIFIER, caller_of, client_change, credentials, redeem, refresh
+from tests.support.asks import CHALLENGE, VERIFIER, client_change, credentials, redeem, refresh
 from tests.support.story import World, client, given, user
 
 VOIDED = ["update code"]
@@ -160,7 +160,7 @@ def test_an_ending_from_above_voids_codes_without_touching_them(world: World) ->
     """Each trigger has its own test in tests/web/test_endings.py."""
     alice, operator = world.user_ids["alice"], e.Operator()
     for ending in (
-        e.ConsentWithdrawn(caller=caller_of(world.login()), client_id="app"),
+        e.ConsentWithdrawn(caller=world.caller(), client_id="app"),
         e.UserForcedOut(caller=operator, user_id=alice),
         e.ConsentWithdrawnByAdministrator(caller=operator, user_id=alice, client_id="app"),
     ):

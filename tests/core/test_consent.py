@@ -168,7 +168,7 @@ def test_a_scope_beyond_the_remembered_ones_asks_again(world: World) -> None:
 
 def test_withdrawing_forgets_the_scopes_and_begins_an_epoch_and_what_was_not_given_is_not_found() -> None:
     world = given(client(), client("other", autoApproveScopes=["user.read"]), client("never"), user())
-    alice, caller = world.user_ids["alice"], asks.caller_of(world.login())
+    alice, caller = world.user_ids["alice"], world.caller()
     approve_and_follow(world)
     world.given(request_automatically(world.login(), "other"))
     for consent in world.consents():

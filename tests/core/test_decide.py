@@ -56,9 +56,7 @@ def make_store() -> tuple[MemoryStore, Pool]:
     for batch in make_scenario():
         for decision in store.turn(batch.events, batch.at):
             secrets.extend(secret.reveal() for secret in secrets_in((decision.reply, batch.events)))
-    clerk = e.RoleRegistered(
-        caller=e.Operator(), fields={"code": "scribe", "name": "S", "permissions": ALLOWED}
-    )
+    clerk = asks.role("scribe", *ALLOWED)
     people = [user("erin", roles=("super_admin",)), user("carl", roles=("scribe",)), user("gus")]
     world = World(store=store, now=NOW).given(clerk, *people, user("dave", must_change_password=True))
     world.given(client("shop", autoApproveScopes=["user.read"]), client("off"))
@@ -196,11 +194,7 @@ def test_a_key_that_was_not_named_is_refused_by_the_snapshot() -> None:
 def test_a_token_that_is_foreseen_is_for_a_later_turn_than_the_one_that_makes_it(makes: str) -> None:
     """What `take_turn` says of itself: one by one they are fine, in one turn a consent is not loaded."""
     world = given(client(), user())
-    making: e.Event = asks.sign_in()
-    if makes == "a login refresh":
-        spent = world.login().tokens.refresh_token
-        assert spent is not None
-        making = asks.login_refresh(spent)
+    making = asks.login_refresh(world.login()) if makes == "a login refresh" else asks.sign_in()
     foreseen = decide_twice(making, world.store, world.now).reply
     assert isinstance(foreseen, LoginIssued)
     using = asks.check(foreseen)

@@ -3,7 +3,6 @@
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.events import Operator, UserChanged
 from ostiary_core.http import authorization, token_service, userinfo
 from ostiary_core.http.envelope import text_of
 from ostiary_core.model.decision import Decision
@@ -134,9 +133,7 @@ def test_a_token_is_introspected_with_every_field_that_it_has_and_nothing_change
 @row(SEEN, "username")
 def test_introspection_shows_the_name_the_user_has_now(world: World) -> None:
     pair = redeem_code(world).json
-    world.given(
-        UserChanged(caller=Operator(), user_id=world.user_ids["alice"], fields={"username": "alicia"})
-    )
+    world.given(asks.user_change(world.user_ids["alice"], username="alicia"))
     seen = introspect(world, pair["access_token"]).json
     assert (seen["username"], seen["sub"]) == ("alicia", world.user_ids["alice"])
 

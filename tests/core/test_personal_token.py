@@ -1,5 +1,6 @@
 """Personal access tokens: what makes one, what it may do, when its use is noted, and who ends it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,25 +19,15 @@ from tests.support.story import World, client, given, user
 DAY = 86_400
 HELD = (Permission.CLIENT_LIST.value, Permission.ROLE_LIST.value)
 """What the clerk may do."""
-DEPLOYS = {"name": "deploys", "permissions": [HELD[1], HELD[0]], "expiresInDays": 30}
 
 
 @pytest.fixture
 def world() -> World:
-    clerk = {"code": "clerk", "name": "Clerk", "permissions": list(HELD)}
-    return given(
-        client(), e.RoleRegistered(caller=e.Operator(), fields=clerk), user("clerk", roles=("clerk",)), user()
-    )
+    return given(client(), asks.role("clerk", *HELD), user("clerk", roles=("clerk",)), user())
 
 
 def creation(login: LoginIssued, **changed: object) -> e.PersonalTokenCreated:
-    return e.PersonalTokenCreated(
-        caller=caller_of(login),
-        fields={name: value for name, value in (DEPLOYS | changed).items() if value is not ...},
-        user_agent="a browser",
-        source="203.0.113.7",
-        entropy=asks.fresh_entropy(),
-    )
+    return asks.personal_token(login, **{"permissions": [HELD[1], HELD[0]], **changed})
 
 
 def account_of(world: World, token: Secret, **asked: Any) -> AccountKnown | None:
@@ -53,7 +44,7 @@ def test_a_token_is_a_session_that_holds_what_was_chosen_and_the_trail_says_so(w
     assert issued.session == made
     assert (made.client_id, made.user_id, made.label) == ("console", world.user_ids["clerk"], "deploys")
     assert (made.scopes, made.access_scopes) == (HELD, HELD)
-    assert (made.user_agent, made.source) == ("a browser", "203.0.113.7")
+    assert (made.user_agent, made.source) == (asks.BROWSER, "203.0.113.7")
     assert (made.started_at, made.access_digest) == (world.now, issued.token.digest)
     assert made.access_expires_at == made.expires_at == world.now + 30 * DAY * 1_000
     assert created.decision.facts == (
@@ -62,7 +53,7 @@ def test_a_token_is_a_session_that_holds_what_was_chosen_and_the_trail_says_so(w
             user_id=made.user_id,
             client_id="console",
             session_id=made.session_id,
-            user_agent="a browser",
+            user_agent=asks.BROWSER,
             scopes=HELD,
             changes=(
                 FieldChange("name", None, "deploys"),
@@ -109,13 +100,7 @@ def test_nobody_makes_one_that_may_do_more_than_they_and_no_token_makes_another(
     world.when(creation(world.login("alice"))).then_refused(Why.PERMISSION_MISSING)
     login = world.login("clerk")
     issued = world.when(creation(login)).then(PersonalTokenIssued)
-    by_token = e.PersonalTokenCreated(
-        caller=e.SignedIn(access_token=issued.token),
-        fields=DEPLOYS,
-        user_agent=None,
-        source="203.0.113.7",
-        entropy=asks.fresh_entropy(),
-    )
+    by_token = replace(creation(login), caller=e.SignedIn(access_token=issued.token))
     world.when(by_token).then_refused(Why.NOT_SIGNED_IN)
 
 
@@ -157,10 +142,9 @@ def test_a_token_is_no_super_administrator_and_acts_on_others_but_not_on_its_hol
     issued = world.when(creation(world.login("root"), permissions=may)).then(PersonalTokenIssued)
     assert account_of(world, issued.token, as_super_administrator=True) is None
     caller = e.SignedIn(access_token=issued.token)
-    keeper = e.RoleRegistered(
-        caller=e.Operator(), fields={"code": "keeper", "name": "Keeper", "permissions": may}
+    world.given(
+        asks.role("keeper", *may), user("keeper", roles=("keeper",)), user("boss", roles=("super_admin",))
     )
-    world.given(keeper, user("keeper", roles=("keeper",)), user("boss", roles=("super_admin",)))
     own = world.when(creation(world.login("keeper"), permissions=may)).then(PersonalTokenIssued)
     for name, by, is_refused in (
         *(("alice", caller, False), ("root", caller, True), ("boss", caller, True)),

@@ -250,9 +250,7 @@ def test_a_right_password_with_another_hash_of_it_keeps_the_hash_before_the_code
 @pytest.mark.parametrize("required", [SecondFactorFor.EVERYBODY, SecondFactorFor.ADMINISTRATORS])
 def test_who_must_have_one_sets_it_up_with_the_ticket(required: SecondFactorFor) -> None:
     policy = replace(POLICY, require_second_factor=required)
-    role = e.RoleRegistered(
-        caller=e.Operator(), fields={"code": "desk", "name": "Desk", "permissions": ["audit.read"]}
-    )
+    role = asks.role("desk", "audit.read")
     roles = ("desk",) if required is SecondFactorFor.ADMINISTRATORS else ()
     world = given(client(), role, asks.user(roles=roles), asks.user("bob"), policy=policy)
     alice = Alice(world)
@@ -382,9 +380,7 @@ def test_under_another_key_only_recovery_codes_work(alice: Alice) -> None:
 
 
 def test_whoever_may_change_accounts_takes_it_away_from_others_and_everything_ends() -> None:
-    keeper = e.RoleRegistered(
-        caller=e.Operator(), fields={"code": "keeper", "name": "Keeper", "permissions": ["iam.user.update"]}
-    )
+    keeper = asks.role("keeper", "iam.user.update")
     alice = alice_of(given(client(), keeper, asks.user(roles=("keeper",)), policy=POLICY))
     alice.offered = alice.begin().then(SecondFactorOffered)
     alice.confirm(alice.code()).then(Done)
@@ -419,9 +415,7 @@ def test_it_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
 
 
 def test_an_unlock_takes_wrong_codes_back_but_nobody_takes_back_their_own() -> None:
-    keeper = e.RoleRegistered(
-        caller=e.Operator(), fields={"code": "keeper", "name": "Keeper", "permissions": ["iam.user.update"]}
-    )
+    keeper = asks.role("keeper", "iam.user.update")
     alice = alice_of(given(client(), keeper, asks.user(roles=("keeper",)), policy=POLICY))
     asked = e.UserRequested(caller=e.Operator(), user_id=alice.user_id)
     assert alice.world.when(asked).then(UserKnown).code_waits_until is None

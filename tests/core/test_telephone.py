@@ -172,9 +172,7 @@ def test_a_code_is_for_its_number_and_purpose_and_a_wrong_one_is_counted(world: 
 @row("Token-service errors", "invalid_grant: password reset")
 def test_recovery_sets_the_password_and_ends_everything_once(world: World) -> None:
     pair, login = world.tokens(), world.login()
-    world.given(
-        e.UserChanged(caller=e.Operator(), user_id=world.user().user_id, fields={"mustChangePassword": True})
-    )
+    world.given(asks.user_change(world.user().user_id, mustChangePassword=True))
     code = code_of(ask(world, RECOVERY, PHONE))
     before, spent = world.user(), find_code(world, RECOVERY, PHONE)
     recovered, why = recover(world, code), Why.PASSWORD_RESET_BY_TEXT_MESSAGE
@@ -213,7 +211,7 @@ def test_a_code_dies_with_its_account_and_is_not_counted_for_whoever_has_the_num
     world.given(e.UserEnabled(caller=e.Operator(), user_id=alice))
     code = code_of(ask(world, RECOVERY, PHONE))
     for user_id, phone in ((alice, None), (bob, PHONE)):
-        world.given(e.UserChanged(caller=e.Operator(), user_id=user_id, fields={"phone": phone}))
+        world.given(asks.user_change(user_id, phone=phone))
         holder = None if phone is None else user_id
         for entered in (code, "wrong"):
             assert recover(world, entered) == wrong(holder), "no change"
@@ -265,7 +263,7 @@ def test_a_number_that_somebody_took_meanwhile_is_refused_and_one_without_an_old
     world.wait(60)
     assert ask(world, CHANGE, NOBODYS, logins["bob"]).reply == TextCodeDrawn(None)
     code = code_of(ask(world, CHANGE, OTHER, logins["bob"]))
-    world.given(e.UserChanged(caller=e.Operator(), user_id=world.user_ids["alice"], fields={"phone": OTHER}))
+    world.given(asks.user_change(world.user_ids["alice"], phone=OTHER))
     assert move(world, logins["bob"], code, OTHER) == Decision(Refused(Why.ALREADY_TAKEN))
     world.given(e.SignedOut(caller=asks.caller_of(logins["bob"])))
     assert move(world, logins["bob"], code, OTHER) == Decision(Refused(Why.NOT_SIGNED_IN))

@@ -26,7 +26,6 @@ from ostiary_core.model.client import SCOPES
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages
 from tests.core.test_http_service import answer_of
-from tests.support import asks
 from tests.support.languages import MADE_UP, THREE, assert_says_the_same, keys_in, made_up, strings_in
 from tests.support.story import given
 
@@ -131,7 +130,7 @@ def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -
     assert json.loads(failed.body)["msg"] == "«Something went wrong on the server.»"
 
     world = given(policy=Policy(locales=THREE.tags))
-    caller = asks.caller_of(world.login())
+    caller = world.caller()
     for locale in THREE.tags:
         world.when(LocaleChosen(caller=caller, locale=locale)).then(Done)
         assert world.user().locale == locale
@@ -146,7 +145,7 @@ def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -
 
 def test_a_language_that_is_spoken_no_more_stays_that_of_its_accounts() -> None:
     world = given(policy=Policy(locales=THREE.tags))
-    world.given(LocaleChosen(caller=asks.caller_of(world.login()), locale=MADE_UP.tag))
+    world.given(LocaleChosen(caller=world.caller(), locale=MADE_UP.tag))
     store, user_id = world.store, world.user().user_id
     store.policy = SPECIFICATION
 

@@ -14,15 +14,14 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import ALL_PERMISSIONS
-from ostiary_core.model.records import Record, Role, Table, TextCodePurpose, User, revise
+from ostiary_core.model.records import Record, Role, TextCodePurpose, User, revise
 from ostiary_core.model.reply import BatchDone, BatchRefused, Done, Refused, UserKnown
 from ostiary_core.model.user import new_password_faults
 from tests.rows import row
 from tests.support import asks
-from tests.support.story import START, World, client, given, user, without_refusals
+from tests.support.story import START, World, client, given, refusal_for, user
 
 PHONE, NEW_PHONE = "+8613800000000", "+8613900000001"
-ROLES = {"keeper": ALL_PERMISSIONS, "clerk": ("iam.user.update",), "guest": ()}
 DONE = Decision(Done())
 Make = Callable[..., e.Event]
 Values = dict[str, Any]
@@ -31,25 +30,18 @@ Values = dict[str, Any]
 @pytest.fixture
 def world() -> World:
     """A keeper with every permission, alice who may change accounts, and bob."""
-    made = ({"code": code, "name": code, "permissions": list(held)} for code, held in ROLES.items())
-    roles = (e.RoleRegistered(caller=e.Operator(), fields=fields) for fields in made)
-    return given(
-        client(), *roles, user("keeper", roles=("keeper",)), user(phone=PHONE, roles=("clerk",)), user("bob")
-    )
+    roles = asks.role("keeper", *ALL_PERMISSIONS), asks.role("clerk", "iam.user.update"), asks.role("guest")
+    people = user("keeper", roles=("keeper",)), user(phone=PHONE, roles=("clerk",)), user("bob")
+    return given(client(), *roles, *people)
 
 
 def decide(world: World, make: Make, by: str = "keeper", **asked: Any) -> Decision:
-    caller = asks.caller_of(world.login(by)) if by else e.Operator()
-    return without_refusals(world.when(make(caller=caller, **asked)).decision)
+    return world.decide(make, by, **asked)
 
 
 def user_in(decision: Decision) -> User:
     assert isinstance(decision.reply, UserKnown)
     return decision.reply.user
-
-
-def refusal_for(why: Why, *faults: FieldFault) -> Decision:
-    return Decision(Refused(why, faults))
 
 
 def fact_of(kind: FactKind, of: User, by: str | None, told: Values, why: Why | None = None) -> Fact:
@@ -62,8 +54,7 @@ def count_holders(world: World, **moved: tuple[int, int]) -> tuple[Change, ...]:
     """The roles that so many more hold, and so many of them enabled."""
     changes = []
     for name, (holders, enabled) in moved.items():
-        [role] = world.store.fetch(Table.ROLE, [name])
-        assert isinstance(role, Role)
+        role = world.role(name)
         holders, enabled = role.holders + holders, role.enabled_holders + enabled
         changes.append(Update(role, revise(role, holders=holders, enabled_holders=enabled)))
     return tuple(changes)
@@ -115,9 +106,8 @@ def test_an_account_is_registered_with_its_names_and_counted_as_a_holder(world: 
     taken = [FieldFault(name, Why.ALREADY_TAKEN) for name in ("username", "phone")]
     assert decide(world, register, fields=fields) == refusal_for(Why.ALREADY_TAKEN, *taken)
     assert decide(world, change, fields={"phone": PHONE}) == refusal_for(Why.ALREADY_TAKEN, taken[1])
-    assert decide(world, change, "alice", fields={"roleIds": ["keeper"]}) == refusal_for(
-        Why.PERMISSION_MISSING
-    )
+    missing = refusal_for(Why.PERMISSION_MISSING)
+    assert decide(world, change, "alice", fields={"roleIds": ["keeper"]}) == missing
     unknown: Values = {"username": "dave", "name": "D", "roleIds": ["guest", "nosuch"]}
     for make in (register, change):
         fault = FieldFault("roleIds.1", FieldRule.ROLE)
@@ -187,7 +177,7 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
     told = {"mustChangePassword": (False, True)}
     values = {"password_hash": asks.hash_of("right"), "must_change_password": True}
     expect(reset, FactKind.PASSWORD_SET, why, told, **values)
-    world.given(change(mustChangePassword=False)(caller=e.Operator(), user_id=user_id))
+    world.given(asks.user_change(user_id, mustChangePassword=False))
     was = {"username": "Al", "name": "Alice", "phone": "***01", "enabled": True, "mustChangePassword": False}
     told = {field: (value, None) for field, value in {**was, "roleIds": ("guest",)}.items()}
     more = (Delete(new_name), Delete(new_phone), *count_holders(world, guest=(-1, -1)))
@@ -200,7 +190,7 @@ def test_each_act_on_an_account_answers_writes_and_tells(world: World) -> None:
 
 
 def test_nothing_that_a_user_chose_or_asked_for_outlives_the_account(world: World) -> None:
-    caller, (alice, before) = asks.caller_of(world.login()), (world.user_ids["alice"], world.user())
+    caller, (alice, before) = world.caller(), (world.user_ids["alice"], world.user())
     world.given(
         e.LocaleChosen(caller=caller, locale="zh-CN"),
         e.TimezoneChosen(caller=caller, timezone="Asia/Shanghai"),
@@ -226,8 +216,7 @@ def test_an_unlock_is_in_the_trail_and_changes_nothing(world: World) -> None:
 
 
 def test_nobody_gives_a_new_account_what_they_may_not_do_themselves(world: World) -> None:
-    fields = {"code": "registrar", "name": "Registrar", "permissions": ["iam.user.create"]}
-    world.given(e.RoleRegistered(caller=e.Operator(), fields=fields), user("registrar", roles=("registrar",)))
+    world.given(asks.role("registrar", "iam.user.create"), user("registrar", roles=("registrar",)))
     for role, is_refused in (("keeper", True), ("registrar", False), ("guest", False)):
         fields = {"username": f"a{role}", "name": "A", "roleIds": [role]}
         register = partial(e.UserRegistered, password_hash="a hash", entropy=asks.fresh_entropy())

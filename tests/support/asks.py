@@ -70,6 +70,17 @@ def credentials(
     return e.ClientCredentials(client_id=client_id, secret=Secret(secret), method=method)
 
 
+def role(code: str, *permissions: str) -> e.RoleRegistered:
+    """The registration of a role with these permissions, whose name is its code."""
+    fields = {"code": code, "name": code.capitalize(), "permissions": list(permissions)}
+    return e.RoleRegistered(caller=e.Operator(), fields=fields)
+
+
+def user_change(user_id: str, /, **fields: object) -> e.UserChanged:
+    """Other values for some fields of an account."""
+    return e.UserChanged(caller=e.Operator(), user_id=user_id, fields=fields)
+
+
 def client_change(client_id: str = "app", /, **fields: object) -> e.ClientChanged:
     """Other values for some fields of a client."""
     return e.ClientChanged(caller=e.Operator(), client_id=client_id, fields=fields)
@@ -205,10 +216,24 @@ def sign_in(
 
 
 def login_refresh(
-    spent: Secret, *, user_agent: str | None = BROWSER, arrival: Arrival | None = None
+    spent: LoginIssued | Secret, *, user_agent: str | None = BROWSER, arrival: Arrival | None = None
 ) -> e.LoginRefreshed:
+    token = spent.tokens.refresh_token if isinstance(spent, LoginIssued) else spent
+    assert token is not None
     return e.LoginRefreshed(
-        refresh_token=spent, user_agent=user_agent, entropy=fresh_entropy(), arrival=arrival
+        refresh_token=token, user_agent=user_agent, entropy=fresh_entropy(), arrival=arrival
+    )
+
+
+def personal_token(login: LoginIssued, **changed: object) -> e.PersonalTokenCreated:
+    """A personal access token for a month; `changed` in place of some of its fields, `...` leaves one out."""
+    fields = {"name": "deploys", "permissions": (), "expiresInDays": 30, **changed}
+    return e.PersonalTokenCreated(
+        caller=caller_of(login),
+        fields={name: value for name, value in fields.items() if value is not ...},
+        user_agent=BROWSER,
+        source="203.0.113.7",
+        entropy=fresh_entropy(),
     )
 
 

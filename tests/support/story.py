@@ -10,9 +10,9 @@ way what must hold of every decision: that it is the same when decided again and
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import (
@@ -31,13 +31,14 @@ from ostiary_core.decide import READ_ONLY
 from ostiary_core.http.token_service import refusal
 from ostiary_core.model.decision import Change, Decision, Insert
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.records import (
     RECORD_TABLES,
     AuthorizationCode,
     Client,
     Consent,
     Key,
+    Role,
     Session,
     Table,
     User,
@@ -169,6 +170,15 @@ class World:
             assert isinstance(fault.rule, FieldRule | Why), "a text equals the rule of the same letters"
         return Outcome(decision)
 
+    def decide(self, kind: Callable[..., e.Event], by: str = "", **asked: Any) -> Decision:
+        """Decide an event of the operator, or of a user who signs in for it.
+
+        The decision is without what it tells the runtime of refused administrators (`users/refusals.py`).
+        """
+        decision = self.when(kind(caller=self.caller(by) if by else e.Operator(), **asked)).decision
+        facts = tuple(fact for fact in decision.facts if fact.kind is not FactKind.REFUSED)
+        return replace(decision, facts=facts)
+
     def wait(self, seconds: float) -> "World":
         """Let time pass."""
         self.now = Instant(self.now + round(seconds * 1_000))
@@ -233,6 +243,11 @@ class World:
         assert isinstance(record, User)
         return record
 
+    def role(self, code: str) -> Role:
+        [record] = self.store.fetch(Table.ROLE, [code])
+        assert isinstance(record, Role)
+        return record
+
     def everything(self) -> dict[Key, object]:
         """All records, to see that nothing changed."""
         return {record.key: record for table in RECORD_TABLES for record in self.store.records(table)}
@@ -245,6 +260,10 @@ class World:
     def login(self, username: str = "alice", password: str = "right") -> LoginIssued:
         """Sign in; every password is "right" unless told otherwise."""
         return self.sign_in(username, password).then(LoginIssued)
+
+    def caller(self, username: str = "alice") -> e.SignedIn:
+        """A user who signs in for the occasion."""
+        return asks.caller_of(self.login(username))
 
     def sign_in(self, username: str = "alice", password: str = "right") -> Outcome:
         """Ask for the hash, verify as a runtime would, and try to sign in."""
@@ -310,7 +329,6 @@ def given(*events: e.Event, policy: Policy = SPECIFICATION, store: MemoryStore |
     )
 
 
-def without_refusals(decision: Decision) -> Decision:
-    """The decision without what it tells the runtime of refused administrators (`users/refusals.py`)."""
-    facts = tuple(fact for fact in decision.facts if fact.kind is not FactKind.REFUSED)
-    return replace(decision, facts=facts)
+def refusal_for(why: Why, *faults: FieldFault) -> Decision:
+    """The decision that refuses and changes nothing."""
+    return Decision(Refused(why, faults))
