@@ -23,7 +23,7 @@ from fuzz.model import (
 )
 from fuzz.model.permissions import find_administrator
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, Refusal, User, Verdict, is_told, refuse
+from fuzz.model.records import Refusal, User, Verdict, is_told, refuse
 from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Verb
 from fuzz.shared.initial_states import Settings
 
@@ -32,75 +32,14 @@ __all__ = ["Model", "Realm", "User", "Verdict"]
 Rule = Callable[[Realm, Call, int, Answer], Verdict]
 
 
-def sweep(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    return Verdict(DONE, "housekeeping changes no answer")
-
-
+_ROOMS = (accounts, administration, clients, consent_page, roles, second_factors, telephones, token_service)
 RULES: Final[Mapping[Verb, Rule]] = {
-    Verb.REDEEM: token_service.redeem,
-    Verb.REFRESH: token_service.refresh,
-    Verb.CLIENT_CREDENTIALS: token_service.client_credentials,
-    Verb.INTROSPECT: token_service.introspect,
-    Verb.REVOKE: token_service.revoke,
-    Verb.USER_INFO: token_service.user_info,
-    Verb.CHECK: consent_page.check,
-    Verb.APPROVE: consent_page.approve,
-    Verb.RECALL: consent_page.recall,
-    Verb.DENY: consent_page.deny,
-    Verb.WITHDRAW: consent_page.withdraw,
-    Verb.SIGN_IN: accounts.sign_in,
-    Verb.BEGIN_FACTOR: second_factors.begin_factor,
-    Verb.CONFIRM_FACTOR: second_factors.confirm_factor,
-    Verb.REMOVE_FACTOR: second_factors.remove_factor,
-    Verb.RENEW_CODES: second_factors.renew_codes,
-    Verb.OFFER_FACTOR: second_factors.offer_factor,
-    Verb.ENTER_FACTOR: second_factors.enter_factor,
-    Verb.RESET_FACTOR: second_factors.reset_factor,
-    Verb.REFRESH_LOGIN: accounts.refresh_login,
-    Verb.SIGN_OUT: accounts.sign_out,
-    Verb.CHANGE_PASSWORD: accounts.change_password,
-    Verb.CHANGE_PHONE: telephones.change_phone,
-    Verb.RECOVER_PASSWORD: telephones.recover_password,
-    Verb.REGISTER_USER: administration.register_user,
-    Verb.ENABLE_USER: administration.enable_user,
-    Verb.DISABLE_USER: administration.disable_user,
-    Verb.DELETE_USER: administration.delete_user,
-    Verb.RESET_PASSWORD: administration.reset_password,
-    Verb.FORCE_OUT_USER: administration.force_out_user,
-    Verb.UNLOCK_USER: administration.unlock_user,
-    Verb.FORCE_OUT_ALL: administration.force_out_all,
-    Verb.WITHDRAW_FOR: administration.withdraw_for,
-    Verb.IMPORT_USER: administration.import_user,
-    Verb.CHANGE_USER: administration.change_user,
-    Verb.REGISTER_ROLE: roles.register_role,
-    Verb.CHANGE_ROLE: roles.change_role,
-    Verb.DELETE_ROLE: roles.delete_role,
-    Verb.IMPORT_ROLE: roles.import_role,
-    Verb.END_SESSION: administration.end_session,
-    Verb.REGISTER_CLIENT: clients.register_client,
-    Verb.CHANGE_CLIENT: clients.change_client,
-    Verb.IMPORT_CLIENT: clients.import_client,
-    Verb.ENABLE_CLIENT: clients.enable_client,
-    Verb.DISABLE_CLIENT: clients.disable_client,
-    Verb.DELETE_CLIENT: clients.delete_client,
-    Verb.FORCE_OUT_CLIENT: clients.force_out_client,
-    Verb.RESET_SECRET: clients.reset_secret,
-    Verb.GIVE_SECRET: clients.give_secret,
-    Verb.END_OLD_SECRET: clients.end_old_secret,
-    Verb.SWEEP: sweep,
-    Verb.SHOW_ACCOUNT: accounts.show_account,
-    Verb.END_OWN_SESSION: accounts.end_own_session,
-    Verb.SIGN_OUT_ELSEWHERE: accounts.sign_out_elsewhere,
-    Verb.CREATE_TOKEN: accounts.create_token,
-    Verb.NOTE_TOKEN_USE: accounts.note_token_use,
-    Verb.CHOOSE: accounts.choose,
-    Verb.REQUEST_TEXT_CODE: telephones.request_text_code,
-    Verb.SHOW_CLIENT: clients.show_client,
-    Verb.NOTE_SECRET_USE: clients.note_secret_use,
-    Verb.COUNT_WRONG_SECRETS: clients.count_wrong_secrets,
-    Verb.CREATE_ADMINISTRATOR: administration.create_administrator,
+    verb: getattr(room, verb.name.lower())
+    for verb in Verb
+    for room in _ROOMS
+    if hasattr(room, verb.name.lower())
 }
-
+"""The rule of each verb is the function that bears its name."""
 
 TOLD_WHEN_REFUSED: Final = ADMINISTRATION | {Verb.SHOW_ACCOUNT}
 """What the trail is told of where an administrator is refused it."""

@@ -1,5 +1,7 @@
 """What must be answered to administrators of clients."""
 
+from dataclasses import replace
+
 from fuzz.model.permissions import SEES_CLIENTS, require_import, require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
@@ -13,7 +15,7 @@ from fuzz.model.records import (
     require_fields_in_order,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
-from fuzz.shared.initial_states import WRONG_AT_ONCE
+from fuzz.shared.initial_states import CLIENT_FIELDS, WRONG_AT_ONCE, ClientSettings
 from fuzz.shared.odd_fields import faults_of, is_odd
 
 
@@ -23,18 +25,8 @@ def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     client_id = call.client_id or ""
     if client_id in BUILT_IN or client_id in realm.clients:
         return refuse("A0409", "a client identifier is never given out again")
-    realm.clients[client_id] = Client(
-        client_id=client_id,
-        secret=realm.new(given.secret),
-        redirect_uris=call.redirect_uris or (),
-        grants=call.grants or (),
-        scopes=call.scopes or (),
-        automatic=call.automatic or (),
-        access_seconds=call.access_seconds or 1_800,
-        refresh_seconds=call.refresh_seconds or 604_800,
-        expires_on=call.expires_on or "",
-    )
-    secret = realm.clients[client_id].secret
+    secret = realm.new(given.secret)
+    realm.clients[client_id] = Client(client_id, secret, ClientSettings(**call.settings))
     return Verdict(Answer(kind=AnswerKind.SECRET, client_id=client_id, secret=secret), "a new client")
 
 
@@ -73,13 +65,7 @@ def import_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def settings_of(client: Client, call: Call) -> dict[str, tuple[object, object]]:
     """What stands in each field, and what is sent for it."""
     return {
-        "redirectUris": (client.redirect_uris, call.redirect_uris),
-        "grantTypes": (client.grants, call.grants),
-        "scopes": (client.scopes, call.scopes),
-        "autoApproveScopes": (client.automatic, call.automatic),
-        "accessTokenTtl": (client.access_seconds, call.access_seconds),
-        "refreshTokenTtl": (client.refresh_seconds, call.refresh_seconds),
-        "secretExpiresOn": (client.expires_on, call.expires_on),
+        field: (getattr(client.settings, name), getattr(call, name)) for name, field in CLIENT_FIELDS.items()
     }
 
 
@@ -88,13 +74,7 @@ def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_fields_in_order(call, **settings_of(client, call))
     if call.seen == "as-sent":
         return Verdict(answer_of_client(client), "who sends what they saw asks for nothing")
-    client.redirect_uris = client.redirect_uris if call.redirect_uris is None else call.redirect_uris
-    client.grants = client.grants if call.grants is None else call.grants
-    client.scopes = client.scopes if call.scopes is None else call.scopes
-    client.automatic = client.automatic if call.automatic is None else call.automatic
-    client.access_seconds = call.access_seconds or client.access_seconds
-    client.refresh_seconds = call.refresh_seconds or client.refresh_seconds
-    client.expires_on = client.expires_on if call.expires_on is None else call.expires_on
+    client.settings = replace(client.settings, **call.settings)
     return Verdict(answer_of_client(client), "a client is changed")
 
 
@@ -171,7 +151,7 @@ def set_secret(client: Client, secret: str, now: int, keep_seconds: int = 0) -> 
     if client.old_until <= now:
         client.old_secret = client.old_used_at = None
     client.secret, client.used_at, client.wrong, client.wrong_at = secret, None, 0, None
-    client.expires_on = ""
+    client.settings = replace(client.settings, expires_on="")
 
 
 def give_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

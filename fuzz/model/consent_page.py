@@ -28,20 +28,25 @@ def check_request(realm: Realm, call: Call, now: int) -> tuple[User, Client, fro
     ):
         raise Refusal(refuse("A0401", "malformed parameters"))
     client = realm.clients.get(call.client_id or "")
-    if client is None or client.deleted or not client.enabled or "authorization_code" not in client.grants:
+    if (
+        client is None
+        or client.deleted
+        or not client.enabled
+        or "authorization_code" not in client.settings.grants
+    ):
         raise Refusal(refuse("B4001", "client unknown, disabled, built-in or without the grant"))
-    if call.redirect_uri not in client.redirect_uris:
+    if call.redirect_uri not in client.settings.redirect_uris:
         raise Refusal(refuse("B4001", "redirect_uri is not exactly one of the registered addresses"))
     if call.response_type != "code":
         raise Refusal(refuse("B4002", "response_type is not code"))
-    scope = frozenset(client.scopes if call.scope is None else call.scope)
-    if not scope or not scope.issubset(client.scopes):
+    scope = frozenset(client.settings.scopes if call.scope is None else call.scope)
+    if not scope or not scope.issubset(client.settings.scopes):
         raise Refusal(refuse("B4002", "scope empty or outside the client's scopes"))
     return user, client, scope
 
 
 def must_ask(user: User, client: Client, scope: frozenset[str]) -> bool:
-    return not scope <= user.consents.get(client.client_id, frozenset()).union(client.automatic)
+    return not scope <= user.consents.get(client.client_id, frozenset()).union(client.settings.automatic)
 
 
 def check(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

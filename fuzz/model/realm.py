@@ -147,7 +147,7 @@ class Realm:
         now: int,
         given: Answer,
     ) -> Session:
-        access_seconds = LOGIN_ACCESS_SECONDS if client is None else client.access_seconds
+        access_seconds = LOGIN_ACCESS_SECONDS if client is None else client.settings.access_seconds
         until = now + seconds * SECOND_MS
         session = Session(
             session_id=given.session_id,
@@ -155,7 +155,7 @@ class Realm:
             user=user,
             scope=scope,
             until=until,
-            refreshable=user is not None and (client is None or "refresh_token" in client.grants),
+            refreshable=user is not None and (client is None or "refresh_token" in client.settings.grants),
             pairs=[],
         )
         pair = Pair(

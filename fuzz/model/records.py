@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from fuzz.shared.calls import Answer, AnswerKind, Call, refusal
-from fuzz.shared.initial_states import end_of_day
+from fuzz.shared.initial_states import ClientSettings, end_of_day
 from fuzz.shared.odd_fields import faults_of
 
 SECOND_MS: Final = 1_000
@@ -46,14 +46,7 @@ class Client:
 
     client_id: str
     secret: str
-    redirect_uris: tuple[str, ...]
-    grants: tuple[str, ...]
-    scopes: tuple[str, ...]
-    automatic: tuple[str, ...]
-    access_seconds: int
-    refresh_seconds: int
-    expires_on: str = ""
-    """The last day of the present secret, if it has one."""
+    settings: ClientSettings
     enabled: bool = True
     deleted: bool = False
     old_secret: str | None = None
@@ -69,7 +62,7 @@ class Client:
 
     @property
     def secret_until(self) -> float:
-        return end_of_day(self.expires_on) if self.expires_on else math.inf
+        return end_of_day(self.settings.expires_on) if self.settings.expires_on else math.inf
 
 
 @dataclass(slots=True)

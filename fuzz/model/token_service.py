@@ -21,7 +21,7 @@ from fuzz.shared.calls import Answer, AnswerKind, Call
 
 def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = realm.authenticate(call, now)
-    if "authorization_code" not in client.grants:
+    if "authorization_code" not in client.settings.grants:
         return NOT_REGISTERED
     code = realm.codes.get(call.token or "")
     if call.token is None:
@@ -43,7 +43,9 @@ def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if fault is not None:
         exchange_failed(realm, code, client)
         return fault
-    code.session = realm.begin(client, code.user, code.scope, client.refresh_seconds, call, now, given)
+    code.session = realm.begin(
+        client, code.user, code.scope, client.settings.refresh_seconds, call, now, given
+    )
     return Verdict(realm.answer_of_session(code.session, now), "valid code, verifier, client, redirect URI")
 
 
@@ -69,9 +71,9 @@ def fault_of_exchange(call: Call, code: Code, client: Client, now: int) -> Verdi
     digest = hashlib.sha256(call.verifier.encode()).digest()
     if urlsafe_b64encode(digest).decode().rstrip("=") != code.challenge:
         return refuse("invalid_grant", "code_verifier wrong")
-    if code.redirect_uri not in client.redirect_uris:
+    if code.redirect_uri not in client.settings.redirect_uris:
         return refuse("invalid_grant", "the client no longer registers the redirect URI")
-    if not code.scope.issubset(client.scopes):
+    if not code.scope.issubset(client.settings.scopes):
         return refuse("invalid_scope", "the scope in the code is no longer registered")
     return None
 
@@ -79,7 +81,7 @@ def fault_of_exchange(call: Call, code: Code, client: Client, now: int) -> Verdi
 def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     """Judge the client and whose token it is; `Realm.refresh` judges the rest."""
     client = realm.authenticate(call, now)
-    if "refresh_token" not in client.grants:
+    if "refresh_token" not in client.settings.grants:
         return NOT_REGISTERED
     if call.token is None:
         return refuse("invalid_request", "a required parameter is missing: refresh_token")
@@ -88,19 +90,19 @@ def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("invalid_grant", "refresh token invalid")
     if held.session.client is not client:
         return refuse("invalid_grant", "refresh token of another client: the session is unaffected")
-    return realm.refresh(held, call, client.access_seconds, now, given)
+    return realm.refresh(held, call, client.settings.access_seconds, now, given)
 
 
 def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = realm.authenticate(call, now)
-    if "client_credentials" not in client.grants:
+    if "client_credentials" not in client.settings.grants:
         return NOT_REGISTERED
-    if not client.scopes:
+    if not client.settings.scopes:
         return refuse("invalid_scope", "the client has no registered scope")
-    wanted = frozenset(call.scope or client.scopes)
-    if not wanted.issubset(client.scopes):
+    wanted = frozenset(call.scope or client.settings.scopes)
+    if not wanted.issubset(client.settings.scopes):
         return refuse("invalid_scope", "client_credentials scope beyond the registered ones")
-    session = realm.begin(client, None, wanted, client.refresh_seconds, call, now, given)
+    session = realm.begin(client, None, wanted, client.settings.refresh_seconds, call, now, given)
     return Verdict(realm.answer_of_session(session, now), "client_credentials: no refresh token, no user")
 
 

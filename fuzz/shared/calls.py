@@ -5,7 +5,9 @@ core: the model's imports end here. Calls and answers are named tuples because a
 """
 
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from fuzz.shared.initial_states import CLIENT_FIELDS
 
 
 class Verb(StrEnum):
@@ -196,6 +198,12 @@ class Call(NamedTuple):
     parts: tuple["Call", ...] = ()
     """Of a batch, which is done whole or not at all."""
     face: Face = Face.INTERFACE
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is sent of a client's settings, by the names of `ClientSettings`."""
+        sent = {name: getattr(self, name) for name in CLIENT_FIELDS}
+        return {name: value for name, value in sent.items() if value is not None}
 
 
 class AnswerKind(StrEnum):

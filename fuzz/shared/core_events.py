@@ -7,7 +7,7 @@ from typing import Final
 from unittest.mock import patch
 
 from fuzz.shared.calls import Call, Verb
-from fuzz.shared.initial_states import CHOICES, SCOPES, WRONG_AT_ONCE, Settings
+from fuzz.shared.initial_states import CHOICES, CLIENT_FIELDS, SCOPES, WRONG_AT_ONCE, Settings
 from fuzz.shared.odd_fields import odd_fields_of, with_odd_fields
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldRule
@@ -302,13 +302,4 @@ def overlap_fields(call: Call) -> dict[str, object]:
 
 def settings_of(call: Call) -> dict[str, object]:
     """The fields that an administrator sends, in the interface's names."""
-    given = {
-        "redirectUris": call.redirect_uris,
-        "grantTypes": call.grants,
-        "scopes": call.scopes,
-        "autoApproveScopes": call.automatic,
-        "accessTokenTtl": call.access_seconds,
-        "refreshTokenTtl": call.refresh_seconds,
-        "secretExpiresOn": call.expires_on,
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    return {CLIENT_FIELDS[name]: value for name, value in call.settings.items()}

@@ -247,15 +247,7 @@ class History:
     def _note_secret(self, call: Call, now: int, answer: Answer) -> None:
         client_id, secret = call.client_id or "", answer.secret or ""
         if call.verb in BEGINS_A_CLIENT:
-            settings = ClientSettings(
-                redirect_uris=call.redirect_uris or (),
-                grants=call.grants or (),
-                scopes=call.scopes or (),
-                automatic=call.automatic or (),
-                access_seconds=call.access_seconds or 1_800,
-                refresh_seconds=call.refresh_seconds or 604_800,
-                expires_on=call.expires_on or "",
-            )
+            settings = ClientSettings(**call.settings)
             self.clients[client_id] = KnownClient(client_id, settings, settings, secret, nonsense(client_id))
         else:
             client = self.clients[client_id]
@@ -290,9 +282,7 @@ class History:
             case Verb.CHANGE_PHONE if login is not None:
                 self.users[login.session.user_id or ""].phone = call.phone
             case Verb.CHANGE_CLIENT | Verb.IMPORT_CLIENT if client is not None and call.seen != "as-sent":
-                given = {name: getattr(call, name) for name in ClientSettings.__slots__}
-                changed = {name: value for name, value in given.items() if value is not None}
-                client.settings = replace(client.settings, **changed)
+                client.settings = replace(client.settings, **call.settings)
             case Verb.ENABLE_CLIENT if client is not None:
                 client.enabled = True
             case Verb.DISABLE_CLIENT if client is not None:

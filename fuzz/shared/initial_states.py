@@ -23,7 +23,7 @@ CODE, REFRESH, MACHINE = "authorization_code", "refresh_token", "client_credenti
 class ClientSettings:
     """What an administrator decides of a client."""
 
-    redirect_uris: tuple[str, ...]
+    redirect_uris: tuple[str, ...] = ()
     grants: tuple[str, ...] = (CODE, REFRESH, MACHINE)
     scopes: tuple[str, ...] = SCOPES
     automatic: tuple[str, ...] = ()
@@ -31,6 +31,18 @@ class ClientSettings:
     refresh_seconds: int = 604_800
     expires_on: str = ""
     """The last day of the present secret, in UTC; empty for no end."""
+
+
+CLIENT_FIELDS: Final = {
+    "redirect_uris": "redirectUris",
+    "grants": "grantTypes",
+    "scopes": "scopes",
+    "automatic": "autoApproveScopes",
+    "access_seconds": "accessTokenTtl",
+    "refresh_seconds": "refreshTokenTtl",
+    "expires_on": "secretExpiresOn",
+}
+"""What the interface calls each setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

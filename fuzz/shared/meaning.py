@@ -3,6 +3,7 @@
 import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from msgspec.structs import replace
@@ -29,7 +30,6 @@ from fuzz.shared.initial_states import (
     PERMISSIONS,
     SUPER_ADMINISTRATOR,
     TOKEN_SECONDS,
-    ClientSettings,
     day_at,
     uris,
 )
@@ -296,7 +296,7 @@ def _settings_call(history: History, step: Step, base: Call) -> Call:
     change: dict[str, Any] = dict(CHANGES.get(step.change or "", {}))
     client = history.clients.get(step.client or "")
     if step.verb is Verb.IMPORT_CLIENT and client is not None and step.change is not None:
-        base = base._replace(**{name: getattr(client.settings, name) for name in ClientSettings.__slots__})
+        base = base._replace(**asdict(client.settings))
     elif step.verb in BEGINS_A_CLIENT:
         change = {"redirect_uris": uris(step.client or ""), **change}
     if step.change in LAST_DAYS:
@@ -308,7 +308,7 @@ def _settings_call(history: History, step: Step, base: Call) -> Call:
         change = {"grants": CHANGES["all-grants"]["grants"], "scopes": ("user.read",), **change}
         known = history.initial_state.clients.get(step.client or "")
         if known is not None and step.client not in history.clients:
-            change = {name: getattr(known, name) for name in ClientSettings.__slots__}
+            change = asdict(known)
     replaces = step.verb is Verb.IMPORT_CLIENT and step.change is not None
     return base._replace(client_id=step.client, replaces=replaces, **change)
 

@@ -18,10 +18,10 @@ from fuzz.shared.steps import Step
 from fuzz.simulation.connections import EXCHANGE_SECONDS, HOST, Connection
 from fuzz.simulation.documented import OVERTAKEN, STATUS_OF_CODE, is_undocumented
 from fuzz.simulation.forms import (
-    FORMS,
     Form,
     answer_of_page,
     code_or_reason,
+    find_form,
     opening_request,
     read_form,
     renewing_request,
@@ -151,7 +151,7 @@ class Exchanges:
         form = await self.open_form(call, source_of(call), instance)
         if form is None:
             return None
-        return self._as_browsers_do(sending_request(call, FORMS[call.verb](call), form))
+        return self._as_browsers_do(sending_request(call, find_form(call), form))
 
     def _as_browsers_do(self, request: Request) -> Request:
         return with_cookies_of_https(request) if self.is_https else request
@@ -163,7 +163,7 @@ class Exchanges:
 
     async def open_form(self, call: Call, source: str, instance: Instance) -> Form | None:
         """The form of a call; None where the page with it does not open."""
-        page_form = FORMS[call.verb](call)
+        page_form = find_form(call)
         page = await self.ask_aside(opening_request(call, page_form), source, instance)
         return None if page is None or page.status != 200 else read_form(page_form, page)
 

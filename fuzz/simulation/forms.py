@@ -5,27 +5,21 @@ a form of a record that stands comes filled with what stands.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html import unescape
 from html.parser import HTMLParser
 from typing import Final, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, refusal
-from fuzz.shared.core_events import (
-    fields_of_new_client,
-    fields_of_new_role,
-    fields_of_new_user,
-    role_fields,
-    settings_of,
-    user_fields,
-)
 from fuzz.shared.http_client import FORM, Request, Response
 from fuzz.shared.initial_states import Settings
 from fuzz.shared.seeds import nonsense
+from fuzz.shared.steps import CHANGES_A_RECORD
 from fuzz.simulation.documented import OVERTAKEN
 from fuzz.simulation.requests import authorization_parameters, user_agent_fields
 from fuzz.simulation.responses import canonical_codes, code_of_page, consent_of
+from fuzz.simulation.routes import ENTERED, ROUTES, SENT, fill_path
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.secret import PERSONAL_TOKEN_PREFIX
@@ -112,33 +106,6 @@ def read_form(page_form: PageForm, response: Response) -> Form | None:
     return Form(cookie, values)
 
 
-def _place(root: str, name: str | None, last: str) -> str:
-    return f"{root}/{quote(name or 'nobody')}/{last}"
-
-
-def _people(last: str) -> Callable[[Call], PageForm]:
-    return lambda call: PageForm(
-        _place("/admin/people", call.user_id, last), {"password": call.new_password or ""}
-    )
-
-
-def _clients(last: str) -> Callable[[Call], PageForm]:
-    return lambda call: PageForm(
-        _place("/admin/clients", call.client_id, last), {"keepOldForSeconds": str(call.keep_seconds or 0)}
-    )
-
-
-def _record(root: str, name: str | None, values: Mapping[str, object]) -> PageForm:
-    """The form to change a record that stands."""
-    action = _place(root, name, "edit")
-    return PageForm(action, values, action, is_of_a_record=True)
-
-
-def _decision(call: Call) -> PageForm:
-    query = urlencode(authorization_parameters(call))
-    return PageForm(f"/sso?{query}", {"decision": "approve" if call.verb is Verb.APPROVE else "deny"})
-
-
 _CHOICE_FORMS: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
     "chinese": ("/account/language", {"locale": "zh-CN"}),
     "klingon": ("/account/language", {"locale": "tlh"}),
@@ -152,75 +119,29 @@ def may_be_in_a_form(call: Call, settings: Settings) -> bool:
     """Whether a page can be asked for all of a call."""
     if call.verb is Verb.REFRESH_LOGIN:
         return True
-    if call.verb not in FORMS or (call.login or "").startswith(PERSONAL_TOKEN_PREFIX):
+    has_form = call.verb in (Verb.APPROVE, Verb.DENY, Verb.CHOOSE) or ROUTES.get(call.verb, ("", ""))[1]
+    if not has_form or (call.login or "").startswith(PERSONAL_TOKEN_PREFIX):
         return False
     if call.verb is Verb.SIGN_IN and settings.second_factor_of != "no":
         return False  # where one must be set up, the page goes on to offer it, and asks twice
     return call.must_change is None and (call.verb is not Verb.CHOOSE or call.choice in _CHOICE_FORMS)
 
 
-FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
-    Verb.APPROVE: _decision,
-    Verb.DENY: _decision,
-    Verb.SIGN_IN: lambda call: PageForm("/login", {"username": call.username, "password": call.password}),
-    Verb.ENTER_FACTOR: lambda call: PageForm(
-        "/login/second-factor", {"ticket": call.token, "code": call.text_code}
-    ),
-    Verb.BEGIN_FACTOR: lambda call: PageForm("/account/second-factor", {"password": call.password}),
-    Verb.CONFIRM_FACTOR: lambda call: PageForm("/account/second-factor/confirm", {"code": call.text_code}),
-    Verb.REMOVE_FACTOR: lambda call: PageForm(
-        "/account/second-factor/remove", {"password": call.password, "code": call.text_code}
-    ),
-    Verb.SIGN_OUT_ELSEWHERE: lambda call: PageForm("/account/sessions/end-others", {}),
-    Verb.SIGN_OUT: lambda call: PageForm("/logout", {}),
-    Verb.CHANGE_PASSWORD: lambda call: PageForm(
-        "/password",
-        {
-            "old_password": call.password,
-            "new_password": call.new_password,
-            "new_password_again": call.new_password,
-        },
-    ),
-    Verb.REQUEST_TEXT_CODE: lambda call: PageForm(
-        "/recover" if call.login is None else "/account/phone", {"phone": call.phone}
-    ),
-    Verb.CHOOSE: lambda call: PageForm(*_CHOICE_FORMS[call.choice or ""]),
-    Verb.END_OWN_SESSION: lambda call: PageForm(_place("/account/sessions", call.session_id, "end"), {}),
-    Verb.CHANGE_PHONE: lambda call: PageForm(
-        "/account/phone/code", {"phone": call.phone, "code": call.text_code, "password": call.password}
-    ),
-    Verb.RECOVER_PASSWORD: lambda call: PageForm(
-        "/recover/password", {"phone": call.phone, "code": call.text_code, "new_password": call.new_password}
-    ),
-    Verb.WITHDRAW: lambda call: PageForm(_place("/account/applications", call.client_id, "withdraw"), {}),
-    Verb.REGISTER_USER: lambda call: PageForm(
-        "/admin/people/new", {**fields_of_new_user(call), "password": call.password}
-    ),
-    Verb.CHANGE_USER: lambda call: _record("/admin/people", call.user_id, user_fields(call)),
-    Verb.ENABLE_USER: _people("enable"),
-    Verb.DISABLE_USER: _people("disable"),
-    Verb.DELETE_USER: _people("delete"),
-    Verb.RESET_PASSWORD: _people("reset-password"),
-    Verb.RESET_FACTOR: _people("reset-second-factor"),
-    Verb.FORCE_OUT_USER: _people("force-out"),
-    Verb.UNLOCK_USER: _people("unlock"),
-    Verb.FORCE_OUT_CLIENT: _clients("force-out"),
-    Verb.WITHDRAW_FOR: lambda call: PageForm(
-        _place(_place("/admin/people", call.user_id, "applications"), call.client_id, "withdraw"), {}
-    ),
-    Verb.REGISTER_ROLE: lambda call: PageForm("/admin/roles/new", fields_of_new_role(call)),
-    Verb.CHANGE_ROLE: lambda call: _record("/admin/roles", call.role_id, role_fields(call)),
-    Verb.DELETE_ROLE: lambda call: PageForm(_place("/admin/roles", call.role_id, "delete"), {}),
-    Verb.END_SESSION: lambda call: PageForm(f"/admin/online/end?id={quote(call.session_id or 'nobody')}", {}),
-    Verb.REGISTER_CLIENT: lambda call: PageForm("/admin/clients/new", fields_of_new_client(call)),
-    Verb.CHANGE_CLIENT: lambda call: _record("/admin/clients", call.client_id, settings_of(call)),
-    Verb.ENABLE_CLIENT: _clients("enable"),
-    Verb.DISABLE_CLIENT: _clients("disable"),
-    Verb.DELETE_CLIENT: _clients("delete"),
-    Verb.RESET_SECRET: _clients("reset-secret"),
-    Verb.END_OLD_SECRET: _clients("end-old-secret"),
-}
-"""Everything that has a page."""
+def find_form(call: Call) -> PageForm:
+    """The form of a call that has one."""
+    if call.verb in (Verb.APPROVE, Verb.DENY):
+        decision = "approve" if call.verb is Verb.APPROVE else "deny"
+        return PageForm(f"/sso?{urlencode(authorization_parameters(call))}", {"decision": decision})
+    if call.verb is Verb.CHOOSE:
+        return PageForm(*_CHOICE_FORMS[call.choice or ""])
+    if call.verb is Verb.REQUEST_TEXT_CODE and call.login is None:
+        return PageForm("/recover", {"phone": call.phone})
+    action = fill_path(ROUTES[call.verb][1], call)
+    content = ENTERED.get(call.verb) or SENT.get(call.verb)
+    values = {} if content is None else content(call) or {}
+    if call.verb in CHANGES_A_RECORD:
+        return PageForm(action, values, action, is_of_a_record=True)
+    return PageForm(action, values)
 
 
 def opening_request(call: Call, page_form: PageForm) -> Request:

@@ -1,25 +1,14 @@
 """Calls as the HTTP requests that everybody makes."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from fuzz.shared.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Face, Verb
-from fuzz.shared.core_events import (
-    fields_of_new_client,
-    fields_of_new_role,
-    fields_of_new_user,
-    fields_of_token,
-    overlap_fields,
-    role_fields,
-    settings_of,
-    user_fields,
-)
+from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.http_client import FORM, Fields, Request, basic, form_request, json_request
 from fuzz.shared.initial_states import CHOICES, NUMBERS
-from fuzz.shared.seeds import nonsense
 from fuzz.simulation.plan import Manner
+from fuzz.simulation.routes import ROUTES, SENT, fill_path
 from fuzz.simulation.sheets import import_request
 from fuzz.simulation.witness import OPERATION
 
@@ -32,8 +21,6 @@ def request_of(call: Call, *, by_form: bool) -> Request:
         request = _at_the_token_service(call, by_form=by_form)
     elif call.verb in AT_THE_CONSENT_PAGE:
         request = _at_the_consent_page(call)
-    elif call.verb in ADMINISTRATION:
-        request = _of_an_administrator(call)
     else:
         request = _of_the_backend(call)
     return replace(request, fields=[*request.fields, *user_agent_fields(call)])
@@ -135,120 +122,22 @@ def _at_the_consent_page(call: Call) -> Request:
     return json_request("POST", "/api/oauth2/authorize", call.login, content)
 
 
-_OF_FACTORS: Final = {
-    Verb.BEGIN_FACTOR: ("POST", "second-factor", ("password",)),
-    Verb.CONFIRM_FACTOR: ("PUT", "second-factor", ("code",)),
-    Verb.REMOVE_FACTOR: ("DELETE", "second-factor", ("password", "code")),
-    Verb.RENEW_CODES: ("POST", "second-factor/recovery-codes", ("password", "code")),
-    Verb.OFFER_FACTOR: ("POST", "login/second-factor/set-up", ("ticket",)),
-    Verb.ENTER_FACTOR: ("POST", "login/second-factor", ("ticket", "code")),
-}
-"""How somebody asks for what of a second factor, below `/api/auth`, and what they send."""
-
-
 def _of_the_backend(call: Call) -> Request:
-    match call.verb:
-        case Verb.USER_INFO:
-            return json_request("GET", "/api/oauth2/userinfo", call.token)
-        case Verb.SIGN_IN:
-            content: dict[str, object] = {"username": call.username, "password": call.password}
-            return json_request("POST", "/api/auth/login", None, content)
-        case Verb.REFRESH_LOGIN:
-            return json_request(
-                "POST", "/api/auth/refresh", None, {"refreshToken": call.token or nonsense("no token")}
-            )
-        case Verb.SIGN_OUT:
-            return json_request("POST", "/api/auth/logout", call.login)
-        case Verb.CHANGE_PASSWORD:
-            content = {"oldPassword": call.password, "newPassword": call.new_password}
-            return json_request("PUT", "/api/auth/password", call.login, content)
-        case Verb.WITHDRAW:
-            client = quote(call.client_id or "nobody")
-            return json_request("DELETE", f"/api/auth/grants/{client}", call.login)
-        case Verb.REQUEST_TEXT_CODE:
-            purpose = "reset-password" if call.login is None else "change-phone"
-            content = {"phone": call.phone, "purpose": purpose}
-            return json_request("POST", "/api/auth/sms-code", call.login, content)
-        case Verb.CHOOSE if call.choice == "no-picture":
-            return json_request("DELETE", "/api/auth/avatar", call.login)
-        case Verb.CHOOSE:
-            field, value, _ = CHOICES[call.choice or ""]
-            return json_request("PUT", f"/api/auth/{field}", call.login, {field: value})
-        case Verb.SHOW_ACCOUNT:
-            return json_request("GET", "/api/auth/me", call.login)
-        case Verb.SIGN_OUT_ELSEWHERE:
-            return json_request("POST", "/api/auth/logout-elsewhere", call.login)
-        case Verb.CREATE_TOKEN:
-            return json_request("POST", "/api/auth/tokens", call.login, fields_of_token(call))
-        case Verb.END_OWN_SESSION:
-            return json_request("DELETE", f"/api/auth/tokens/{quote(call.session_id or '')}", call.login)
-        case verb if verb in _OF_FACTORS:
-            method, path, names = _OF_FACTORS[verb]
-            given = {"ticket": call.token, "password": call.password, "code": call.text_code}
-            content = {name: given[name] for name in names}
-            return json_request(method, f"/api/auth/{path}", call.login, content)
-        case Verb.CHANGE_PHONE:
-            content = {"phone": call.phone, "code": call.text_code, "password": call.password}
-            return json_request("PUT", "/api/auth/phone", call.login, content)
-        case Verb.RECOVER_PASSWORD:
-            content = {"phone": call.phone, "code": call.text_code, "newPassword": call.new_password}
-            return json_request("POST", "/api/auth/reset-password", None, content)
-        case _:
-            raise ValueError(f"{call.verb} is nothing that is asked over HTTP here")
-
-
-Content = Callable[[Call], dict[str, object] | None]
-
-
-def _nothing(call: Call) -> None:
-    """A request without a body."""
-
-
-def _switch(call: Call) -> dict[str, object]:
-    return {"enabled": call.verb in (Verb.ENABLE_USER, Verb.ENABLE_CLIENT)}
-
-
-_ADMINISTERED: Final[Mapping[Verb, tuple[str, str, Content]]] = {
-    Verb.REGISTER_USER: ("POST", "iam/users", lambda it: {**fields_of_new_user(it), "password": it.password}),
-    Verb.CHANGE_USER: ("PUT", "iam/users/{user}", user_fields),
-    Verb.ENABLE_USER: ("PUT", "iam/users/{user}/enabled", _switch),
-    Verb.DISABLE_USER: ("PUT", "iam/users/{user}/enabled", _switch),
-    Verb.DELETE_USER: ("DELETE", "iam/users/{user}", _nothing),
-    Verb.RESET_PASSWORD: ("PUT", "iam/users/{user}/password", lambda it: {"password": it.new_password}),
-    Verb.FORCE_OUT_USER: ("POST", "iam/users/{user}/force-logout", _nothing),
-    Verb.RESET_FACTOR: ("DELETE", "iam/users/{user}/second-factor", _nothing),
-    Verb.UNLOCK_USER: ("POST", "iam/users/{user}/unlock", _nothing),
-    Verb.WITHDRAW_FOR: ("DELETE", "iam/users/{user}/grants/{client}", _nothing),
-    Verb.FORCE_OUT_ALL: ("POST", "monitor/force-logout-all", _nothing),
-    Verb.END_SESSION: ("DELETE", "monitor/online-users/{session}", _nothing),
-    Verb.REGISTER_ROLE: ("POST", "iam/roles", fields_of_new_role),
-    Verb.CHANGE_ROLE: ("PUT", "iam/roles/{role}", role_fields),
-    Verb.DELETE_ROLE: ("DELETE", "iam/roles/{role}", _nothing),
-    Verb.REGISTER_CLIENT: ("POST", "oauth/clients", fields_of_new_client),
-    Verb.CHANGE_CLIENT: ("PUT", "oauth/clients/{client}", settings_of),
-    Verb.ENABLE_CLIENT: ("PUT", "oauth/clients/{client}/enabled", _switch),
-    Verb.DISABLE_CLIENT: ("PUT", "oauth/clients/{client}/enabled", _switch),
-    Verb.DELETE_CLIENT: ("DELETE", "oauth/clients/{client}", _nothing),
-    Verb.FORCE_OUT_CLIENT: ("POST", "oauth/clients/{client}/force-logout", _nothing),
-    Verb.RESET_SECRET: ("POST", "oauth/clients/{client}/secret", lambda it: overlap_fields(it) or None),
-    Verb.END_OLD_SECRET: ("DELETE", "oauth/clients/{client}/old-secret", _nothing),
-}
-"""How an administrator asks for what, below `/api`, and with which body."""
-
-
-def _of_an_administrator(call: Call) -> Request:
+    if call.verb is Verb.USER_INFO:
+        return json_request("GET", "/api/oauth2/userinfo", call.token)
+    if call.verb is Verb.CHOOSE and call.choice == "no-picture":
+        return json_request("DELETE", "/api/auth/avatar", call.login)
+    if call.verb is Verb.CHOOSE:
+        field, value, _ = CHOICES[call.choice or ""]
+        return json_request("PUT", f"/api/auth/{field}", call.login, {field: value})
     if call.verb is Verb.BATCH:
         path, ids = _find_deleted(call)
         return json_request("POST", f"{path}/batch-delete", call.login, {"ids": ids})
-    method, place, content = _ADMINISTERED[call.verb]
-    ids_of = {
-        "user": call.user_id,
-        "client": call.client_id,
-        "role": call.role_id,
-        "session": call.session_id,
-    }
-    path = place.format_map({name: quote(value or "nobody") for name, value in ids_of.items()})
-    return json_request(method, f"/api/{path}", call.login, content(call))
+    method, _, path = ROUTES[call.verb][0].partition(" ")
+    content = SENT.get(call.verb)
+    return json_request(
+        method, f"/api/{fill_path(path, call)}", call.login, None if content is None else content(call)
+    )
 
 
 _DELETED: Final = {
