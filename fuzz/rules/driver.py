@@ -10,18 +10,7 @@ from typing import Any
 
 from fuzz.shared.calls import ABOUT_OWN_FACTOR, WITH_A_TICKET, Answer, AnswerKind, Call, Verb, refusal
 from fuzz.shared.core_answers import answer_of
-from fuzz.shared.core_events import (
-    SOURCE,
-    administration_event,
-    arrival_of,
-    choice_event,
-    fields_of_token,
-    hash_of,
-    parameters,
-    person,
-    runtime_event,
-    token_service_event,
-)
+from fuzz.shared.core_events import SOURCE, event_of, hash_of, person
 from fuzz.shared.memory_store import ServerMemoryStore
 from fuzz.shared.seeds import entropy
 from ostiary_core import events, keys, load, take_turn
@@ -30,16 +19,17 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision, Insert
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.permissions import Permission
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import RECORD_TABLES, Key, Table, TextCodePurpose
+from ostiary_core.model.records import RECORD_TABLES, Key, Table
 from ostiary_core.model.reply import AccountKnown, Done, PasswordOnFile
-from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.model.secret import Entropy
 from ostiary_core.model.sign_in_ticket import read_ticket
 from ostiary_core.retention import Expirable
 
 NO_ENTROPY = Entropy(bytes(32))
 """For questions, which mint nothing."""
+WITH_A_PASSWORD = ABOUT_OWN_FACTOR - {Verb.CONFIRM_FACTOR} | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE}
+"""What somebody enters their present password for."""
 
 
 class Crash(Exception):
@@ -158,11 +148,7 @@ class Driver:
 
     def ask(self, call: Call, now: int) -> Answer:
         """The answer to a call that changes nothing, for whoever wants to look at the state from outside."""
-        event = (
-            events.ProfileRequested(access_token=Secret(call.token or ""))
-            if call.verb is Verb.USER_INFO
-            else token_service_event(call, NO_ENTROPY, Instant(now))
-        )
+        event = event_of(call, NO_ENTROPY, Instant(now))
         snapshot = load([keys(event)], self.store.fetch)
         [decision] = take_turn([event], snapshot, Instant(now), self.policy)
         return answer_of(call, decision)
@@ -171,145 +157,24 @@ class Driver:
 
     def _event(self, call: Call, number: int, now: Instant) -> Event | Answer:
         """The event that a runtime makes of `call`; an answer where it does not come to one."""
-        drawn = Entropy(entropy(self.world, number))
-        match call.verb:
-            case Verb.REDEEM | Verb.REFRESH | Verb.CLIENT_CREDENTIALS | Verb.INTROSPECT | Verb.REVOKE:
-                return token_service_event(call, drawn, now)
-            case Verb.USER_INFO:
-                return events.ProfileRequested(access_token=Secret(call.token or ""))
-            case Verb.CHECK:
-                return events.AuthorizationChecked(caller=person(call), parameters=parameters(call))
-            case Verb.APPROVE:
-                return events.ConsentGiven(caller=person(call), parameters=parameters(call), entropy=drawn)
-            case Verb.RECALL:
-                return events.AutomaticConsentRequested(
-                    caller=person(call), parameters=parameters(call), entropy=drawn
-                )
-            case Verb.DENY:
-                return events.ConsentDenied(caller=person(call), parameters=parameters(call))
-            case Verb.WITHDRAW:
-                return events.ConsentWithdrawn(caller=person(call), client_id=call.client_id or "")
-            case Verb.FORCE_OUT_ALL:
-                caller = events.Operator() if call.login is None else person(call)
-                named = tuple(str(client.key.id) for client in self.store.records(Table.CLIENT))
-                return events.EverybodyForcedOut(caller=caller, client_ids=named)
-            case Verb.SWEEP:
-                return events.GraceExpired(session_id=call.session_id or "")
-            case Verb.NOTE_SECRET_USE | Verb.COUNT_WRONG_SECRETS:
-                return runtime_event(call, now)
-            case Verb.CREATE_ADMINISTRATOR:
-                return events.FirstAdministratorCreated(
-                    username=call.username or "",
-                    password_hash=hash_of(call.password),
-                    must_change_password=False,
-                    entropy=drawn,
-                )
-            case Verb.CHOOSE:
-                return choice_event(call)
-            case verb if verb in ABOUT_OWN_FACTOR:
-                return self._factor_event(call, drawn, now)
-            case verb if verb in WITH_A_TICKET:
-                ticket = read_ticket(call.token or "")
-                if ticket is None:
-                    return refusal("A1001")
-                if verb is Verb.OFFER_FACTOR:
-                    return events.SecondFactorBegunAtSignIn(ticket=ticket, entropy=drawn)
-                return events.SecondFactorEntered(
-                    ticket=ticket,
-                    code=Secret(call.text_code or ""),
-                    user_agent=call.user_agent,
-                    source=SOURCE,
-                    entropy=drawn,
-                )
-            case Verb.SIGN_OUT_ELSEWHERE:
-                return events.OtherSessionsEnded(caller=person(call))
-            case Verb.CREATE_TOKEN:
-                return events.PersonalTokenCreated(
-                    caller=person(call),
-                    fields=fields_of_token(call),
-                    user_agent=call.user_agent,
-                    source=SOURCE,
-                    entropy=drawn,
-                )
-            case Verb.NOTE_TOKEN_USE:
-                return events.PersonalTokenUsed(caller=person(call))
-            case Verb.END_OWN_SESSION:
-                return events.OwnSessionEnded(caller=person(call), session_id=call.session_id or "")
-            case Verb.SHOW_ACCOUNT:
-                permission = None if call.choice is None else Permission(call.choice)
-                caller = events.Operator() if call.login is None else person(call)
-                return events.AccountRequested(caller=caller, permission=permission)
-            case Verb.REQUEST_TEXT_CODE:
-                is_own = call.login is not None
-                return events.TextCodeRequested(
-                    caller=person(call) if is_own else None,
-                    purpose=TextCodePurpose.CHANGE_PHONE if is_own else TextCodePurpose.RESET_PASSWORD,
-                    phone=call.phone or "",
-                    entropy=drawn,
-                )
-            case (
-                Verb.SIGN_IN
-                | Verb.REFRESH_LOGIN
-                | Verb.SIGN_OUT
-                | Verb.CHANGE_PASSWORD
-                | Verb.CHANGE_PHONE
-                | Verb.RECOVER_PASSWORD
-            ):
-                return self._account_event(call, drawn, now)
-            case _:
-                return administration_event(call, drawn)
-
-    def _account_event(self, call: Call, drawn: Entropy, now: Instant) -> Event:
-        code = Secret(call.text_code or "")
-        match call.verb:
-            case Verb.SIGN_IN:
-                return events.SignInAttempted(
-                    username=call.username or "",
-                    **self._verify_password(call.username or "", call, now),
-                    # As a runtime does whose hashes cost more by now.
-                    new_password_hash=hash_of(call.password) if now % 4 == 0 else None,
-                    user_agent=call.user_agent,
-                    source=SOURCE,
-                    entropy=drawn,
-                )
-            case Verb.REFRESH_LOGIN:
-                return events.LoginRefreshed(
-                    refresh_token=Secret(call.token or ""),
-                    user_agent=call.user_agent,
-                    entropy=drawn,
-                    arrival=arrival_of(call, now),
-                )
-            case Verb.SIGN_OUT:
-                return events.SignedOut(caller=person(call))
-            case Verb.CHANGE_PASSWORD:
-                verified = self._verify_password(person(call), call, now)
-                new_hash = hash_of(call.new_password)
-                return events.PasswordChanged(caller=person(call), new_password_hash=new_hash, **verified)
-            case Verb.CHANGE_PHONE:
-                verified = self._verify_password(person(call), call, now)
-                return events.PhoneChanged(caller=person(call), phone=call.phone or "", code=code, **verified)
-            case _:
-                return events.PasswordResetByTextMessage(
-                    phone=call.phone or "", code=code, new_password_hash=hash_of(call.new_password)
-                )
-
-    def _factor_event(self, call: Call, drawn: Entropy, now: Instant) -> Event:
-        """What signed-in users do with their second factor; a runtime knows who they are."""
-        [known] = self.store.turn([events.AccountRequested(caller=person(call))], now)
-        user = known.reply.user if isinstance(known.reply, AccountKnown) else None
-        user_id = "nobody" if user is None else user.user_id
-        asked: dict[str, Any] = {"caller": person(call), "user_id": user_id}
-        code: dict[str, Any] = {"code": Secret(call.text_code or "")}
-        if call.verb is Verb.CONFIRM_FACTOR:
-            return events.SecondFactorConfirmed(**asked, **code)
-        asked |= self._verify_password(person(call), call, now)
-        match call.verb:
-            case Verb.BEGIN_FACTOR:
-                return events.SecondFactorBegun(**asked, entropy=drawn)
-            case Verb.RENEW_CODES:
-                return events.RecoveryCodesRenewed(**asked, **code, entropy=drawn)
-            case _:
-                return events.SecondFactorRemoved(**asked, **code)
+        known: dict[str, Any] = {}
+        if call.verb in WITH_A_TICKET:
+            known["ticket"] = read_ticket(call.token or "")
+            if known["ticket"] is None:
+                return refusal("A1001")
+        if call.verb is Verb.FORCE_OUT_ALL:
+            known["client_ids"] = tuple(str(each.key.id) for each in self.store.records(Table.CLIENT))
+        if call.verb in ABOUT_OWN_FACTOR:
+            [found] = self.store.turn([events.AccountRequested(caller=person(call))], now)
+            user = found.reply.user if isinstance(found.reply, AccountKnown) else None
+            known["user_id"] = "nobody" if user is None else user.user_id
+        if call.verb is Verb.SIGN_IN:
+            known = self._verify_password(call.username or "", call, now)
+            # As a runtime does whose hashes cost more by now.
+            known["new_password_hash"] = hash_of(call.password) if now % 4 == 0 else None
+        elif call.verb in WITH_A_PASSWORD:
+            known |= self._verify_password(person(call), call, now)
+        return event_of(call, Entropy(entropy(self.world, number)), now, **known)
 
     def _verify_password(self, of: str | events.SignedIn, call: Call, now: Instant) -> dict[str, Any]:
         """What came of a password, verified against the hash that a runtime asks for first."""

@@ -12,7 +12,7 @@ from fuzz.model import Model
 from fuzz.rules.driver import Driver, Turn
 from fuzz.rules.hindsight import faults_in_hindsight
 from fuzz.rules.invariant_checker import InvariantChecker
-from fuzz.shared.calls import Answer, AnswerKind, Verb
+from fuzz.shared.calls import AnswerKind, Verb
 from fuzz.shared.core_events import policy_of
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS, PEOPLE, InitialState
@@ -105,11 +105,13 @@ class World:
             if told_of != ({verdict.told_of} - {None}):
                 violations.append(Violation(TOLD, f"a refusal of {outcome.call.verb} is told otherwise"))
             if verdict.answer != outcome.answer:
+                right, given = verdict.answer, outcome.answer
+                names = " and ".join(right.find_differences(given))
+                told_so = f"with another {names}" if names else f"and was answered '{given}'"
                 violations.append(
                     Violation(
                         EXPLAINED,
-                        f"{outcome.call.verb} must be answered {_differing(verdict.answer, outcome.answer)} "
-                        f"({verdict.clause})",
+                        f"{outcome.call.verb} must be answered '{right}', {told_so} ({verdict.clause})",
                     )
                 )
             reply = outcome.decision.reply
@@ -133,11 +135,3 @@ class World:
             violations += self.checker.after(turn)
             if violations:
                 raise InvalidStart(violations)
-
-
-def _differing(expected: Answer, given: Answer) -> str:
-    """Both answers; where they say the same, the fields they differ in, without their values."""
-    if str(expected) != str(given):
-        return f"'{expected}', and was answered '{given}'"
-    names = [name for name in Answer._fields if getattr(expected, name) != getattr(given, name)]
-    return f"'{expected}' with another {' and '.join(names)}"

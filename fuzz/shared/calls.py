@@ -4,8 +4,10 @@ The judges, the driver and the history share this vocabulary and nothing else. I
 core: the model's imports end here. Calls and answers are named tuples because a campaign makes millions.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 from fuzz.shared.initial_states import CLIENT_FIELDS
 
@@ -284,6 +286,11 @@ class Answer(NamedTuple):
             told.append("must change password")
         return " ".join(told)
 
+    def find_differences(self, other: "Answer") -> list[str]:
+        """The names of the fields in which another answer is another, where both read alike."""
+        names = [name for name in Answer._fields if getattr(self, name) != getattr(other, name)]
+        return names if str(self) == str(other) else []
+
 
 def several(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
     """Everything that was done, or not, by one call: a batch as its parts. Of one that was refused, only
@@ -301,3 +308,16 @@ def several(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
 def refusal(error: str) -> Answer:
     """The answer no."""
     return Answer(kind=AnswerKind.REFUSED, error=error)
+
+
+def consent_of(address: str) -> Answer:
+    """What the address that a browser is sent on to says of a consent."""
+    code = dict(parse_qsl(urlsplit(address).query)).get("code")
+    if code is None:
+        return Answer(kind=AnswerKind.DENIED, redirect=address)
+    return Answer(kind=AnswerKind.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
+
+
+def canonical_codes(codes: Iterable[str]) -> tuple[str, ...]:
+    """Recovery codes without what makes them readable, which may be left out."""
+    return tuple(code.replace("-", "") for code in codes)

@@ -1,8 +1,15 @@
 """The core's decisions into answers, in the specification's words."""
 
-from urllib.parse import parse_qsl, urlsplit
-
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, AnswerKind, Call, Verb, refusal
+from fuzz.shared.calls import (
+    AT_THE_TOKEN_SERVICE,
+    Answer,
+    AnswerKind,
+    Call,
+    Verb,
+    canonical_codes,
+    consent_of,
+    refusal,
+)
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import FactKind
@@ -31,7 +38,6 @@ from ostiary_core.model.reply import (
     TokensIssued,
     UserKnown,
 )
-from ostiary_core.model.secret import Secret
 
 
 def answer_of(call: Call, decision: Decision) -> Answer:
@@ -58,9 +64,13 @@ def answer_of(call: Call, decision: Decision) -> Answer:
         case SecondFactorAsked(ticket, sets_up):
             return Answer(kind=AnswerKind.ASKED, secret=ticket.reveal(), sets_up=sets_up)
         case SecondFactorOffered(secret, codes):
-            return Answer(kind=AnswerKind.FACTOR, secret=secret.reveal(), codes=_canonical(codes))
+            return Answer(
+                kind=AnswerKind.FACTOR,
+                secret=secret.reveal(),
+                codes=canonical_codes(code.reveal() for code in codes),
+            )
         case RecoveryCodesDrawn(codes):
-            return Answer(kind=AnswerKind.FACTOR, codes=_canonical(codes))
+            return Answer(kind=AnswerKind.FACTOR, codes=canonical_codes(code.reveal() for code in codes))
         case TokenActive() as active:
             return Answer(
                 kind=AnswerKind.ACTIVE,
@@ -88,9 +98,9 @@ def answer_of(call: Call, decision: Decision) -> Answer:
                 ask=offer.consent_required,
             )
         case CodeIssued(redirect_to):
-            return _code(redirect_to.reveal())
+            return consent_of(redirect_to.reveal())
         case ConsentRefused(redirect_to):
-            return Answer(kind=AnswerKind.DENIED, redirect=redirect_to)
+            return consent_of(redirect_to)
         case SecretIssued(client, secret):
             return Answer(kind=AnswerKind.SECRET, client_id=client.client_id, secret=secret.reveal())
         case UserKnown(user):
@@ -145,13 +155,3 @@ def _tokens(
         sub=user_id,
         must_change_password=must_change_password,
     )
-
-
-def _canonical(codes: tuple[Secret, ...]) -> tuple[str, ...]:
-    """Recovery codes without what makes them readable, which may be left out."""
-    return tuple(code.reveal().replace("-", "") for code in codes)
-
-
-def _code(address: str) -> Answer:
-    code = dict(parse_qsl(urlsplit(address).query)).get("code", "")
-    return Answer(kind=AnswerKind.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
+from functools import cache
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 from unittest.mock import patch
 
-from fuzz.shared.calls import Call, Verb
+from fuzz.shared.calls import ADMINISTRATION, Call, Verb
 from fuzz.shared.initial_states import CHOICES, CLIENT_FIELDS, SCOPES, WRONG_AT_ONCE, Settings
 from fuzz.shared.odd_fields import odd_fields_of, with_odd_fields
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Arrival, Instant
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.policy import Policy, SecondFactorFor, TextRecoveryFor
+from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Entropy, Secret
 
 SOURCE: Final = "192.0.2.1"
@@ -46,54 +50,151 @@ def person(call: Call) -> events.SignedIn:
     return events.SignedIn(access_token=Secret(call.login or ""))
 
 
-def arrival_of(call: Call, now: Instant) -> Arrival:
+_EVENTS: Final[Mapping[Verb, Any]] = {
+    Verb.REDEEM: events.CodeRedeemed,
+    Verb.REFRESH: events.RefreshRequested,
+    Verb.CLIENT_CREDENTIALS: events.ClientCredentialsRequested,
+    Verb.INTROSPECT: events.IntrospectionRequested,
+    Verb.REVOKE: events.RevocationRequested,
+    Verb.USER_INFO: events.ProfileRequested,
+    Verb.CHECK: events.AuthorizationChecked,
+    Verb.APPROVE: events.ConsentGiven,
+    Verb.RECALL: events.AutomaticConsentRequested,
+    Verb.DENY: events.ConsentDenied,
+    Verb.WITHDRAW: events.ConsentWithdrawn,
+    Verb.WITHDRAW_FOR: events.ConsentWithdrawnByAdministrator,
+    Verb.SIGN_IN: events.SignInAttempted,
+    Verb.OFFER_FACTOR: events.SecondFactorBegunAtSignIn,
+    Verb.ENTER_FACTOR: events.SecondFactorEntered,
+    Verb.REFRESH_LOGIN: events.LoginRefreshed,
+    Verb.SIGN_OUT: events.SignedOut,
+    Verb.SIGN_OUT_ELSEWHERE: events.OtherSessionsEnded,
+    Verb.SHOW_ACCOUNT: events.AccountRequested,
+    Verb.CHANGE_PASSWORD: events.PasswordChanged,
+    Verb.CHANGE_PHONE: events.PhoneChanged,
+    Verb.REQUEST_TEXT_CODE: events.TextCodeRequested,
+    Verb.RECOVER_PASSWORD: events.PasswordResetByTextMessage,
+    Verb.BEGIN_FACTOR: events.SecondFactorBegun,
+    Verb.CONFIRM_FACTOR: events.SecondFactorConfirmed,
+    Verb.REMOVE_FACTOR: events.SecondFactorRemoved,
+    Verb.RENEW_CODES: events.RecoveryCodesRenewed,
+    Verb.RESET_FACTOR: events.SecondFactorReset,
+    Verb.END_OWN_SESSION: events.OwnSessionEnded,
+    Verb.CREATE_TOKEN: events.PersonalTokenCreated,
+    Verb.NOTE_TOKEN_USE: events.PersonalTokenUsed,
+    Verb.CREATE_ADMINISTRATOR: events.FirstAdministratorCreated,
+    Verb.REGISTER_USER: events.UserRegistered,
+    Verb.IMPORT_USER: events.UserImported,
+    Verb.CHANGE_USER: events.UserChanged,
+    Verb.ENABLE_USER: events.UserEnabled,
+    Verb.DISABLE_USER: events.UserDisabled,
+    Verb.DELETE_USER: events.UserDeleted,
+    Verb.RESET_PASSWORD: events.PasswordResetByAdministrator,
+    Verb.FORCE_OUT_USER: events.UserForcedOut,
+    Verb.UNLOCK_USER: events.UserUnlocked,
+    Verb.FORCE_OUT_ALL: events.EverybodyForcedOut,
+    Verb.END_SESSION: events.SessionForcedOut,
+    Verb.REGISTER_ROLE: events.RoleRegistered,
+    Verb.IMPORT_ROLE: events.RoleImported,
+    Verb.CHANGE_ROLE: events.RoleChanged,
+    Verb.DELETE_ROLE: events.RoleDeleted,
+    Verb.REGISTER_CLIENT: events.ClientRegistered,
+    Verb.IMPORT_CLIENT: events.ClientImported,
+    Verb.CHANGE_CLIENT: events.ClientChanged,
+    Verb.ENABLE_CLIENT: events.ClientEnabled,
+    Verb.DISABLE_CLIENT: events.ClientDisabled,
+    Verb.DELETE_CLIENT: events.ClientDeleted,
+    Verb.FORCE_OUT_CLIENT: events.ClientForcedOut,
+    Verb.RESET_SECRET: events.ClientSecretReset,
+    Verb.GIVE_SECRET: events.ClientSecretReplaced,
+    Verb.END_OLD_SECRET: events.OldSecretEnded,
+    Verb.SHOW_CLIENT: events.ClientRequested,
+    Verb.NOTE_SECRET_USE: events.ClientSecretUsed,
+    Verb.COUNT_WRONG_SECRETS: events.WrongSecretsCounted,
+    Verb.BATCH: events.BatchRequested,
+    Verb.SWEEP: events.GraceExpired,
+}
+_CHOICES: Final[Mapping[str, Any]] = {
+    "locale": events.LocaleChosen,
+    "timezone": events.TimezoneChosen,
+    "avatarUrl": events.AvatarChosen,
+}
+
+
+@cache
+def _names_of(event: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(event))
+
+
+def event_of(call: Call, drawn: Entropy, now: Instant, **known: object) -> events.Event:
+    """The event that a runtime makes of a call: whatever its class asks for, by the core's names.
+
+    `known` is what only the runtime knows: what came of a password, whose login it is, a ticket as read.
+    """
+    field, choice, _ = CHOICES.get(call.choice or "", ("", "", False))
+    event = _CHOICES[field] if call.verb is Verb.CHOOSE else _EVENTS[call.verb]
+    token = None if call.token is None else Secret(call.token)
+    may_be_operator = call.verb in ADMINISTRATION | {Verb.SHOW_ACCOUNT}
+    is_own = call.login is not None
+    values: dict[str, Callable[[], object]] = {
+        "caller": lambda: events.Operator() if may_be_operator and not is_own else person(call),
+        "credentials": lambda: events.ClientCredentials(
+            client_id=call.client_id or "",
+            secret=Secret(call.secret or ""),
+            method=events.AuthenticationMethod.BASIC,
+        ),
+        "code": lambda: token if call.verb is Verb.REDEEM else Secret(call.text_code or ""),
+        "token": lambda: token,
+        "refresh_token": lambda: token or (Secret("") if call.verb is Verb.REFRESH_LOGIN else None),
+        "access_token": lambda: Secret(call.token or ""),
+        "redirect_uri": lambda: call.redirect_uri,
+        "code_verifier": lambda: call.verifier,
+        "scopes": lambda: call.scope or None,
+        "parameters": lambda: _parameters(call),
+        "user_agent": lambda: call.user_agent,
+        "source": lambda: SOURCE,
+        "entropy": lambda: drawn,
+        "arrival": lambda: _arrival_of(call, now),
+        "user_id": lambda: call.user_id or "",
+        "client_id": lambda: call.client_id or "",
+        "role_id": lambda: call.role_id or "",
+        "session_id": lambda: call.session_id or "",
+        "username": lambda: call.username or "",
+        "phone": lambda: call.phone or "",
+        "fields": lambda: _fields_sent(call),
+        "shown": lambda: _fields_seen(call),
+        "replace": lambda: call.replaces,
+        "faults": lambda: _found_outside(call),
+        "must_change_password": lambda: False,
+        "password_hash": lambda: None if call.verb is Verb.IMPORT_USER else hash_of(call.password),
+        "foreign_hash": lambda: hash_of(call.password),
+        "new_password_hash": lambda: hash_of(call.new_password),
+        "digest": lambda: Secret(call.secret or "").digest,
+        "used_at": lambda: Instant(now - call.waited_ms),
+        "last_at": lambda: Instant(now - call.waited_ms),
+        "times": lambda: WRONG_AT_ONCE,
+        "purpose": lambda: TextCodePurpose.CHANGE_PHONE if is_own else TextCodePurpose.RESET_PASSWORD,
+        "permission": lambda: None if call.choice is None else Permission(call.choice),
+        "locale": lambda: choice,
+        "timezone": lambda: choice,
+        "avatar_url": lambda: choice or None,
+        "events": lambda: tuple(_parts(call, drawn, now)),
+    }
+    if call.verb is Verb.REQUEST_TEXT_CODE and not is_own:
+        known["caller"] = None
+    asked = (name for name in _names_of(event) if name in known or name in values)
+    made = event(**{name: known[name] if name in known else values[name]() for name in asked})
+    assert isinstance(made, events.Event)
+    return made
+
+
+def _arrival_of(call: Call, now: Instant) -> Arrival:
     """When a call that is decided now came."""
     latest = now - call.waited_ms
     return Arrival(Instant(latest - call.unseen_ms), Instant(latest))
 
 
-def token_service_event(call: Call, drawn: Entropy, now: Instant) -> events.Event:
-    credentials = events.ClientCredentials(
-        client_id=call.client_id or "",
-        secret=Secret(call.secret or ""),
-        method=events.AuthenticationMethod.BASIC,
-    )
-    token = None if call.token is None else Secret(call.token)
-    match call.verb:
-        case Verb.REDEEM:
-            return events.CodeRedeemed(
-                credentials=credentials,
-                code=token,
-                redirect_uri=call.redirect_uri,
-                code_verifier=call.verifier,
-                user_agent=call.user_agent,
-                source=SOURCE,
-                entropy=drawn,
-            )
-        case Verb.REFRESH:
-            return events.RefreshRequested(
-                credentials=credentials,
-                refresh_token=token,
-                scopes=call.scope or None,
-                user_agent=call.user_agent,
-                entropy=drawn,
-                arrival=arrival_of(call, now),
-            )
-        case Verb.CLIENT_CREDENTIALS:
-            return events.ClientCredentialsRequested(
-                credentials=credentials,
-                scopes=call.scope or None,
-                user_agent=call.user_agent,
-                source=SOURCE,
-                entropy=drawn,
-            )
-        case Verb.INTROSPECT:
-            return events.IntrospectionRequested(credentials=credentials, token=token)
-        case _:
-            return events.RevocationRequested(credentials=credentials, token=token)
-
-
-def parameters(call: Call) -> events.AuthorizationParameters:
+def _parameters(call: Call) -> events.AuthorizationParameters:
     return events.AuthorizationParameters(
         response_type=call.response_type,
         client_id=call.client_id,
@@ -107,136 +208,10 @@ def parameters(call: Call) -> events.AuthorizationParameters:
     )
 
 
-_OF_AN_ACCOUNT: Final[Mapping[Verb, Callable[..., events.Event]]] = {
-    Verb.ENABLE_USER: events.UserEnabled,
-    Verb.DISABLE_USER: events.UserDisabled,
-    Verb.DELETE_USER: events.UserDeleted,
-    Verb.FORCE_OUT_USER: events.UserForcedOut,
-    Verb.RESET_FACTOR: events.SecondFactorReset,
-    Verb.UNLOCK_USER: events.UserUnlocked,
-}
-_OF_A_CLIENT: Final[Mapping[Verb, Callable[..., events.Event]]] = {
-    Verb.ENABLE_CLIENT: events.ClientEnabled,
-    Verb.DISABLE_CLIENT: events.ClientDisabled,
-    Verb.DELETE_CLIENT: events.ClientDeleted,
-    Verb.FORCE_OUT_CLIENT: events.ClientForcedOut,
-    Verb.END_OLD_SECRET: events.OldSecretEnded,
-    Verb.SHOW_CLIENT: events.ClientRequested,
-}
-"""Events that say no more than whom they are about."""
-
-
-def administration_event(call: Call, drawn: Entropy) -> events.Event:
-    caller: events.Caller = events.Operator() if call.login is None else person(call)
-    user_id, client_id, role_id = call.user_id or "", call.client_id or "", call.role_id or ""
-    match call.verb:
-        case verb if verb in _OF_AN_ACCOUNT:
-            return _OF_AN_ACCOUNT[verb](caller=caller, user_id=user_id)
-        case verb if verb in _OF_A_CLIENT:
-            return _OF_A_CLIENT[verb](caller=caller, client_id=client_id)
-        case Verb.REGISTER_USER:
-            return events.UserRegistered(
-                caller=caller,
-                fields=with_odd_fields(call, fields_of_new_user(call)),
-                password_hash=hash_of(call.password),
-                faults=_found_outside(call),
-                entropy=drawn,
-            )
-        case Verb.WITHDRAW_FOR:
-            return events.ConsentWithdrawnByAdministrator(caller=caller, user_id=user_id, client_id=client_id)
-        case Verb.IMPORT_USER:
-            roles = {} if call.roles is None else {"roleIds": list(call.roles)}
-            named = {"username": call.username, "name": call.username}
-            return events.UserImported(
-                caller=caller,
-                fields=with_odd_fields(call, {**named, **roles}),
-                replace=call.replaces,
-                password_hash=None,
-                foreign_hash=hash_of(call.password),
-                faults=_found_outside(call),
-                entropy=drawn,
-            )
-        case Verb.CHANGE_USER:
-            fields = with_odd_fields(call, user_fields(call))
-            return events.UserChanged(
-                caller=caller,
-                user_id=user_id,
-                fields=fields,
-                faults=_found_outside(call),
-                shown=_fields_seen(call, fields),
-            )
-        case Verb.RESET_PASSWORD:
-            new_hash = hash_of(call.new_password)
-            return events.PasswordResetByAdministrator(
-                caller=caller, user_id=user_id, new_password_hash=new_hash
-            )
-        case Verb.REGISTER_ROLE:
-            return events.RoleRegistered(
-                caller=caller, fields=with_odd_fields(call, fields_of_new_role(call))
-            )
-        case Verb.CHANGE_ROLE:
-            fields = with_odd_fields(call, role_fields(call))
-            return events.RoleChanged(
-                caller=caller, role_id=role_id, fields=fields, shown=_fields_seen(call, fields)
-            )
-        case Verb.IMPORT_ROLE:
-            fields = with_odd_fields(call, fields_of_new_role(call))
-            return events.RoleImported(caller=caller, fields=fields, replace=call.replaces)
-        case Verb.DELETE_ROLE:
-            return events.RoleDeleted(caller=caller, role_id=role_id)
-        case Verb.BATCH:
-            return events.BatchRequested(events=tuple(_parts(call, drawn)))
-        case Verb.END_SESSION:
-            return events.SessionForcedOut(caller=caller, session_id=call.session_id or "")
-        case Verb.REGISTER_CLIENT:
-            fields = with_odd_fields(call, fields_of_new_client(call))
-            return events.ClientRegistered(caller=caller, fields=fields, entropy=drawn)
-        case Verb.CHANGE_CLIENT:
-            fields = with_odd_fields(call, settings_of(call))
-            return events.ClientChanged(
-                caller=caller, client_id=client_id, fields=fields, shown=_fields_seen(call, fields)
-            )
-        case Verb.IMPORT_CLIENT:
-            fields = with_odd_fields(call, fields_of_new_client(call))
-            return events.ClientImported(caller=caller, fields=fields, replace=call.replaces, entropy=drawn)
-        case Verb.RESET_SECRET:
-            fields = with_odd_fields(call, overlap_fields(call))
-            return events.ClientSecretReset(caller=caller, client_id=client_id, fields=fields, entropy=drawn)
-        case Verb.GIVE_SECRET:
-            digest = Secret(call.secret or "").digest
-            return events.ClientSecretReplaced(caller=caller, client_id=client_id, digest=digest)
-        case _:
-            raise ValueError(f"{call.verb} is no call of the administration")
-
-
-def choice_event(call: Call) -> events.Event:
-    """What somebody chooses for themselves."""
-    field, value, _ = CHOICES[call.choice or ""]
-    match field:
-        case "locale":
-            return events.LocaleChosen(caller=person(call), locale=value)
-        case "timezone":
-            is_nowhere = call.choice == "nowhere"
-            faults = (FieldFault(field, FieldRule.TIMEZONE),) if is_nowhere else ()
-            return events.TimezoneChosen(caller=person(call), timezone=value, faults=faults)
-        case _:
-            return events.AvatarChosen(caller=person(call), avatar_url=value or None)
-
-
-def runtime_event(call: Call, now: Instant) -> events.Event:
-    """What a runtime reports of a client's secrets."""
-    client_id, at = call.client_id or "", Instant(now - call.waited_ms)
-    if call.verb is Verb.NOTE_SECRET_USE:
-        return events.ClientSecretUsed(
-            client_id=client_id, digest=Secret(call.secret or "").digest, used_at=at
-        )
-    return events.WrongSecretsCounted(client_id=client_id, times=WRONG_AT_ONCE, last_at=at)
-
-
-def _parts(call: Call, drawn: Entropy) -> Iterator[events.AdministrationEvent]:
+def _parts(call: Call, drawn: Entropy, now: Instant) -> Iterator[events.AdministrationEvent]:
     """The events of a batch, each with entropy of its own."""
     for place, part in enumerate(call.parts):
-        event = administration_event(part, Entropy(sha256(drawn + bytes([place])).digest()))
+        event = event_of(part, Entropy(sha256(drawn + bytes([place])).digest()), now)
         assert isinstance(event, events.AdministrationEvent), f"{part.verb} is no part of a batch"
         yield event
 
@@ -244,18 +219,28 @@ def _parts(call: Call, drawn: Entropy) -> Iterator[events.AdministrationEvent]:
 def _found_outside(call: Call) -> tuple[FieldFault, ...]:
     """The faults that a runtime found in what a call sends."""
     odd = odd_fields_of(call)
-    return tuple(FieldFault(path, FieldRule.TIMEZONE) for path in (odd.found_outside if odd else ()))
+    paths = ("timezone",) if call.choice == "nowhere" else odd.found_outside if odd else ()
+    return tuple(FieldFault(path, FieldRule.TIMEZONE) for path in paths)
 
 
-def _fields_seen(call: Call, fields: Mapping[str, object]) -> dict[str, object] | None:
+def _fields_seen(call: Call) -> dict[str, object] | None:
     """What the caller says they saw of the fields that they send."""
     match call.seen:
         case None:
             return None
         case "as-sent":
-            return dict(fields)
+            return _fields_sent(call)
         case _:
-            return dict.fromkeys(fields, "what nobody ever chose")
+            return dict.fromkeys(_fields_sent(call), "what nobody ever chose")
+
+
+# --- what the interface is sent
+
+
+def _fields_sent(call: Call) -> dict[str, object]:
+    """The fields of a record, with what is odd in them."""
+    fields_of = _FIELDS.get(call.verb)
+    return {} if fields_of is None else with_odd_fields(call, fields_of(call))
 
 
 def fields_of_new_user(call: Call) -> dict[str, object]:
@@ -303,3 +288,22 @@ def overlap_fields(call: Call) -> dict[str, object]:
 def settings_of(call: Call) -> dict[str, object]:
     """The fields that an administrator sends, in the interface's names."""
     return {CLIENT_FIELDS[name]: value for name, value in call.settings.items()}
+
+
+def _fields_of_imported_user(call: Call) -> dict[str, object]:
+    sent = fields_of_new_user(call)
+    del sent["mustChangePassword"]
+    return sent
+
+
+_FIELDS: Final[Mapping[Verb, Callable[[Call], dict[str, object]]]] = {
+    Verb.REGISTER_USER: fields_of_new_user,
+    Verb.IMPORT_USER: _fields_of_imported_user,
+    Verb.CHANGE_USER: user_fields,
+    **dict.fromkeys((Verb.REGISTER_ROLE, Verb.IMPORT_ROLE), fields_of_new_role),
+    Verb.CHANGE_ROLE: role_fields,
+    **dict.fromkeys((Verb.REGISTER_CLIENT, Verb.IMPORT_CLIENT), fields_of_new_client),
+    Verb.CHANGE_CLIENT: settings_of,
+    Verb.RESET_SECRET: overlap_fields,
+    Verb.CREATE_TOKEN: fields_of_token,
+}

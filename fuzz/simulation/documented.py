@@ -18,41 +18,27 @@ SUCCESS: Final = {
     Verb.RECALL: (200, 303),
 }
 STATUS_OF_ERROR: Final = {
-    "invalid_request": 400,
+    **dict.fromkeys(("invalid_request", "invalid_grant", "invalid_scope"), 400),
+    **dict.fromkeys(("unauthorized_client", "unsupported_grant_type"), 400),
     "invalid_client": 401,
-    "invalid_grant": 400,
-    "unauthorized_client": 400,
-    "unsupported_grant_type": 400,
-    "invalid_scope": 400,
 }
 """At the token service; `invalid_client` by form fields at `/token` is a 400."""
-STATUS_OF_CODE: Final = {
-    "A0401": 400,
-    "A0403": 403,
-    "A0404": 404,
-    "A0405": 405,
-    "A0409": 409,
-    "A0414": 414,
-    "A0415": 415,
-    "A0429": 429,
-    "A0430": 403,
-    "A0500": 500,
-    "A0503": 503,
-    "A1001": 401,
-    "A1002": 401,
-    "A1003": 429,
-    "A1004": 403,
-    "A1005": 422,
-    "A1006": 422,
-    "A1007": 422,
-    "B1001": 422,
-    "B1002": 422,
-    "B4001": 400,
-    "B4002": 400,
-    "B4003": 403,
-    "B4010": 422,
-    "C1413": 413,
+_CODES: Final = {
+    400: ("A0401", "B4001", "B4002"),
+    401: ("A1001", "A1002"),
+    403: ("A0403", "A0430", "A1004", "B4003"),
+    404: ("A0404",),
+    405: ("A0405",),
+    409: ("A0409",),
+    413: ("C1413",),
+    414: ("A0414",),
+    415: ("A0415",),
+    422: ("A1005", "A1006", "A1007", "B1001", "B1002", "B4010"),
+    429: ("A0429", "A1003"),
+    500: ("A0500",),
+    503: ("A0503",),
 }
+STATUS_OF_CODE: Final = {code: status for status, codes in _CODES.items() for code in codes}
 """In the envelope, and on pages."""
 OVERTAKEN: Final = "overtaken"
 """The error of a form whose record somebody else changed while it was filled: nothing was done."""

@@ -69,13 +69,15 @@ def verdicts(
     tries = Tries()
     if not search_orders(start, events, place, tries):
         operation = events[place].operation
+        given = operation.answer
+        names = [] if given is None else found.answer.find_differences(given)
         orders = "no order" if tries.left > 0 else f"none of the first {MOST_TRIES:,} orders"
         violations.append(
             Violation(
                 EXPLAINED,
                 f"{orders} of what was asked explains step {operation.step}: {operation.call.verb} at "
                 f"{operation.returned_at:.3f} s must be answered '{found.answer}' ({found.clause}) and was "
-                f"answered '{operation.answer}'" + _differing(found.answer, operation.answer),
+                f"answered '{given}'" + (f" (they differ in {', '.join(names)})" if names else ""),
             )
         )
     return violations
@@ -90,13 +92,6 @@ def _untold(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Violation]:
                 TOLD, f"the trail does not tell that an administrator is refused {operation.call.verb}"
             )
             return
-
-
-def _differing(expected: Answer, given: Answer | None) -> str:
-    if given is None or str(expected) != str(given):
-        return ""
-    names = [name for name in Answer._fields if getattr(expected, name) != getattr(given, name)]
-    return f" (they differ in {', '.join(names)})"
 
 
 def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[int]:

@@ -11,30 +11,17 @@ from fuzz.shared.calls import WITH_A_TICKET, Face, Verb
 from fuzz.shared.invariants import DOCUMENTED, Violation
 from fuzz.simulation.operations import Operation, Outcome
 
-TOKEN: Final = "token"
-LIMITS: Final[Mapping[str, int]] = {
-    "check": 120,
-    "decide": 120,
-    TOKEN: 600,
-    "introspect": 1_200,
-    "revoke": 1_200,
-    "sign-in": 120,
-    "text-code": 20,
-    "reset-password": 20,
+LIMITS: Final[Mapping[Verb, tuple[str, int]]] = {
+    Verb.CHECK: ("check", 120),
+    **dict.fromkeys((Verb.APPROVE, Verb.DENY), ("decide", 120)),
+    **dict.fromkeys((Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS), ("token", 600)),
+    Verb.INTROSPECT: ("introspect", 1_200),
+    Verb.REVOKE: ("revoke", 1_200),
+    **dict.fromkeys((Verb.SIGN_IN, *WITH_A_TICKET), ("sign-in", 120)),
+    Verb.REQUEST_TEXT_CODE: ("text-code", 20),
+    Verb.RECOVER_PASSWORD: ("reset-password", 20),
 }
-OPERATION: Final[Mapping[Verb, str]] = {
-    Verb.CHECK: "check",
-    Verb.APPROVE: "decide",
-    Verb.DENY: "decide",
-    Verb.REDEEM: TOKEN,
-    Verb.REFRESH: TOKEN,
-    Verb.CLIENT_CREDENTIALS: TOKEN,
-    Verb.INTROSPECT: "introspect",
-    Verb.REVOKE: "revoke",
-    **dict.fromkeys((Verb.SIGN_IN, *WITH_A_TICKET), "sign-in"),
-    Verb.REQUEST_TEXT_CODE: "text-code",
-    Verb.RECOVER_PASSWORD: "reset-password",
-}
+"""What counts against which limit, and how much it is."""
 WITHOUT_A_LIMIT_AS_PAGE: Final = (Verb.APPROVE, Verb.DENY)
 MINUTE: Final = 60.0
 
@@ -43,12 +30,13 @@ def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
     """Requests that were refused for their number too early, or let through too late."""
     groups: dict[tuple[object, ...], list[Operation]] = {}
     for one in operations:
-        if one.call.verb in OPERATION and not _is_free_as_page(one):
-            key = (one.instance, one.incarnation, one.source, OPERATION[one.call.verb])
+        if one.call.verb in LIMITS and not _is_free_as_page(one):
+            key = (one.instance, one.incarnation, one.source, LIMITS[one.call.verb])
             groups.setdefault(key, []).append(one)
     found = []
-    for (*_, name), group in groups.items():
-        limit = max(1, int(LIMITS[str(name)] * scale))
+    for group in groups.values():
+        _, of_all = LIMITS[group[0].call.verb]
+        limit = max(1, int(of_all * scale))
         for one in group:
             if one.answer is None:
                 continue

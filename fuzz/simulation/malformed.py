@@ -6,6 +6,7 @@ Each is refused before anything is decided, or by a decision that changes nothin
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Final, NamedTuple
 
@@ -29,10 +30,6 @@ class Mistake(NamedTuple):
     spoil: Spoil
     answers: Refusals
 
-    def make_in(self, request: Request) -> tuple[Request, Refusals]:
-        """The request with the mistake, and how it may be answered."""
-        return self.spoil(request), self.answers | _ANYWHERE
-
 
 def draw_mistake(call: Call, random: Random) -> tuple[str, Request, Refusals] | None:
     """The request of a call with a mistake in it; None where there is none to be made."""
@@ -43,7 +40,7 @@ def draw_mistake(call: Call, random: Random) -> tuple[str, Request, Refusals] | 
     if not kinds:
         return None
     mistake = random.choice([each for kind in kinds for each in kind])
-    return mistake.name, *mistake.make_in(request_of(call, by_form=False))
+    return mistake.name, mistake.spoil(request_of(call, by_form=False)), mistake.answers | _ANYWHERE
 
 
 def _mistakes_of(verb: Verb) -> tuple[tuple[Mistake, ...], ...]:
@@ -69,20 +66,15 @@ def _append(text: bytes) -> Spoil:
     return lambda request: replace(request, body=request.body + text)
 
 
-def _set_types(*types: str) -> Spoil:
+def _set_head(name: str, *values: str) -> Spoil:
     def spoil(request: Request) -> Request:
-        others = [field for field in request.fields if field[0] != "Content-Type"]
-        return replace(request, fields=[*others, *(("Content-Type", each) for each in types)])
+        others = [field for field in request.fields if field[0] != name]
+        return replace(request, fields=[*others, *((name, each) for each in values)])
 
     return spoil
 
 
-def _set_authorization(*values: str) -> Spoil:
-    def spoil(request: Request) -> Request:
-        others = [field for field in request.fields if field[0] != "Authorization"]
-        return replace(request, fields=[*others, *(("Authorization", each) for each in values)])
-
-    return spoil
+_set_types, _set_authorization = partial(_set_head, "Content-Type"), partial(_set_head, "Authorization")
 
 
 def _leave_out(*names: str) -> Spoil:

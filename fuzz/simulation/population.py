@@ -5,7 +5,7 @@ from typing import Any, Final
 from fuzz.model import Model, User as ModelUser
 from fuzz.shared.calls import Verb
 from fuzz.shared.core_answers import answer_of
-from fuzz.shared.core_events import administration_event
+from fuzz.shared.core_events import event_of
 from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS
 from fuzz.shared.invariants import EXPLAINED
 from fuzz.shared.knowledge import KnownUser
@@ -17,6 +17,7 @@ from fuzz.simulation.exchanges import DESKS
 from fuzz.simulation.sheets import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD
 from ostiary_core import events
+from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.turns.turns import Turns
@@ -80,7 +81,7 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
                 entropy=drawn.draw(),
             )
             if step.verb is Verb.REGISTER_USER
-            else administration_event(call, drawn.draw())
+            else event_of(call, drawn.draw(), Instant(BEGINNING_OF_TIME_MS))
         )
         answer = answer_of(call, await turns.decide(event))
         if model.judge(call, BEGINNING_OF_TIME_MS, answer).answer != answer:

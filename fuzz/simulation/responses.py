@@ -1,12 +1,19 @@
 """Answers over HTTP back into the specification's words."""
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
 
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, AnswerKind, Call, Verb, refusal
+from fuzz.shared.calls import (
+    AT_THE_TOKEN_SERVICE,
+    Answer,
+    AnswerKind,
+    Call,
+    Verb,
+    canonical_codes,
+    consent_of,
+    refusal,
+)
 from fuzz.shared.http_client import Response
 
 _CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
@@ -113,19 +120,6 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
             return Answer(kind=AnswerKind.DONE, client_id=data.get("clientId"))
         case _:
             return Answer(kind=AnswerKind.DONE)
-
-
-def canonical_codes(codes: Iterable[str]) -> tuple[str, ...]:
-    """Recovery codes without what makes them readable, which may be left out."""
-    return tuple(code.replace("-", "") for code in codes)
-
-
-def consent_of(address: str) -> Answer:
-    """What the address that a browser is sent on to says of a consent."""
-    code = dict(parse_qsl(urlsplit(address).query)).get("code")
-    if code is None:
-        return Answer(kind=AnswerKind.DENIED, redirect=address)
-    return Answer(kind=AnswerKind.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
 
 
 def _page_answer(call: Call, response: Response) -> Answer:
