@@ -271,11 +271,12 @@ class _GuardedRequest:
 
     async def fail(self, error: Exception) -> None:
         """Log an error that the application did not handle, and answer 500."""
-        trace_id, where = str(self._scope["ostiary.trace_id"]), list_frames(error)
-        if isinstance(unwrap_error(error), AnswerCutOff):
+        trace_id, fault = str(self._scope["ostiary.trace_id"]), unwrap_error(error)
+        if isinstance(fault, AnswerCutOff):
             _log.warning("an answer was cut off", trace_id=trace_id)
         else:
-            _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+            where = list_frames(fault)
+            _log.error("unexpected error", trace_id=trace_id, cause=type(fault).__name__, where=where)
         await self.refuse(500)
 
     async def _receive_piece(self) -> Message:

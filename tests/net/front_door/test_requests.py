@@ -225,7 +225,9 @@ async def test_an_application_that_raises_is_a_500_in_the_documented_form(
     assert "a secret" not in logged.out + logged.err
 
 
-async def test_a_fault_in_quart_itself_ends_neither_the_server_nor_the_others(open_door: OpenDoor) -> None:
+async def test_a_fault_in_quart_itself_is_named_and_ends_neither_the_server_nor_the_others(
+    open_door: OpenDoor, capsys: pytest.CaptureFixture[str]
+) -> None:
     app = QuartTrio("door")
 
     class Broken:
@@ -236,6 +238,8 @@ async def test_a_fault_in_quart_itself_ends_neither_the_server_nor_the_others(op
     app.url_map = Broken()  # type: ignore[assignment]
     assert b"500" in await door.ask(GET, 5)
     assert b"500" in await door.ask(GET, 5)
+    logged = capsys.readouterr()
+    assert (logged.out + logged.err).count("cause=RuntimeError") == 2
 
 
 def test_a_host_is_a_name_or_an_address_with_an_optional_port() -> None:

@@ -20,7 +20,8 @@ def test_the_browsers_zone_is_proposed_and_every_time_names_its_zone(visit: Visi
     visitor.page.locator("#zone-proposal").wait_for()  # a script shows it
     assert "您的浏览器所在时区为 Europe/Lisbon" in visitor.text
     visitor.press("使用该时区")
-    assert visitor.path == "/account"
+    visitor.page.get_by_text("从下一页起，时间将使用时区 Europe/Lisbon").wait_for()
+    visitor.open("/account")
     assert visitor.page.input_value("#timezone") == "Europe/Lisbon"
     offered = visitor.page.locator("#timezone option").all_inner_texts()
     assert "Asia/Calcutta" not in offered, "no former names"
@@ -29,6 +30,18 @@ def test_the_browsers_zone_is_proposed_and_every_time_names_its_zone(visit: Visi
     assert "Europe/Lisbon 时区" in visitor.page.inner_text("footer")
     titles = visitor.page.locator("time").evaluate_all("all => all.map(each => each.title)")
     assert set(titles) == {"Europe/Lisbon"}
+    assert visitor.page.locator("#zone-proposal").count() == 0
+
+
+def test_a_half_filled_form_stays_when_a_zone_is_chosen(visit: Visit) -> None:
+    visitor = visit("admin", timezone_id="Europe/Lisbon")
+    visitor.open("/admin/roles/new")
+    visitor.fill(name="Half")
+    visitor.press("Keep Asia/Shanghai")
+    visitor.page.get_by_text("From the next page on, times are in the time zone Asia/Shanghai").wait_for()
+    assert visitor.page.input_value("#name") == "Half"
+    assert visitor.page.locator("#zone-proposal button:visible").count() == 0
+    visitor.open("/admin/roles")
     assert visitor.page.locator("#zone-proposal").count() == 0
 
 

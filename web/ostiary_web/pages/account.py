@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from quart import Response, request
 
 from ostiary_core.events import LocaleChosen, OtherSessionsEnded, OwnSessionEnded, TimezoneChosen
+from ostiary_core.http.answer import Answer
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
@@ -13,7 +14,7 @@ from ostiary_core.storage.listing import ONLINE_USERS, Listing
 from ostiary_web.api.avatars import remove_picture, store_picture
 from ostiary_web.api.sign_ins import list_sign_ins
 from ostiary_web.http.browser import forget_preference
-from ostiary_web.http.context import RequestRefused
+from ostiary_web.http.context import RequestRefused, respond
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.http.zones import is_zone
 from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
@@ -46,9 +47,12 @@ async def set_language(page: PageContext) -> Response:
 
 @account_pages.post("/account/zone", gate=SIGNED_IN, form_is_on=_ACCOUNT)
 async def set_zone(page: PageContext) -> Response:
-    """Set the account's time zone."""
+    """Set the account's time zone; a page that is to stay as it is, with what was typed, gets no other."""
     zone = page.form.get("timezone", "")
     chosen = TimezoneChosen(caller=page.request.caller, timezone=zone if is_zone(zone) else "")
+    if page.form.get("stay"):
+        await page.request.decide(chosen)
+        return page.keep(respond(Answer(204, (), b"")))
     return await _back_to_account(page, page.request.decide(chosen))
 
 

@@ -114,6 +114,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.chosen_zone": "Time zone",
         "page.times_in": "All times are in the time zone {zone}.",
         "page.zone_proposed": "Your browser is in the time zone",
+        "page.zone_done": "From the next page on, times are in the time zone",
         "page.zone_use": "Show times in it",
         "page.zone_keep": "Keep {zone}",
         "page.security": "Security",

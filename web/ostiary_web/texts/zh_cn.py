@@ -102,6 +102,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.chosen_zone": "时区",
         "page.times_in": "所有时间均为 {zone} 时区的时间。",
         "page.zone_proposed": "您的浏览器所在时区为",
+        "page.zone_done": "从下一页起，时间将使用时区",
         "page.zone_use": "使用该时区",
         "page.zone_keep": "保留 {zone}",
         "page.security": "安全",
