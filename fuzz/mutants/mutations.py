@@ -197,11 +197,20 @@ def _places(
     yield node, function, statement
     of_class = isinstance(node, ast.ClassDef)  # whose own statements were run by the import
     for name, value in ast.iter_fields(node):
-        if name in _PARTS_NOT_RUN:
+        if name in _PARTS_NOT_RUN or (name == "keywords" and _is_strict_zip(node)):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not (of_class and not isinstance(child, _DEFINITIONS)):
                 yield from _places(child, function, statement)
+
+
+def _is_strict_zip(node: ast.AST) -> bool:
+    """Whether a call is `zip(…, strict=True)`, which asserts as `assert` does and changes nothing."""
+    match node:
+        case ast.Call(func=ast.Name(id="zip"), keywords=[ast.keyword(value=ast.Constant(value=True))]):
+            return True
+        case _:
+            return False
 
 
 def _is_for_type_checkers(statement: ast.stmt) -> bool:
@@ -246,7 +255,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             yield "constant", ast.Constant(number + 1)
             yield "constant", ast.Constant(number - 1)
         case ast.Call(args=arguments, keywords=keywords):
-            for number in range(len(keywords)):
+            for number in range(0 if _is_strict_zip(node) else len(keywords)):
                 if keywords[number].arg is not None:
                     yield "field", _copy(node, keywords=keywords[:number] + keywords[number + 1 :])
             is_symmetric = ast.unparse(node.func).rpartition(".")[2] in _SYMMETRIC
