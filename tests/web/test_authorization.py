@@ -115,14 +115,6 @@ async def test_a_page_with_the_form_token_may_decide(served: Served, browser: Br
     assert expect_success(sent)["redirectTo"].startswith(REDIRECT_URI)
 
 
-async def test_a_form_token_of_another_browser_proves_nothing(served: Served, browser: Browser) -> None:
-    await served.client()
-    other = await served.sign_in_browser()
-    form_token = (await other.get(PATH, params=authorization())).headers["x-form-token"]
-    body = {**authorization(), "approve": True}
-    expect_refusal(await browser.post(PATH, json=body, headers={"X-Form-Token": form_token}), 403, "A0403")
-
-
 async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(
     served: Served, browser: Browser
 ) -> None:

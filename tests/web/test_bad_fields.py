@@ -27,8 +27,13 @@ _OF_A_USER: Final[list[tuple[dict[str, Any], list[str]]]] = [
 ]
 # Characters that are drawn as nothing: fillers of Hangul, an empty Braille cell, a variation selector.
 _UNSEEN: Final = ("\u3164", "\u115f", "\u2800", "\ufe0f", "\U000e0041")
-_OF_NAMES: Final = [({"name": f"{name}{unseen}"}, ["name"]) for unseen in _UNSEEN for name in ("", "Ann")]
-_OF_USERNAMES: Final = [({"username": f"ann{unseen}a"}, ["username"]) for unseen in _UNSEEN]
+# What turns round the text behind it, hides something or breaks a line would lie on the consent page.
+_UNREADABLE: Final = (
+    *("\u202egnp.exe", "a\u2066b", "\u200bApp", "a\x00b", "a\r\nb", "\ufeffApp", "\x1b[2J", "x" * 101),
+    *(f"Ann{unseen}a" for unseen in _UNSEEN),
+)
+_OF_NAMES: Final = [({"name": name}, ["name"]) for name in (*_UNREADABLE, *_UNSEEN)]
+_OF_USERNAMES: Final = [({"username": name}, ["username"]) for name in _UNREADABLE]
 _OF_TOKENS: Final[list[tuple[dict[str, Any], list[str]]]] = [
     *(({"name": name}, ["name"]) for name in ("", "x" * 101, 7)),
     *(({"permissions": each}, ["permissions"]) for each in ([], "audit.read", ["audit.read"] * 2)),

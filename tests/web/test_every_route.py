@@ -11,27 +11,15 @@ from ostiary_core.http.token_service import PATHS
 from ostiary_net.turns.turns import Turns
 from tests.rows import row
 from tests.support.callers import BASE, Api, Browser, expect_refusal
-from tests.support.served import Served, routes
+from tests.support.served import VARIABLE, Served, routes
+from tests.web import test_gate
 from tests.web.test_token_service import raw
 
-OPEN = {
-    ("POST", "/api/auth/login"),
-    ("POST", "/api/auth/refresh"),
-    ("POST", "/api/auth/sms-code"),
-    ("POST", "/api/auth/reset-password"),
-    ("GET", "/api/docs"),
-    ("GET", "/api/docs-json"),
-    ("GET", "/api/oauth2/userinfo"),
-    ("POST", "/api/auth/login/second-factor"),
-    ("POST", "/api/auth/login/second-factor/set-up"),
-    ("POST", "/api/oauth2/token"),
-    ("POST", "/api/oauth2/introspect"),
-    ("POST", "/api/oauth2/revoke"),
-}
-"""What the interface lets be asked without a login session; each has its own credentials."""
-
-
-INTERFACE = sorted(set(routes("/api/")) - OPEN)
+INTERFACE = [
+    (route.method, VARIABLE.sub("1", route.path))
+    for route in test_gate.routes()
+    if route.path.startswith("/api/") and not route.gate.is_open
+]
 PAGES = sorted(
     {path for method, path in routes() if method == "GET" and not path.startswith(("/api/", "/static"))}
 )

@@ -292,37 +292,53 @@ class Visitor:
 
     async def ask(self, route: Route) -> httpx.Response:
         """Ask for something that would be worth reading and hashing, and prove that it is meant."""
+        sent = right_content(route, route.address, route.path[1:].replace("/", "-"))
         if not route.is_page:
-            return await self.api.call(route.method, route.address, **worth_reading(route, {}))
-        sent = {} if route.method == "GET" else worth_reading(route, {"form_token": self.form_token})
-        headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
-        return await self.browser.request(route.method, route.address, headers=headers, **sent)
+            return await self.api.call(route.method, route.address, **sent)
+        return await submit(self.browser, route, route.address, sent, self.form_token)
 
 
-def worth_reading(route: Route, fields: dict[str, str]) -> dict[str, Any]:
-    """A new account in a form, in a sheet or as JSON; or what else gets as far as the rules."""
-    account = {"username": route.path[1:].replace("/", "-"), "name": "New", "password": "long enough"}
-    match route.method, route.address.rpartition("/")[2]:
-        case "GET" | "DELETE", _:
-            return {}
-        case _, "import":
-            sheet = sheet_of([[*account], [*account.values()]])
-            return {"files": {"file": ("rows.xlsx", sheet)}, "data": {"mode": "insert", **fields}}
+async def submit(
+    browser: Browser, route: Route, address: str, sent: dict[str, Any], form_token: str
+) -> httpx.Response:
+    """Send a form as a page of ours does."""
+    if route.method == "POST":
+        sent = {**sent, "data": {**sent.get("data", {}), "form_token": form_token}}
+    headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+    return await browser.request(route.method, address, headers=headers, **sent)
+
+
+def right_content(route: Route, address: str, name: str, record_id: str = "nobody") -> dict[str, Any]:
+    """What a request may send, as JSON, in a form or in a sheet; a new record is called `name`."""
+    new: dict[str, dict[str, Any]] = {
+        "clients": {"clientId": name, "name": "C", "grantTypes": ["client_credentials"]},
+        "roles": {"code": name, "name": "R"},
+        "users": {"username": name, "name": "U", "password": "long enough"},
+    }
+    new["people"] = new["users"]
+    parts, last = address.split("/"), address.rpartition("/")[2]
+    record = new[next((part for part in parts if part in new), "users")]
+    if route.method in ("GET", "DELETE"):
+        return {}
+    if last == "import":
+        cells = [" ".join(each) if isinstance(each, list) else each for each in record.values()]
+        return {"files": {"file": ("rows.xlsx", sheet_of([[*record], cells]))}, "data": {"mode": "insert"}}
+    content: dict[str, Any] = record
+    match route.method, last:
         case _, "batch-delete":
-            content: dict[str, Any] = {"ids": ["nobody"]}
-        case _, "enabled":
+            content = {"ids": [record_id]}
+        case "PUT", "enabled":
             content = {"enabled": True}
         case _, "password" | "reset-password":
             content = {"password": "long enough"}
-        case _, "secret":
-            content = {"keepOldForSeconds": 0}
-        case _, "force-logout" | "force-logout-all":
+        case "POST", "edit":
+            kept = {"clientId", "code", "password"}
+            content = {field: value for field, value in record.items() if field not in kept}
+        case "PUT", _ if route.gate.permission is not None:
+            content = {"name": "Another"}
+        case _ if route.gate.permission is not None and not route.is_page and last not in new:
             return {}
-        case _, "unlock" if not route.is_page:
-            return {}
-        case _:
-            content = account
-    return {"data": {**content, **fields}} if route.is_page else {"json": content}
+    return {"data": content} if route.is_page else {"json": content}
 
 
 @dataclass
@@ -390,27 +406,19 @@ def leads_to(response: httpx.Response, page: str) -> None:
 
 
 @row("General envelope and status codes", "403")
-async def test_exactly_the_permission_of_a_route_opens_it_and_nobody_else_costs_a_thing(house: House) -> None:
+async def test_nobody_without_the_permission_of_a_route_opens_it_or_costs_a_thing(house: House) -> None:
     """The route and the rules behind it must agree: whoever passes one alone is not let in."""
     holders = {each: await house.holder(f"has-{each.replace('.', '-')}", [each]) for each in Permission}
     for route, permission in with_permission():
         for held, visitor in holders.items():
-            response, work = await house.costs(visitor, route)
             if held is permission:
-                assert response.status_code in (200, 201, 303, 400, 404), (route, response.text)
-                assert work.reads + work.writes != [], route
-                assert bool(work.bodies) == ("json" in worth_reading(route, {}) or has_form(route)), route
-                continue
+                continue  # tests/web/test_single_permissions.py, about records that are there
+            response, work = await house.costs(visitor, route)
             only_refused(work, route)
             if route.is_page:
                 assert response.status_code == 403, route
             else:
                 expect_refusal(response, 403, "A0403")
-
-
-def has_form(route: Route) -> bool:
-    """Whether what is sent comes as a form."""
-    return route.method == "POST" and (route.is_page or route.path.endswith("/import"))
 
 
 async def test_who_may_is_read_and_hashed(house: House) -> None:

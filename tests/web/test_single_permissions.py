@@ -4,25 +4,23 @@ leads to opens."""
 import re
 from dataclasses import dataclass
 from html import unescape
-from typing import Any
 
 import httpx
 
 from ostiary_core.model.permissions import Permission
 from tests.support.callers import Api, Browser, expect_success, form_token_in
-from tests.support.files import sheet_of
 from tests.support.people import browser_of, holder_of
 from tests.support.served import Served
-from tests.web.test_gate import Route, with_permission
+from tests.web.test_gate import Route, right_content, submit, with_permission
 
 _ASIDE = ("/language", "/static/", "/logout")
 """What a page links to whoever sees it."""
 
 
-def _name_in(path: str, record_id: str) -> str:
-    """Return the address of a route that is about this record."""
+def _name_in(path: str, record_id: str) -> tuple[str, str]:
+    """Return the address of a route that is about this record, and the record's identifier."""
     selected = f"?id={record_id}" if path.startswith("/admin/selected/") else ""
-    return re.sub("<[^>]+>", record_id, path) + selected
+    return re.sub("<[^>]+>", record_id, path) + selected, record_id
 
 
 @dataclass
@@ -33,8 +31,8 @@ class Records:
     root: Api
     made: int = 0
 
-    async def address_of(self, route: Route) -> str:
-        """Make what the variable parts of a path name, and return the path to it."""
+    async def make(self, route: Route) -> tuple[str, str]:
+        """Make what the variable parts of a path name; return the path to it, and the record's identifier."""
         self.made += 1
         name = f"made-{self.made}"
         path = route.path
@@ -60,40 +58,6 @@ class Records:
             )
         return _name_in(path, user_id)
 
-    def content_for(self, route: Route, address: str) -> dict[str, Any]:
-        """Make what a request may send: right values, as JSON or in a form."""
-        self.made += 1
-        name, last = f"sent-{self.made}", address.rpartition("/")[2]
-        new: dict[str, dict[str, Any]] = {
-            "clients": {"clientId": name, "name": "C", "grantTypes": ["client_credentials"]},
-            "roles": {"code": name, "name": "R"},
-            "people": {"username": name, "name": "U", "password": "long enough"},
-        }
-        new["users"] = new["people"]
-        kind = next(part for part in (*address.split("/"), "users") if part in new)
-        if last == "import":
-            columns = {column: value for column, value in new[kind].items() if column != "grantTypes"}
-            columns |= {"grantTypes": "client_credentials"} if kind == "clients" else {}
-            rows = [[*columns], [*columns.values()]]
-            return {"files": {"file": ("rows.xlsx", sheet_of(rows))}, "data": {"mode": "insert"}}
-        match route.method, last:
-            case "POST", "new" | "clients" | "roles" | "users":
-                return new[kind]
-            case "POST", "clients" | "roles" | "users":
-                return new[last]
-            case "POST", "edit":
-                kept = {"clientId", "code", "password"}
-                return {
-                    field: value for field, value in new[address.split("/")[2]].items() if field not in kept
-                }
-            case "PUT", "enabled":
-                return {"enabled": True}
-            case _, "password" | "reset-password":
-                return {"password": "long enough"}
-            case "PUT", _:
-                return {"name": "Another"}
-        return {}
-
 
 async def holders(served: Served) -> dict[Permission, tuple[Api, Browser]]:
     """Somebody for each permission, with a program and a browser."""
@@ -107,7 +71,7 @@ async def holders(served: Served) -> dict[Permission, tuple[Api, Browser]]:
 
 
 async def test_one_permission_alone_opens_all_of_its_routes_and_what_its_pages_lead_to(
-    served: Served, monkeypatch: Any
+    served: Served,
 ) -> None:
     records = Records(served, await served.administrator())
     held = await holders(served)
@@ -115,39 +79,20 @@ async def test_one_permission_alone_opens_all_of_its_routes_and_what_its_pages_l
         if "<run_id>" in route.path:
             continue  # a run is shown to whoever began it: tests/web/resources/test_import_runs.py
         api, browser = held[permission]
-        address = await records.address_of(route)
+        address, record_id = await records.make(route)
+        sent = right_content(route, address, f"sent-{records.made}", record_id)
         if not route.is_page:
-            await _call(api, records, route, address)
+            response = await api.call(route.method, address, **sent)
+            assert response.status_code in (200, 201), (str(route), response.text)
             continue
-        response = await _ask(browser, records, route, address)
+        token = form_token_in(await browser.get("/"))
+        response = await submit(browser, route, address, sent, token)
         if response.status_code == 303:
             response = await browser.follow(response)
         assert response.status_code == 200, (str(route), response.status_code, str(response.url))
         for link in _links_of(response):
             found = await browser.get(link)
             assert found.status_code in (200, 303), f"{route} leads to {link}: {found.status_code}"
-
-
-async def _call(api: Api, records: Records, route: Route, address: str) -> None:
-    content = records.content_for(route, address)
-    if address.endswith("batch-delete"):
-        kind = Route(f"{route.path.removesuffix('batch-delete')}<record_id>", "DELETE", False, route.gate)
-        content = {"ids": [(await records.address_of(kind)).rpartition("/")[2]]}
-    sent = {} if route.method == "GET" else content if "files" in content else {"json": content or None}
-    response = await api.call(route.method, address, **sent)
-    assert response.status_code in (200, 201), (str(route), response.text)
-
-
-async def _ask(browser: Browser, records: Records, route: Route, address: str) -> httpx.Response:
-    if route.method == "GET":
-        return await browser.get(address)
-    sent = records.content_for(route, address)
-    token = {"form_token": form_token_in(await browser.get("/"))}
-    content = {**sent.pop("data", sent), **token}
-    return await browser.post(address, files=sent.get("files"), data=content, headers=_OWN)
-
-
-_OWN = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
 
 
 def _links_of(page: httpx.Response) -> set[str]:
@@ -188,5 +133,5 @@ async def test_who_may_only_register_is_led_to_the_form_and_told_that_it_was_don
     assert f'href="{place}"' in (await browser.get("/")).text
     sent = {"username": "anna", "name": "Anna", "password": "anna's password"}
     sent["form_token"] = form_token_in(await browser.get(place))
-    done = await browser.follow(await browser.post(place, data=sent, headers=_OWN))
+    done = await browser.follow(await browser.post(place, data=sent))
     assert (done.status_code, "Saved." in done.text) == (200, True)

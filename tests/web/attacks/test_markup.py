@@ -20,10 +20,8 @@ from ostiary_web.server.brand_color import _rgb, contrast, least_contrast, read_
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from tests.support.callers import (
-    Api,
     Browser,
     exchange_of,
-    fields_of,
     form_token_in,
     sso,
 )
@@ -156,27 +154,6 @@ async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
         ("/recover", {"phone": HOSTILE}),
     ):
         harmless(await stranger.submit(await stranger.get(path), values, to=path), shows=True)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["\u202egnp.exe", "a\u2066b", "\u200bApp", "a\x00b", "a\r\nb", "\ufeffApp", "\x1b[2J", "x" * 101],
-    ids=["override", "isolate", "zero width", "NUL", "line break", "BOM", "escape", "too long"],
-)
-async def test_nothing_is_called_what_nobody_can_read_aloud(served: Served, api: Api, name: str) -> None:
-    """A name that turns round what stands after it, or hides something, would lie on the consent page."""
-    before = served.records()
-    client = {"clientId": "other", "name": name, "grantTypes": ["client_credentials"], "redirectUris": []}
-    bodies: dict[str, dict[str, object]] = {
-        "/api/oauth/clients": {**client, "scopes": ["user.read"], "autoApproveScopes": []},
-        "/api/iam/roles": {"code": "clerk", "name": name, "permissions": []},
-        "/api/iam/users": {"username": "anna", "name": name, "password": "anna's password"},
-    }
-    for path, body in bodies.items():
-        assert fields_of(await api.fail(400, "A0401", "POST", path, body)) == ["name"]
-    user = {**bodies["/api/iam/users"], "name": "Anna", "username": name}
-    assert fields_of(await api.fail(400, "A0401", "POST", "/api/iam/users", user)) == ["username"]
-    assert served.records() == before
 
 
 async def test_what_the_operator_calls_a_brand_brings_no_markup_to_any_page(tmp_path: Path) -> None:

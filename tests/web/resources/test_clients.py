@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import pytest
-import trio
 
 from ostiary_core.events import WrongSecretsCounted
 from ostiary_core.model.records import Client, Table
@@ -111,18 +110,6 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: 
     await api.fail(404, "A0404", "GET", f"{CLIENTS}/nothing/sessions")
     failure = await api.fail(400, "A0401", "GET", f"{CLIENTS}/app/sessions?pageSize=500")
     assert fields_of(failure) == ["pageSize"]
-
-
-async def test_of_two_at_the_same_moment_one_is_a_duplicate(api: Api) -> None:
-    statuses = []
-
-    async def register() -> None:
-        statuses.append((await api.call("POST", CLIENTS, APP)).status_code)
-
-    async with trio.open_nursery() as nursery:
-        for _ in range(2):
-            nursery.start_soon(register)
-    assert sorted(statuses) == [201, 429]
 
 
 # --- secrets: an old one that works on for a time, their uses, and wrong ones
