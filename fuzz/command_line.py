@@ -3,7 +3,6 @@
 import math
 import sys
 from collections.abc import Callable, Sequence
-from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,30 +35,37 @@ def _check_seconds(context: click.Context, parameter: click.Parameter, value: fl
     return value
 
 
-seed_option = click.option("--seed", type=int, help="decides everything; drawn if not given")
+seed_option = click.option(
+    "--seed", type=int, default=lambda: choose_seed(None), help="decides everything; drawn if not given"
+)
 seconds_option = click.option(
     "--seconds", type=float, default=math.inf, callback=_check_seconds, help="stop after so many"
 )
+rounds_option = click.option("--rounds", type=POSITIVE, default=16)
 jobs_option = click.option("--jobs", type=NATURAL, default=1, help="processes; 0 is one for each core")
 failures_option = click.option("--failures", type=POSITIVE, default=1, help="stop after so many")
 selftest_option = click.option("--selftest", is_flag=True, help="plant known faults; each must be caught")
 only_option = click.option("--only", metavar="TEXT", default="", help="with --selftest: whose name has TEXT")
 
+Decorator = Callable[[Callable[..., int]], Callable[..., int]]
 
-def campaign(name: str, module: str) -> Callable[[Callable[..., int]], click.Command]:
-    """A command that runs the campaign of a module, which is imported for it, or the campaign's selftest."""
 
-    def decorate(run: Callable[..., int]) -> click.Command:
-        @selftest_option
-        @only_option
-        @wraps(run)
-        def command(selftest: bool, only: str, **asked: Any) -> int:
-            home = import_module(module)
-            return int(home.selftest(only)) if selftest else run(home, **asked)
+def _run(home: Any, **asked: Any) -> int:
+    return int(home.run(**asked))
 
-        return fuzz.command(name)(command)
 
-    return decorate
+def campaign(name: str, module: str, about: str, *options: Decorator, run: Callable[..., int] = _run) -> None:
+    """Add a command: a module, imported for it, runs its campaign with these options, or its selftest."""
+
+    def command(selftest: bool, only: str, **asked: Any) -> int:
+        home = import_module(module)
+        return int(home.selftest(only)) if selftest else run(home, **asked)
+
+    decorated: Callable[..., int] = command
+    every: tuple[Decorator, ...] = (*reversed(options), only_option, selftest_option)
+    for option in every:
+        decorated = option(decorated)
+    fuzz.command(name, help=about)(decorated)
 
 
 @click.group(invoke_without_command=True)
@@ -82,9 +88,8 @@ def fuzz(context: click.Context, selftest: bool, only: str) -> int:
 @click.option("--world", type=NATURAL, help="only this world of the seed")
 @jobs_option
 @failures_option
-def run_sequences(seed: int | None, steps: int, world: int | None, jobs: int, failures: int) -> int:
+def run_sequences(seed: int, steps: int, world: int | None, jobs: int, failures: int) -> int:
     """Random lives of clients and people against the model."""
-    seed = choose_seed(seed)
     if world is not None:
         return sequences.run_one(seed, world)
     return sequences.run(seed, steps, jobs=jobs, most_failures=failures)
@@ -106,82 +111,70 @@ def _replay(file: Path) -> int:
     return 1 if result.violations else 0
 
 
-@campaign("simulate", "fuzz.simulation.campaign")
-@seed_option
-@click.option("--seeds", type=POSITIVE, default=1, help="so many, from --seed on")
-@jobs_option
-@failures_option
-@click.option("--trace", type=FILE, help="write the plan and the story of one seed into this file")
-@click.option("--replay", type=FILE, help="run the plan in this file")
-def simulate(
-    home: Any, seed: int | None, seeds: int, jobs: int, failures: int, trace: Path | None, replay: Path | None
+def _only(option: str) -> Decorator:
+    return click.option(option, f"{option[2:]}s", multiple=True, metavar="NAME", help="only this one")
+
+
+def _simulate(
+    home: Any, seed: int, seeds: int, jobs: int, failures: int, trace: Path | None, replay: Path | None
 ) -> int:
-    """The whole server in one process, with everything going wrong."""
     if replay is not None:
         return _with_file(replay, home.run_again)
-    seed = choose_seed(seed)
     if seeds == 1:
         return int(home.run_one(seed, trace))
     return int(home.run(seed, seeds, jobs=jobs, most_failures=failures))
 
 
-@campaign("failover", "fuzz.processes.failovers")
-@click.option("--rounds", type=POSITIVE, default=20)
-@seed_option
-@seconds_option
-@click.option("--mishap", multiple=True, metavar="NAME", help="only this one")
-@click.option("--strict", is_flag=True, help="with synchronous_mode_strict")
-@click.option("--debian", is_flag=True, help="with Debian's Patroni, whose failovers are shorter")
-@click.option("--restore", is_flag=True, help="instead: a restore to a moment, as docs/cluster.md has it")
-def failover(
-    home: Any,
-    rounds: int,
-    seed: int | None,
-    seconds: float,
-    mishap: tuple[str, ...],
-    strict: bool,
-    debian: bool,
-    restore: bool,
-) -> int:
-    """Everything that happens to a PostgreSQL cluster under Patroni."""
-    if restore:
-        from fuzz.processes import restoring
-
-        return restoring.run(debian=debian)
-    seed = choose_seed(seed)
-    return int(home.run(seed, rounds, most_seconds=seconds, mishaps=mishap, strict=strict, debian=debian))
-
-
-@campaign("machine", "fuzz.processes.machine")
-@click.option("--rounds", type=POSITIVE, default=16)
-@seed_option
-@seconds_option
-@click.option("--fault", multiple=True, metavar="NAME", help="only this one")
-@click.option("--postgres", default="", metavar="URL", help="each on a database of its own there")
-def machine(
-    home: Any, rounds: int, seed: int | None, seconds: float, fault: tuple[str, ...], postgres: str
-) -> int:
-    """A real server that is killed or raced, or whose disk, clock, memory or processor fails."""
-    seed = choose_seed(seed)
-    return int(home.run(seed, rounds, most_seconds=seconds, faults=fault, postgres=postgres))
-
-
-@campaign("timing", "fuzz.processes.timing")
-@click.option("--samples", type=NATURAL, default=10_000, help="of each kind; 0 leaves these out")
-@click.option("--sign-ins", type=NATURAL, default=2_000, help="of each kind; a password is hashed for each")
-@seed_option
-def timing(home: Any, samples: int, sign_ins: int, seed: int | None) -> int:
-    """Whether the time of a refusal tells what there is."""
-    return int(home.run(choose_seed(seed), samples, sign_ins=sign_ins))
-
-
-@campaign("parsers", "fuzz.parsers.running")
-@click.option("--seconds", type=float, default=20.0, callback=_check_seconds, help="over all targets")
-@click.option("--target", multiple=True, metavar="NAME", help="only this one")
-@seed_option
-def parsers(home: Any, seconds: float, target: tuple[str, ...], seed: int | None) -> int:
-    """What strangers send, judged by readers of another kind."""
-    return int(home.run(target, choose_seed(seed), seconds))
+campaign(
+    "simulate",
+    "fuzz.simulation.campaign",
+    "The whole server in one process, with everything going wrong.",
+    seed_option,
+    click.option("--seeds", type=POSITIVE, default=1, help="so many, from --seed on"),
+    jobs_option,
+    failures_option,
+    click.option("--trace", type=FILE, help="write the plan and the story of one seed into this file"),
+    click.option("--replay", type=FILE, help="run the plan in this file"),
+    run=_simulate,
+)
+campaign(
+    "failover",
+    "fuzz.processes.failovers",
+    "Everything that happens to a PostgreSQL cluster under Patroni.",
+    seed_option,
+    rounds_option,
+    seconds_option,
+    _only("--mishap"),
+    click.option("--strict", is_flag=True, help="with synchronous_mode_strict"),
+    click.option("--debian", is_flag=True, help="with Debian's Patroni, whose failovers are shorter"),
+    click.option("--restore", is_flag=True, help="instead: a restore to a moment, as docs/cluster.md has it"),
+)
+campaign(
+    "machine",
+    "fuzz.processes.machine",
+    "A real server that is killed, or whose disk, clock, memory or processor fails.",
+    seed_option,
+    rounds_option,
+    seconds_option,
+    _only("--fault"),
+    click.option("--postgres", default="", metavar="URL", help="each on a database of its own there"),
+)
+campaign(
+    "timing",
+    "fuzz.processes.timing",
+    "Whether the time of a refusal tells what there is.",
+    seed_option,
+    click.option("--samples", type=NATURAL, default=10_000, help="of each kind; 0 leaves these out"),
+    click.option("--sign-ins", type=NATURAL, default=2_000, help="of each kind; each hashes a password"),
+)
+campaign(
+    "parsers",
+    "fuzz.parsers.running",
+    "What strangers send, judged by readers of another kind.",
+    seed_option,
+    click.option("--seconds", type=float, default=20.0, callback=_check_seconds, help="over all targets"),
+    _only("--target"),
+)
 
 
 @fuzz.command("mutants")
@@ -192,12 +185,12 @@ def parsers(home: Any, seconds: float, target: tuple[str, ...], seed: int | None
 @seed_option
 @seconds_option
 def run_mutants(
-    room: tuple[str, ...], since: str, only: tuple[str, ...], sample: int, seed: int | None, seconds: float
+    room: tuple[str, ...], since: str, only: tuple[str, ...], sample: int, seed: int, seconds: float
 ) -> int:
     """Small changes of a room, each of which some judge must notice."""
     from fuzz.mutants import campaign
 
-    return campaign.run(room, since, only, sample, choose_seed(seed), seconds)
+    return campaign.run(room, since, only, sample, seed, seconds)
 
 
 def _with_file(path: Path, run: Callable[[Path], int]) -> int:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import Final
 
 from hypothesis import HealthCheck, Phase, given, seed as seeded, settings, strategies as st
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed as seeded, settings, stra
 from fuzz.faults.planting import read_faults
 from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target
-from fuzz.shared.campaign import Report, choose_names, conduct
+from fuzz.shared.campaign import LINE_LENGTH, Report, choose_names, command, conduct, tell_failure
 from fuzz.shared.invariants import READ_ALIKE, Violation
 from fuzz.shared.selftest import SEED, run_selftest
 
@@ -65,43 +66,43 @@ def _splice(both: tuple[bytes, bytes]) -> bytes:
     return content[:at] + part + content[at + len(part) // 2 :]
 
 
-def run(names: Sequence[str], seed: int, seconds: float) -> int:
+def run(seed: int, seconds: float, targets: Sequence[str]) -> int:
     """Replay every corpus, then search for about so long in all; 0 where nothing was found."""
-    chosen = choose_names("target", names, (target.name for target in TARGETS))
-    targets = [target for target in TARGETS if target.name in chosen]
+    names = choose_names("target", targets, (target.name for target in TARGETS))
+    chosen = [target for target in TARGETS if target.name in names]
     print(f"seed {seed}")
-    runs = (_run_target(target, seed, seconds / len(targets)) for target in targets)
-    return conduct(runs, lambda total, took: f"{len(targets)} readers", most_failures=len(targets))
+    runs = (_run_target(target, seed, seconds / len(chosen)) for target in chosen)
+    return conduct(runs, lambda total, took: f"{len(chosen)} readers", most_failures=len(chosen))
 
 
 def _run_target(target: Target, seed: int, seconds: float) -> Report:
-    try:
-        told = _replay_and_search(target, seed, seconds)
-    except Exception as failure:
-        return _report_failure(target, failure)
-    return Report(line=f"{target.name:<13} {told}")
-
-
-def _report_failure(target: Target, failure: Exception) -> Report:
-    violation = Violation(READ_ALIKE, f"{target.name}: {type(failure).__name__}: {failure}")
-    told = " ".join([f"FAILED {violation}", *getattr(failure, "__notes__", [])])
-    return Report(line=f"{target.name:<13} FAILED", violations=(violation,), stories=[partial(str, told)])
-
-
-def _replay_and_search(target: Target, seed: int, seconds: float) -> str:
-    until = time.monotonic() + seconds
-    replayed = 0
     for name, content in inputs_of(target):
         try:
             target.judge(content)
-        except AssertionError as failure:
-            raise AssertionError(f"{CORPUS.name}/{target.name}/{name}: {failure}") from failure
-        replayed += 1
+        except Exception as failure:
+            return _report_failure(target, seed, failure, f"the input: {CORPUS.name}/{target.name}/{name}")
+    until = time.monotonic() + seconds
     rounds = 0
     while rounds == 0 or time.monotonic() < until:
-        search(target, seed + rounds, _EXAMPLES_A_ROUND)
+        try:
+            search(target, seed + rounds, _EXAMPLES_A_ROUND)
+        except Exception as failure:
+            return _report_failure(target, seed + rounds, failure)
         rounds += 1
-    return f"{replayed} of the corpus, {rounds * _EXAMPLES_A_ROUND:,} examples"
+    told = f"{len(target.corpus)} of the corpus, {rounds * _EXAMPLES_A_ROUND:,} examples"
+    return Report(line=f"{target.name:<13} {told}")
+
+
+def _report_failure(target: Target, seed: int, failure: Exception, *inputs: str) -> Report:
+    """What differs, the rule that the oracle goes by, the input, and the command that shows it again."""
+    kind = "" if isinstance(failure, AssertionError) else f"{type(failure).__name__}: "
+    violation = Violation(READ_ALIKE, f"{target.name}: {kind}{failure}")
+    rule = " ".join((target.judge.__doc__ or "").split())
+    notes = (" ".join(note.split()) for note in getattr(failure, "__notes__", ()))
+    lines = [line for text in (f"the rule: {rule}", *inputs, *notes) for line in wrap(text, LINE_LENGTH)]
+    again = f"once more: {command('parsers', '--seed', seed, '--target', target.name)}"
+    story = partial(tell_failure, f"FAILED reader {target.name}", [violation], lines, again)
+    return Report(line=f"{target.name:<13} FAILED", violations=(violation,), stories=[story])
 
 
 def selftest(only: str) -> int:
@@ -115,5 +116,5 @@ def run_planted(number: int) -> Report:
     try:
         search(target, SEED + number, _EXAMPLES_A_RUN)
     except Exception as failure:
-        return _report_failure(target, failure)
+        return _report_failure(target, SEED + number, failure)
     return Report()

@@ -1,20 +1,13 @@
 """A third party's connection to a real server: real sockets, and a word for a lost answer."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Final, Self
 
 import trio
 
-from fuzz.shared.http_client import (
-    Fields,
-    HttpClient,
-    NotHttp,
-    Request,
-    Response,
-    form_request,
-    json_request,
-)
+from fuzz.shared.calls import Answer, Call
+from fuzz.shared.http_client import Fields, HttpClient, NotHttp, Request, Response, form_request
+from fuzz.simulation.requests import request_of
+from fuzz.simulation.responses import answer_of
 
 _MOST_BYTES: Final = 65_536
 _PATIENCE_SECONDS: Final = 60.0
@@ -38,37 +31,23 @@ class Connection:
         """A form to the token service; parameters that are None are left out. Raises `Lost`."""
         return await self.exchange(form_request(path, fields, form))
 
-    async def send_json(
-        self, method: str, path: str, login: str | None, content: Mapping[str, object] | None = None
-    ) -> Response:
-        """A call of the backend's own interface. Raises `Lost`."""
-        return await self.exchange(json_request(method, path, login, content))
+    async def ask(self, call: Call) -> Answer:
+        """What the interface answers to a call. Raises `Lost`."""
+        return answer_of(call, await self.exchange(request_of(call, by_form=False)))
 
     async def exchange(self, request: Request) -> Response:
         """The response. Raises `Lost` where the connection ends before it is whole."""
-        return await self.finish(await self.begin(request))
-
-    async def begin(self, request: Request, *, held: int = 0) -> bytes:
-        """Connect, and send the request but for its last `held` bytes, or nothing of it where that is 0; what
-        is left, for `finish`. Raises `Lost`."""
-        with self._losing():
+        try:
             with trio.fail_after(_PATIENCE_SECONDS):
                 stream = await self._connect()
-                data = self._http.write(request)
-                if held:
-                    await stream.send_all(data[:-held])
-                return data[-held:]
-
-    async def finish(self, data: bytes) -> Response:
-        """Send what is left of a request; the response. Raises `Lost`."""
-        assert self._stream is not None
-        with self._losing():
-            with trio.fail_after(_PATIENCE_SECONDS):
-                await self._stream.send_all(data)
+                await stream.send_all(self._http.write(request))
                 while (response := self._http.next_response()) is None:
                     if self._http.is_over:
                         raise OSError("the connection ended")
-                    self._http.receive(bytes(await self._stream.receive_some(_MOST_BYTES)))
+                    self._http.receive(bytes(await stream.receive_some(_MOST_BYTES)))
+        except _BROKEN as error:
+            self.close()
+            raise Lost from error
         if not self._http.is_kept:
             self.close()
         return response
@@ -84,14 +63,6 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @contextmanager
-    def _losing(self) -> Iterator[None]:
-        try:
-            yield
-        except _BROKEN as error:
-            self.close()
-            raise Lost from error
 
     async def _connect(self) -> trio.SocketStream:
         if self._stream is None or self._connected_to != self.port:

@@ -19,17 +19,17 @@ from typing import Final
 
 import trio
 
-from fuzz.processes import api
-from fuzz.processes.api import InvariantBroken
+from fuzz.processes import restoring
 from fuzz.processes.availability import DatabaseProbe, InstanceProbe
 from fuzz.processes.cluster import Cluster, running_cluster
+from fuzz.processes.failures import InvariantBroken, fail
 from fuzz.processes.faults import FAULTS_OF_FAILOVERS
 from fuzz.processes.leaks import look_for_secrets
 from fuzz.processes.mishaps import ALL, Mishap, Scene, possible_mishaps
 from fuzz.processes.programs import NotWell
 from fuzz.processes.server import NotServing, Server
-from fuzz.processes.tenant import Kind, Tenant
-from fuzz.processes.tenants import RoamingConnection, Tenants, what_stands
+from fuzz.processes.tenant import Tenant
+from fuzz.processes.tenants import RoamingConnection, Tenants, what_was_done
 from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_names
 from fuzz.shared.http_client import basic
 from fuzz.shared.selftest import SEED, run_selftest
@@ -40,15 +40,6 @@ _ROUNDS_A_TENANCY: Final = 8
 _WELL_SECONDS: Final = 90.0
 _SETTLING_SECONDS: Final = 10.0
 """How long after the database is back a turn that began before may still be kept."""
-_ASKED_BY_READING: Final = {
-    Kind.REVOKE,
-    Kind.REPLAY,
-    Kind.FORCE_OUT,
-    Kind.WITHDRAW,
-    Kind.DISABLE,
-    Kind.RESET_SECRET,
-}
-
 _BY: Final = "by "
 """Before the name of a way to reach the database: how long its instance was beyond it."""
 
@@ -83,8 +74,8 @@ class Campaign:
             trio.run(self._meet, number, name)
         except* (InvariantBroken, NotWell, NotServing) as group:
             again = command("failover", "--seed", self._seed, "--mishap", name)
-            logs = f"{self._cluster.folder}-logs"
-            api.fail(report, group, f"at {number}, {name}", f"its logs:   {logs}", f"once more:  {again}")
+            head = f"as mishap {number + 1} of seed {self._seed}: {name}"
+            fail(report, group, head, f"its logs:   {self._cluster.folder}-logs", f"once more:  {again}")
         return report
 
     async def _meet(self, number: int, name: str) -> None:
@@ -105,9 +96,11 @@ class Campaign:
                     nursery.start_soon(tenants.keep_watching, watch, Random(each.port))
                 await trio.sleep(random.uniform(1, 2))
                 tenants.note_mishap()
+                tenants.tell(f"({name})")
                 self._over_at = math.inf
                 await trio.to_thread.run_sync(ALL[name], scene)
                 self._over_at = time.monotonic()
+                tenants.tell(f"({name}: over)")
                 made_anew = await trio.to_thread.run_sync(self._cluster.wait_until_well, _WELL_SECONDS)
                 tenants.note_mishap()
                 await tenants.wait_until_checked()
@@ -161,7 +154,7 @@ class Campaign:
     async def _may_ask(self, tenant: Tenant) -> None:
         """What was not answered may still be kept for a while, in which reading cannot tell."""
         pending = tenant.pending
-        if pending is None or pending.kind not in _ASKED_BY_READING:
+        if pending is None or pending.may_be_sent_again:
             return
         assert self._probe is not None
         while True:
@@ -172,13 +165,21 @@ class Campaign:
 
 
 def run(
-    seed: int, rounds: int, *, most_seconds: float, mishaps: Sequence[str], strict: bool, debian: bool
+    seed: int,
+    rounds: int,
+    seconds: float,
+    mishaps: Sequence[str],
+    strict: bool,
+    debian: bool,
+    restore: bool,
 ) -> int:
     """Let so many mishaps happen, for at most so long; 0 where nothing was lost."""
+    if restore:
+        return restoring.run(debian=debian)
     choose_names("mishap", mishaps, ALL)
     print(f"seed {seed}, {rounds:,} mishaps", flush=True)
     runs = run_mishaps(seed, rounds, mishaps, strict=strict, debian=debian)
-    return conduct(runs, _figures, most_seconds=most_seconds)
+    return conduct(runs, _figures, most_seconds=seconds)
 
 
 def run_mishaps(
@@ -223,7 +224,7 @@ def run_planted(number: int) -> Report:
 
 def _figures(total: Report, seconds: float) -> str:
     lines = [
-        *what_stands(total),
+        *what_was_done(total),
         f"{'':<34}{'times':>6}  database away (median, longest)  instances beyond  slowest answer",
     ]
     for name in sorted(name for name in ALL if f"{name}/away" in total.samples):

@@ -1,4 +1,4 @@
-"""`python -m fuzz machine`: a real server that is killed or raced, or whose disk, clock or memory fails.
+"""`python -m fuzz machine`: a real server that is killed, or whose disk, clock or memory fails.
 
 Each round has a server of its own with tenants on it. They work before the fault, during it and after it, and
 each checks everything that was acknowledged: nothing is lost, and nothing that ended is back. While the fault
@@ -22,26 +22,25 @@ import psycopg
 import trio
 from psycopg import sql
 
-from fuzz.processes import api
-from fuzz.processes.api import InvariantBroken
 from fuzz.processes.breakdowns import (
     LOAD_SECONDS,
     MUST_SHOW,
     OF_SEVERAL_WORKERS,
     ON_A_SMALL_DISK,
-    Scene,
     faults_of,
     start,
 )
 from fuzz.processes.connection import Lost
 from fuzz.processes.disks import Disk
+from fuzz.processes.failures import InvariantBroken, fail
 from fuzz.processes.fallible import FILE, MODULE, Machine
 from fuzz.processes.faults import FAULTS_OF_CRASHES, FAULTS_OF_MACHINES, FAULTS_OF_RACES
 from fuzz.processes.keeper import Keeper
 from fuzz.processes.leaks import look_for_secrets
+from fuzz.processes.outages import Scene
 from fuzz.processes.server import VARIABLE, Server
-from fuzz.processes.tenant import Kind, Tenant
-from fuzz.processes.tenants import Tenants, what_stands
+from fuzz.processes.tenant import Tenant
+from fuzz.processes.tenants import Tenants, what_was_done
 from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_names
 from fuzz.shared.invariants import PROGRESS
 from fuzz.shared.selftest import SEED, run_selftest
@@ -55,11 +54,13 @@ _LOOK_SECONDS: Final = 0.01
 _MOST_ROUNDS: Final = 3
 """A planted fault that so many rounds do not show is one that survives."""
 _SHOWING: Final = {
-    "error-swallowed": ("writes fail", r"client-\d+: "),
-    "clock-set-back": ("clock a year ahead", "a retry within the grace|active with the clock put right"),
+    "error-swallowed": ("writes fail", r"client-\d"),
+    "clock-set-back": (
+        "clock a year ahead",
+        "a retry within the grace|a refresh is refused|active with the clock put right",
+    ),
     "pause-unnoticed": ("paused for 40 s", "a retry that lay in a socket"),
-    **dict.fromkeys((fault.name for fault in FAULTS_OF_CRASHES), ("killed", "")),
-    **dict.fromkeys((fault.name for fault in FAULTS_OF_RACES), ("raced", "")),
+    **dict.fromkeys((fault.name for fault in (*FAULTS_OF_CRASHES, *FAULTS_OF_RACES)), ("killed", "")),
 }
 """In which fault each of the selftest's mistakes must be noticed, and what must then be said of it."""
 
@@ -114,7 +115,9 @@ class Round:
         await self._check_all()
         if before := self._failures():
             raise InvariantBroken(f"{before} requests fail before the fault", PROGRESS)
+        self._tenants.tell(f"({self._name})")
         await self._fault(self._scene)
+        self._tenants.tell(f"({self._name}: over)")
         self._is_over = True
         failed = self._failures()
         if not failed and self._name in MUST_SHOW:
@@ -157,9 +160,7 @@ class Round:
 
     async def _may_ask(self, tenant: Tenant) -> None:
         """What became of a request that failed cannot be told by reading before the fault is over."""
-        while not self._may_work or (
-            not self._is_over and tenant.pending is not None and tenant.pending.kind is not Kind.NOTHING
-        ):
+        while not self._may_work or (not self._is_over and tenant.pending is not None):
             self._at_rest.add(tenant)
             await trio.sleep(_LOOK_SECONDS)
         self._at_rest.discard(tenant)
@@ -174,7 +175,7 @@ class Round:
         self.report.line = f"{self._name:<22}{failures}; {kept} changes kept, {counts['checks']} questions"
 
 
-def run(seed: int, rounds: int, *, most_seconds: float, faults: Sequence[str], postgres: str) -> int:
+def run(seed: int, rounds: int, seconds: float, faults: Sequence[str], postgres: str) -> int:
     """Let so many faults happen, for at most so long; 0 where nothing was lost."""
     names = choose_names("fault", faults, faults_of(postgres))
     if os.geteuid() and (left_out := set(names) & ON_A_SMALL_DISK.keys()):
@@ -185,7 +186,7 @@ def run(seed: int, rounds: int, *, most_seconds: float, faults: Sequence[str], p
     print(f"seed {seed}, {rounds:,} faults of {'PostgreSQL' if postgres else 'SQLite'} servers", flush=True)
     drawn = zip(range(rounds), draw_names(names, Random(f"machine {seed}")), strict=False)
     runs = (run_one(seed, number, name, postgres) for number, name in drawn)
-    return conduct(runs, _figures, most_seconds=most_seconds)
+    return conduct(runs, _figures, most_seconds=seconds)
 
 
 def run_one(seed: int, number: int, name: str, postgres: str = "") -> Report:
@@ -197,7 +198,8 @@ def run_one(seed: int, number: int, name: str, postgres: str = "") -> Report:
             trio.run(meeting.live)
         except* Exception as group:
             again = command("machine", "--seed", seed, "--fault", name)
-            api.fail(meeting.report, group, f"in {name}", f"its files:  {folder}", f"once more:  {again}")
+            head = f"in fault {number + 1} of seed {seed}: {name}"
+            fail(meeting.report, group, head, f"its files:  {folder}", f"once more:  {again}")
     if not meeting.report.stories:  # whose disk is unmounted by now
         shutil.rmtree(folder)
     return meeting.report
@@ -219,7 +221,7 @@ def open_database(server: str) -> Iterator[str]:
 
 
 def _figures(total: Report, seconds: float) -> str:
-    lines = what_stands(total)
+    lines = what_was_done(total)
     for name, seconds_each in sorted(total.samples.items()):
         lines.append(f"  {name:<22}{len(seconds_each)} times, all checked {max(seconds_each):.1f} s after it")
     return "\n".join([*lines, f"{total.counts['rounds']:,} faults"])

@@ -1,33 +1,122 @@
-"""A store that is full, locked or away under a real server, for as long as a block runs."""
+"""What a server lacks for as long as a block runs: its disk, its file, memory, descriptors."""
 
 import fcntl
 import os
 import resource
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
 from typing import Final
 
 import apsw
 
+from fuzz.processes.disks import Disk
+from fuzz.processes.fallible import Fails, Machine
 from fuzz.processes.server import Server
-
-Outage = Callable[[Server], AbstractContextManager[None]]
+from fuzz.processes.tenants import Tenants
+from fuzz.shared.campaign import Report
 
 _ROOM_BYTES: Final = 4_096
 _WAL_LOCKS: Final = (120, 8)
 """Where in the `-shm` file SQLite holds the locks of the write-ahead log: the first byte and how many."""
+_SPARE_BYTES: Final = 2**24
+"""Of memory: less than the hash of a password takes, 19 MiB, and enough for all else; above all for new
+threads. Where one dies as it begins, its starter waits for ever (python/cpython#140746): the whole server."""
+_SPARE_DESCRIPTORS: Final = 2
+_CROWD: Final = 40
+
+
+@dataclass(slots=True)
+class Scene:
+    """Where it happens."""
+
+    server: Server
+    machine: Machine
+    disk: Disk | None
+    """The server's own, where it has one."""
+    report: Report
+    tenants: Tenants
+    random: Random
+    work: Callable[[float], Awaitable[None]]
+    """Has the tenants work, whatever fails, and is back after so many seconds; they go on."""
+    check: Callable[[], Awaitable[None]]
+    """Has the tenants check everything, and rest, while nothing fails."""
+    rest: Callable[[], Awaitable[None]]
+    """Has the tenants end what they do, and is back when nobody asks anything any more."""
+    restarts: bool = False
+    """Whether the server is killed by the fault, and is to be started when it is over."""
+
+
+Outage = Callable[[Scene], AbstractContextManager[None]]
+
+
+def fail_disk(fails: Fails) -> Outage:
+    """What is written, or flushed, to the disk fails."""
+
+    @contextmanager
+    def fail(scene: Scene) -> Iterator[None]:
+        scene.machine.set(fails=fails)
+        yield
+        scene.machine.set()
+
+    return fail
 
 
 @contextmanager
-def fill_up(server: Server) -> Iterator[None]:
+def fill_disk(scene: Scene) -> Iterator[None]:
+    """The disk is full of what is none of the server's."""
+    assert scene.disk is not None
+    scene.disk.fill()
+    yield
+    scene.disk.clear()
+
+
+@contextmanager
+def break_disk(scene: Scene) -> Iterator[None]:
+    """What a kernel does that finds an error in a file system; then it is repaired."""
+    assert scene.disk is not None
+    scene.disk.break_down()
+    yield
+    scene.server.kill()
+    scene.restarts = True
+    scene.disk.repair()
+
+
+@contextmanager
+def limit_files(scene: Scene) -> Iterator[None]:
     """No file may grow any further."""
-    longest = max(path.stat().st_size for path in server.folder.glob("ostiary.db*"))
-    with limit(server.pid, resource.RLIMIT_FSIZE, longest + _ROOM_BYTES):
+    longest = max(path.stat().st_size for path in scene.server.folder.glob("ostiary.db*"))
+    with _limit(scene.server.pid, resource.RLIMIT_FSIZE, longest + _ROOM_BYTES):
         yield
 
 
 @contextmanager
-def limit(pid: int, what: int, most: int) -> Iterator[None]:
+def limit_memory(scene: Scene) -> Iterator[None]:
+    """Less is left than the hash of a password takes, which a sign-in needs."""
+    status = Path(f"/proc/{scene.server.pid}/status").read_text(encoding="utf-8")
+    [kib] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData:")]
+    for tenant in scene.tenants.all:
+        tenant.login = None
+    with _limit(scene.server.pid, resource.RLIMIT_DATA, kib * 1024 + _SPARE_BYTES):
+        yield
+
+
+@contextmanager
+def limit_descriptors(scene: Scene) -> Iterator[None]:
+    """Others connect as well, until there is no descriptor left."""
+    held = len(os.listdir(f"/proc/{scene.server.pid}/fd"))
+    limit = _limit(scene.server.pid, resource.RLIMIT_NOFILE, held + _SPARE_DESCRIPTORS)
+    with ExitStack() as crowd, limit:
+        for _ in range(_CROWD):
+            crowd.enter_context(socket.create_connection(("127.0.0.1", scene.server.port)))
+        yield
+
+
+@contextmanager
+def _limit(pid: int, what: int, most: int) -> Iterator[None]:
     """A process may have no more of something, as `resource` names it."""
     before = resource.prlimit(pid, what)
     resource.prlimit(pid, what, (most, before[1]))
@@ -38,9 +127,9 @@ def limit(pid: int, what: int, most: int) -> Iterator[None]:
 
 
 @contextmanager
-def lock_out_writers(server: Server) -> Iterator[None]:
+def lock_out_writers(scene: Scene) -> Iterator[None]:
     """Another program is in the middle of a transaction of its own."""
-    connection = apsw.Connection(str(server.database))
+    connection = apsw.Connection(str(scene.server.database))
     try:
         connection.execute("BEGIN EXCLUSIVE")
         yield
@@ -50,9 +139,9 @@ def lock_out_writers(server: Server) -> Iterator[None]:
 
 
 @contextmanager
-def lock_out_all(server: Server) -> Iterator[None]:
+def lock_out_all(scene: Scene) -> Iterator[None]:
     """Another process holds every lock of the write-ahead log, so that nobody can read either."""
-    shared = os.open(f"{server.database}-shm", os.O_RDWR)
+    shared = os.open(f"{scene.server.database}-shm", os.O_RDWR)
     start, length = _WAL_LOCKS
     try:
         fcntl.lockf(shared, fcntl.LOCK_EX, length, start)
@@ -62,11 +151,11 @@ def lock_out_all(server: Server) -> Iterator[None]:
 
 
 @contextmanager
-def move_away(server: Server) -> Iterator[None]:
+def move_away(scene: Scene) -> Iterator[None]:
     """The file has another name: open connections keep it, new ones find nothing."""
-    elsewhere = server.folder / "elsewhere"
-    server.database.rename(elsewhere)
+    elsewhere = scene.server.folder / "elsewhere"
+    scene.server.database.rename(elsewhere)
     try:
         yield
     finally:
-        elsewhere.rename(server.database)
+        elsewhere.rename(scene.server.database)

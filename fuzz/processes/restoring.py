@@ -12,9 +12,8 @@ from typing import Final
 
 import trio
 
-from fuzz.processes import api
-from fuzz.processes.api import InvariantBroken
 from fuzz.processes.cluster import Cluster, running_cluster
+from fuzz.processes.failures import InvariantBroken, fail
 from fuzz.processes.node import Node
 from fuzz.processes.programs import NotWell
 from fuzz.processes.server import ROOT, NotServing, Server
@@ -39,7 +38,7 @@ def run(*, debian: bool) -> int:
             try:
                 _walk(cluster, server, settings | {"DATA_DIR": str(folder)})
             except* (InvariantBroken, NotServing, NotWell) as group:
-                api.fail(report, group, f"its logs:   {cluster.folder}-logs")
+                fail(report, group, "as a cluster is put back", f"its logs:   {cluster.folder}-logs")
     for story in report.stories:
         print(story(), file=sys.stderr)
     return 1 if report.stories else 0

@@ -1,53 +1,42 @@
 """One client and its user on a real server: what they know, and what must stand of it.
 
 They never do two things at once and nobody else touches their sessions, so all is known of each session but
-for the one request that is `pending`.
+for the one call that is `pending`.
 """
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from random import Random
-from typing import Final
+from typing import Any, Final
+
+import trio
 
 from fuzz.processes import api
-from fuzz.processes.api import InvariantBroken
-from fuzz.processes.connection import Connection
-from fuzz.shared.http_client import Response, basic
+from fuzz.processes.connection import Connection, Lost
+from fuzz.processes.failures import InvariantBroken
+from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Verb
+from fuzz.shared.invariants import ACKNOWLEDGED_STAYS, DOCUMENTED, REDEEMED_ONCE, SAME_PAIR, Invariant
 
 _GRACE_SECONDS: Final = 28.0
 """A little less than the specification's 30: the driver's clock begins before the server's."""
-_LONGEST_LIVES: Final = {"accessTokenTtl": 86_400, "refreshTokenTtl": 2_592_000}
-
-
-class Kind(StrEnum):
-    """What was asked when the answer was lost."""
-
-    REDEEM = "redeem"
-    REFRESH = "refresh"
-    REVOKE = "revoke"
-    REPLAY = "replay"
-    FORCE_OUT = "force-out"
-    WITHDRAW = "withdraw"
-    DISABLE = "disable"
-    ENABLE = "enable"
-    RESET_SECRET = "reset-secret"
-    CHANGE_PASSWORD = "change-password"
-    CHANGE_NUMBER = "change-number"
-    NOTHING = "of no consequence"
-    """Whatever came of it, nobody can use it: a code or a token that was never told."""
+_LONGEST_LIVES: Final = {"access_seconds": 86_400, "refresh_seconds": 2_592_000}
+_QUESTIONS: Final = (Verb.INTROSPECT, Verb.USER_INFO)
+_LATEST: Final = 400
+OTHER_AGENT: Final = "somebody else"
+"""The User-Agent of whoever stole a token."""
 
 
 @dataclass
 class Session:
     """A session as its client knows it."""
 
+    name: str
     access: str
     refresh: str | None
-    spent_access: str | None = None
-    spent_refresh: str | None = None
+    spent: tuple[str, str] | None = None
+    """The pair before, if there was one."""
     rotated: float = 0.0
     """When the latest rotation was asked for, by the driver's clock."""
 
@@ -58,13 +47,19 @@ class Session:
 
 @dataclass
 class Pending:
-    """A request without an answer."""
+    """A call without an answer."""
 
-    kind: Kind
+    call: Call
     since: float
-    session: Session | None = None
-    code: str = ""
-    counted: bool = False
+    ends: list[Session]
+    """Which sessions it ends."""
+    rotates: Session | None = None
+    is_counted: bool = False
+
+    @property
+    def may_be_sent_again(self) -> bool:
+        """Whether what came of it is told by the answer to the same call, else by what there is now."""
+        return self.rotates is not None or self.call.verb in (Verb.REDEEM, Verb.ENABLE_CLIENT)
 
 
 @dataclass
@@ -72,83 +67,127 @@ class Tally:
     """What was acknowledged and what was not, of all tenants."""
 
     acknowledged: Counter[str] = field(default_factory=Counter)
-    """Changes by their kind."""
+    """Changes by their verb."""
     unknown: Counter[str] = field(default_factory=Counter)
-    """Requests that changed something or not, by kind; each was resolved afterwards."""
+    """Calls that changed something or not, by verb; each was resolved afterwards."""
     checks: int = 0
     """Questions about what had been acknowledged."""
     secrets: set[str] = field(default_factory=set)
     """Every token, code and secret that was told."""
 
 
+_NO_SESSION: Final = Session("", "", None)
+
+
 class Tenant:
     """A client, its user, and their sessions."""
 
     def __init__(
-        self, number: int, connection: Connection, random: Random, tally: Tally, admin: Callable[[], str]
+        self,
+        number: int,
+        connections: Sequence[Connection],
+        random: Random,
+        tally: Tally,
+        admin: Callable[[], str],
     ) -> None:
-        """`admin` gives the access token of an administrator."""
+        """The first of the connections is for what is asked once; `admin` gives an administrator's token."""
         self.client_id = f"client-{number}"
         self.username = f"user-{number}"
         self.password = f"the-password-of-user-{number}"
         self.secret = ""
         self.user_id = ""
-        self.connection = connection
+        self.connections = connections
         self.random = random
         self.tally = tally
         self.admin = admin
         self.login: str | None = None
         self.live: list[Session] = []
         self.ended: deque[Session] = deque(maxlen=6)
-        self.used_codes: deque[tuple[str, str]] = deque(maxlen=3)
+        self.used_codes: deque[Call] = deque(maxlen=3)
+        """The calls that redeemed them."""
         self.pending: Pending | None = None
         self.drawn = 0
-        self.next_password = self.next_number = ""
-        """What was asked for last, and stands or does not."""
+        self._began = time.monotonic()
+        self._history: deque[tuple[Session | None, str]] = deque(maxlen=_LATEST)
+        self._sessions: dict[str, Session] = {}
+        """By each of their tokens."""
 
     # --- what is asked, each raising `Lost`
 
+    def call(self, verb: Verb, **fields: Any) -> Call:
+        """What this client, its user or the administrator asks."""
+        known = {
+            "client_id": self.client_id,
+            "secret": self.secret,
+            "login": self.admin() if verb in ADMINISTRATION else self.login,
+            "user_id": self.user_id,
+            "username": self.username,
+            "password": self.password,
+            "redirect_uri": api.REDIRECT_URI,
+            "user_agent": "tenant",
+        }
+        return Call(verb, **{**known, **fields})
+
+    async def ask(self, verb: Verb, **fields: Any) -> Answer:
+        """The answer to a call of this tenant."""
+        return await self.send(self.call(verb, **fields))
+
+    async def get(self, verb: Verb, **fields: Any) -> Answer:
+        """The answer to a call of this tenant, which must not be refused."""
+        return self.expect(await self.ask(verb, **fields), verb)
+
+    async def send(self, call: Call) -> Answer:
+        """The answer to a call."""
+        return (await self.race(call, 1))[0]
+
+    async def race(self, call: Call, times: int) -> list[Answer]:
+        """The answers that come to one call, sent so often at once. Raises `Lost` where none comes."""
+        answers: list[Answer] = []
+
+        async def ask(connection: Connection) -> None:
+            try:
+                answers.append(await connection.ask(call))
+            except Lost:
+                pass
+            except InvariantBroken as broken:
+                raise self.violation(str(broken), invariant=broken.violation.invariant) from None
+
+        async with trio.open_nursery() as nursery:
+            for connection in self.connections[:times]:
+                nursery.start_soon(ask, connection)
+        if call.verb not in _QUESTIONS:
+            self._note(call, times, answers)
+        if not answers:
+            raise Lost
+        return answers
+
+    async def change(self, verb: Verb, ends: Sequence[Session] = (), **fields: Any) -> Answer:
+        """Ask for a change that ends these sessions, and note that it was made."""
+        call = self.call(verb, **fields)
+        self.expect_loss(call, ends)
+        answer = self.expect(await self.send(call), verb)
+        self.end(ends)
+        self.acknowledge(verb)
+        return answer
+
     async def move_in(self) -> None:
         """Register both, over the interface."""
-        connection, admin = self.connection, self.admin()
-        self.user_id = await api.register_user(connection, admin, self.username, self.password)
-        self.secret = self.keep(
-            await api.register_client(connection, admin, self.client_id, **_LONGEST_LIVES)
-        )
-        self.tally.secrets.add(self.password)
-
-    async def ask_token(self, *, agent: str = "tenant", **form: str | None) -> Response:
-        fields = [self.basic, ("User-Agent", agent)]
-        return await self.connection.post_form("/api/oauth2/token", fields, **form)
-
-    async def redeem(self, code: str, verifier: str) -> Response:
-        return await self.ask_token(**api.redemption_form(code, verifier))
-
-    async def refresh(self, token: str | None, *, agent: str = "tenant") -> Response:
-        return await self.ask_token(agent=agent, grant_type="refresh_token", refresh_token=token)
-
-    async def administer(self, method: str, path: str, **content: object) -> Response:
-        return await self.connection.send_json(method, f"/api/{path}", self.admin(), content or None)
+        self.user_id = str((await self.get(Verb.REGISTER_USER)).sub)
+        client = await self.get(Verb.REGISTER_CLIENT, **api.SETTINGS, **_LONGEST_LIVES)
+        self.secret = self.keep(client.secret)
+        self.keep(self.password)
 
     async def sign_in_if_need_be(self) -> None:
-        if self.login is not None:
-            return
-        self.expect_loss(Kind.NOTHING)
-        response = await api.sign_in(self.connection, self.username, self.password)
-        self.login = self.keep(str(response.data["accessToken"]))
-        self.keep(str(response.data["refreshToken"]))
-        self.acknowledge("signed in")
+        if self.login is None:
+            answer = await self.get(Verb.SIGN_IN)
+            self.login, _ = self.keep(answer.access), self.keep(answer.refresh)
+            self.acknowledge(Verb.SIGN_IN)
 
     async def is_active(self, token: str) -> bool:
-        response = await self.connection.post_form("/api/oauth2/introspect", [self.basic], token=token)
         self.tally.checks += 1
-        return bool(self.expect(response, 200, "an introspection").json()["active"])
+        return (await self.get(Verb.INTROSPECT, token=token)).kind is AnswerKind.ACTIVE
 
     # --- what is known
-
-    @property
-    def basic(self) -> tuple[str, str]:
-        return basic(self.client_id, self.secret)
 
     @property
     def of_user(self) -> list[Session]:
@@ -159,82 +198,136 @@ class Tenant:
         sessions = self.of_user
         return self.random.choice(sessions) if sessions else None
 
-    def enter(self, response: Response) -> None:
-        """A session began."""
-        content = response.json()
-        self.live.append(Session(self.keep(content["access_token"]), self.keep(content["refresh_token"])))
-        self.acknowledge("code redeemed")
+    def enter(self, answers: Sequence[Answer], times: int = 1) -> None:
+        """A session began with one of the answers to so many calls. Raises `Lost` where that was none."""
+        winners = [answer for answer in answers if answer.kind is AnswerKind.TOKENS]
+        if len(winners) > 1 or (not winners and len(answers) == times):
+            text = f"{len(winners)} of {times} redemptions of one code bring tokens"
+            raise self.violation(text, invariant=REDEEMED_ONCE)
+        if not winners:
+            raise Lost
+        self.begin(winners[0])
+        self.acknowledge(Verb.REDEEM)
 
-    def rotate(self, session: Session, response: Response, since: float) -> None:
+    def begin(self, answer: Answer) -> None:
+        """A session began with these tokens."""
+        self.drawn += 1
+        refresh = None if answer.refresh is None else self.keep(answer.refresh)
+        session = Session(f"session {self.drawn}", self.keep(answer.access), refresh)
+        self.live.append(session)
+        self.tell(f"{session.name} begins", session)
+        self._sessions |= dict.fromkeys(session.tokens, session)
+
+    def rotate(self, session: Session, answers: Sequence[Answer], since: float) -> None:
         """A session has a new pair."""
-        content = response.json()
-        session.spent_access, session.spent_refresh = session.access, session.refresh
-        session.access = self.keep(content["access_token"])
-        session.refresh = self.keep(content["refresh_token"])
+        for answer in answers:
+            self.expect(answer, "a refresh", session)
+        if len({(answer.access, answer.refresh) for answer in answers}) > 1:
+            raise self.violation("one refresh brings two pairs", session, SAME_PAIR)
+        assert session.refresh is not None
+        session.spent = session.access, session.refresh
+        session.access, session.refresh = self.keep(answers[0].access), self.keep(answers[0].refresh)
+        self._sessions |= dict.fromkeys(session.tokens, session)
         session.rotated = since
-        self.acknowledge("rotated")
+        self.acknowledge(Verb.REFRESH)
 
-    def end(self, sessions: list[Session]) -> None:
+    def end(self, sessions: Sequence[Session]) -> None:
         """Sessions ended."""
         for session in list(sessions):
             self.live.remove(session)
             self.ended.append(session)
+            self.tell(f"{session.name} ended", session)
 
     def is_late(self, since: float) -> bool:
         return time.monotonic() - since > _GRACE_SECONDS
 
-    def keep(self, text: str) -> str:
+    def keep(self, text: str | None) -> str:
         """A secret, which is looked for in all files afterwards."""
+        assert text is not None
         self.tally.secrets.add(text)
         return text
 
-    def expect_loss(self, kind: Kind, session: Session | None = None, code: str = "") -> None:
+    def expect_loss(
+        self, call: Call, ends: Sequence[Session] = (), rotates: Session | None = None
+    ) -> Pending:
         """The answer to what is asked next may be lost."""
-        self.pending = Pending(kind, time.monotonic(), session, code)
+        self.pending = Pending(call, time.monotonic(), list(ends), rotates)
+        return self.pending
 
     def acknowledge(self, what: str) -> None:
         """The answer came, and says that this was done."""
         self.tally.acknowledged[what] += 1
         self.pending = None
 
+    def tell(self, what: str, about: Session | None = None) -> None:
+        """Note what happens to a session, or else to all, for whoever reads of a failure."""
+        self._history.append((about, f"{time.monotonic() - self._began:.3f} s {what}"))
+
+    def _note(self, call: Call, times: int, answers: Sequence[Answer]) -> None:
+        session = self._sessions.get(call.token or "")
+        words = [call.verb.value]
+        if session is not None:
+            is_spent = session.spent is not None and call.token in session.spent
+            words.append(f"{session.name} by its spent token" if is_spent else session.name)
+        if call.user_agent == OTHER_AGENT:
+            words.append(f"from {OTHER_AGENT}")
+        if times > 1:
+            words.append(f"{times} times at once")
+        told = Counter(f"{answer.kind} {answer.error}".strip() for answer in answers) or {"no answer": 1}
+        answered = ", ".join(f"{count} {each}" if times > 1 else each for each, count in told.items())
+        self.tell(f"{' '.join(words)}: {answered}", session or _NO_SESSION)
+
     # --- what must stand
 
-    def expect(self, response: Response, status: int, what: str) -> Response:
-        return api.expect(response, status, f"{self.client_id}: {what}")
+    def expect(self, answer: Answer, what: str, session: Session | None = None) -> Answer:
+        """The answer, where it is no refusal."""
+        if answer.kind is AnswerKind.REFUSED:
+            raise self.violation(f"{what} is {answer}", session, DOCUMENTED)
+        return answer
 
-    def expect_refusal(self, response: Response, what: str) -> None:
+    def expect_same_pair(self, session: Session, answer: Answer, what: str) -> None:
+        self.expect(answer, what, session)
+        if (answer.access, answer.refresh) != (session.access, session.refresh):
+            raise self.violation(f"{what} brings another pair", session, SAME_PAIR)
+
+    def expect_refusal(self, answer: Answer, what: str, session: Session | None = None) -> None:
         self.tally.checks += 1
-        if (response.status, response.error) != (400, "invalid_grant"):
-            raise self.violation(f"{what} is answered {response.status} {response.error}")
+        if answer.error != "invalid_grant":
+            raise self.violation(f"{what} is answered: {answer}", session)
 
-    def violation(self, text: str) -> InvariantBroken:
-        return InvariantBroken(f"{self.client_id}: {text}")
+    def violation(
+        self, text: str, session: Session | None = None, invariant: Invariant = ACKNOWLEDGED_STAYS
+    ) -> InvariantBroken:
+        """What must not be, with the latest of what this tenant did, or of what this session met."""
+        lines = [line for about, line in self._history if session is None or about in (session, None)]
+        named = f"{self.client_id}, {session.name}" if session else self.client_id
+        return InvariantBroken(f"{named}: {text}", invariant, lines)
 
     async def check(self) -> None:
         """Everything that was acknowledged stands, and nothing that ended is back. Raises `Lost`."""
         for session in self.live:
             await self.check_live(session)
-            for spent in (session.spent_access, session.spent_refresh):
-                if spent is not None and await self.is_active(spent):
-                    raise self.violation("a token that was rotated away is active again")
+            for spent in session.spent or ():
+                if await self.is_active(spent):
+                    raise self.violation("a token that was rotated away is active again", session)
         for session in self.ended:
-            for token in (*session.tokens, session.spent_access, session.spent_refresh):
-                if token is not None and await self.is_active(token):
-                    raise self.violation("a session that ended is back")
-            for refresh in (session.refresh, session.spent_refresh):
+            for token in (*session.tokens, *(session.spent or ())):
+                if await self.is_active(token):
+                    raise self.violation("a session that ended is back", session)
+            for refresh in (session.refresh, session.spent and session.spent[1]):
                 if refresh is not None:
-                    response = await self.refresh(refresh)
-                    self.expect_refusal(response, "a refresh token of a session that ended")
-        for code, verifier in self.used_codes:
-            if self.pending is None or code != self.pending.code:
-                self.expect_refusal(await self.redeem(code, verifier), "a code that was used")
+                    answer = await self.ask(Verb.REFRESH, token=refresh)
+                    self.expect_refusal(answer, "a refresh token of a session that ended", session)
+        for call in self.used_codes:
+            if self.pending is None or self.pending.call.token != call.token:
+                self.expect_refusal(await self.send(call._replace(secret=self.secret)), "a used code")
 
     async def check_live(self, session: Session) -> None:
         """All tokens of the session are good, and they speak for the tenant's user. Raises `Lost`."""
         for token in session.tokens:
             if not await self.is_active(token):
-                raise self.violation("a session that was issued, and never ended, is gone")
+                raise self.violation("a session that was issued, and never ended, is gone", session)
         if session.refresh is not None:
-            response = await self.connection.send_json("GET", "/api/oauth2/userinfo", session.access)
-            if response.status != 200 or response.data.get("sub") != self.user_id:
-                raise self.violation(f"user-info of a live session is answered {response.status}")
+            answer = await self.ask(Verb.USER_INFO, token=session.access)
+            if answer.sub != self.user_id:
+                raise self.violation(f"user-info of a live session is answered: {answer}", session)

@@ -8,9 +8,13 @@ from hashlib import sha256
 from typing import Final
 
 from fuzz.processes import api
-from fuzz.processes.tenant import Kind, Pending, Session, Tenant
+from fuzz.processes.tenant import OTHER_AGENT, Pending, Session, Tenant
+from fuzz.shared.calls import AnswerKind, Verb
+from fuzz.shared.http_client import json_request
 
 _MOST_LIVE: Final = 4
+_RACED: Final = 0.3
+"""How much of what may be sent twice is sent over all connections at once."""
 
 
 async def act(tenant: Tenant) -> None:
@@ -21,151 +25,103 @@ async def act(tenant: Tenant) -> None:
     await action(tenant)
 
 
+def _choose_times(tenant: Tenant) -> int:
+    return len(tenant.connections) if tenant.random.random() < _RACED else 1
+
+
 async def _ask_for_machine(tenant: Tenant) -> None:
-    tenant.expect_loss(Kind.NOTHING)
-    response = await tenant.ask_token(grant_type="client_credentials")
-    tenant.expect(response, 200, "client credentials")
-    tenant.live.append(Session(tenant.keep(response.json()["access_token"]), None))
-    tenant.acknowledge("issued to a machine")
+    tenant.begin(await tenant.get(Verb.CLIENT_CREDENTIALS))
+    tenant.acknowledge(Verb.CLIENT_CREDENTIALS)
 
 
 async def authorize(tenant: Tenant) -> None:
     """Begin a session with a code."""
     await tenant.sign_in_if_need_be()
-    assert tenant.login is not None
     tenant.drawn += 1
-    drawn = f"{tenant.client_id} {tenant.drawn} {tenant.random.random()}"
-    verifier = sha256(drawn.encode()).hexdigest()
-    tenant.expect_loss(Kind.NOTHING)
-    consent = await api.authorize(tenant.connection, tenant.login, tenant.client_id, verifier)
-    code = tenant.keep(api.code_of(consent))
-    tenant.acknowledge("code")
-    tenant.used_codes.append((code, verifier))
-    tenant.expect_loss(Kind.REDEEM, code=code)
-    tenant.enter(tenant.expect(await tenant.redeem(code, verifier), 200, "an exchange"))
+    verifier = sha256(f"{tenant.client_id} {tenant.drawn} {tenant.random.random()}".encode()).hexdigest()
+    answer = await tenant.send(api.approval(tenant.login, tenant.client_id, verifier))
+    code = tenant.keep(tenant.expect(answer, Verb.APPROVE).code)
+    call = api.redemption(tenant.client_id, tenant.secret, code, verifier)
+    tenant.used_codes.append(call)
+    tenant.expect_loss(call)
+    times = _choose_times(tenant)
+    tenant.enter(await tenant.race(call, times), times)
 
 
 async def refresh(tenant: Tenant) -> None:
     """Rotate a session."""
     session = tenant.choose_session()
-    if session is None:
-        return
-    tenant.expect_loss(Kind.REFRESH, session)
-    response = tenant.expect(await tenant.refresh(session.refresh), 200, "a refresh")
-    assert tenant.pending is not None
-    tenant.rotate(session, response, tenant.pending.since)
+    if session is not None:
+        call = tenant.call(Verb.REFRESH, token=session.refresh)
+        pending = tenant.expect_loss(call, rotates=session)
+        tenant.rotate(session, await tenant.race(call, _choose_times(tenant)), pending.since)
 
 
 async def _retry(tenant: Tenant) -> None:
     session = tenant.choose_session()
-    if session is None or session.spent_refresh is None or tenant.is_late(session.rotated):
+    if session is None or session.spent is None or tenant.is_late(session.rotated):
         return
-    tenant.expect_loss(Kind.NOTHING)
-    response = await tenant.refresh(session.spent_refresh)
-    content = tenant.expect(response, 200, "a retry within the grace").json()
-    if (content["access_token"], content["refresh_token"]) != (session.access, session.refresh):
-        raise tenant.violation("a retry within the grace brings another pair")
-    tenant.pending = None
+    answer = await tenant.ask(Verb.REFRESH, token=session.spent[1])
+    tenant.expect_same_pair(session, answer, "a retry within the grace")
     tenant.tally.checks += 1
 
 
 async def revoke(tenant: Tenant) -> None:
     """End a session."""
-    if not tenant.live:
-        return
-    session = tenant.random.choice(tenant.live)
-    tenant.expect_loss(Kind.REVOKE, session)
-    token = tenant.random.choice(session.tokens)
-    response = await tenant.connection.post_form("/api/oauth2/revoke", [tenant.basic], token=token)
-    tenant.expect(response, 200, "a revocation")
-    tenant.end([session])
-    tenant.acknowledge("revoked")
+    if tenant.live:
+        session = tenant.random.choice(tenant.live)
+        await tenant.change(Verb.REVOKE, [session], token=tenant.random.choice(session.tokens))
 
 
 async def _replay(tenant: Tenant) -> None:
     session = tenant.choose_session()
-    if session is None or session.spent_refresh is None:
+    if session is None or session.spent is None:
         return
-    tenant.expect_loss(Kind.REPLAY, session)
-    response = await tenant.refresh(session.spent_refresh, agent="somebody else")
-    tenant.expect_refusal(response, "a replay from elsewhere")
+    call = tenant.call(Verb.REFRESH, token=session.spent[1], user_agent=OTHER_AGENT)
+    tenant.expect_loss(call, [session])
+    tenant.expect_refusal(await tenant.send(call), "a replay from elsewhere", session)
     tenant.end([session])
-    tenant.acknowledge("ended by a replay")
+    tenant.acknowledge("replay")
 
 
 async def _look(tenant: Tenant) -> None:
     if tenant.live:
-        tenant.expect_loss(Kind.NOTHING)
         await tenant.check_live(tenant.random.choice(tenant.live))
-        tenant.pending = None
 
 
 async def _force_out(tenant: Tenant) -> None:
-    tenant.expect_loss(Kind.FORCE_OUT)
-    response = await tenant.administer("POST", f"iam/users/{tenant.user_id}/force-logout")
-    tenant.expect(response, 200, "a forced log-out")
-    tenant.end(tenant.of_user)
+    await tenant.change(Verb.FORCE_OUT_USER, tenant.of_user)
     tenant.login = None
-    tenant.acknowledge("user forced out")
 
 
 async def _withdraw(tenant: Tenant) -> None:
-    if not tenant.of_user:
-        return
-    await tenant.sign_in_if_need_be()
-    tenant.expect_loss(Kind.WITHDRAW)
-    path = f"/api/auth/grants/{tenant.client_id}"
-    tenant.expect(await tenant.connection.send_json("DELETE", path, tenant.login), 200, "a withdrawal")
-    tenant.end(tenant.of_user)
-    tenant.acknowledge("consent withdrawn")
+    if tenant.of_user:
+        await tenant.sign_in_if_need_be()
+        await tenant.change(Verb.WITHDRAW, tenant.of_user)
 
 
 async def _disable(tenant: Tenant) -> None:
-    tenant.expect_loss(Kind.DISABLE)
-    path = f"oauth/clients/{tenant.client_id}/enabled"
-    tenant.expect(await tenant.administer("PUT", path, enabled=False), 200, "a client is disabled")
-    tenant.end(tenant.live)
-    tenant.acknowledge("client disabled")
-    await _enable(tenant)
-
-
-async def _enable(tenant: Tenant) -> None:
-    tenant.expect_loss(Kind.ENABLE)
-    path = f"oauth/clients/{tenant.client_id}/enabled"
-    tenant.expect(await tenant.administer("PUT", path, enabled=True), 200, "a client is enabled")
-    tenant.acknowledge("client enabled")
+    await tenant.change(Verb.DISABLE_CLIENT, tenant.live)
+    await tenant.change(Verb.ENABLE_CLIENT)
 
 
 async def _reset_secret(tenant: Tenant) -> None:
-    tenant.expect_loss(Kind.RESET_SECRET)
-    response = await tenant.administer("POST", f"oauth/clients/{tenant.client_id}/secret")
-    tenant.expect(response, 200, "a secret is reset")
-    tenant.secret = tenant.keep(str(response.data["secret"]))
-    tenant.acknowledge("secret reset")
+    tenant.secret = tenant.keep((await tenant.change(Verb.RESET_SECRET)).secret)
 
 
 async def _change_password(tenant: Tenant) -> None:
     await tenant.sign_in_if_need_be()
     tenant.drawn += 1
-    tenant.next_password = tenant.keep(f"password {tenant.drawn} of {tenant.username}")
-    tenant.expect_loss(Kind.CHANGE_PASSWORD)
-    content = {"oldPassword": tenant.password, "newPassword": tenant.next_password}
-    response = await tenant.connection.send_json("PUT", "/api/auth/password", tenant.login, content)
-    tenant.expect(response, 200, "a change of password")
-    tenant.password = tenant.next_password
-    tenant.end(tenant.of_user)
-    tenant.acknowledge("password changed")
+    password = tenant.keep(f"password {tenant.drawn} of {tenant.username}")
+    await tenant.change(Verb.CHANGE_PASSWORD, tenant.of_user, new_password=password)
+    tenant.password = password
 
 
 async def _change_number(tenant: Tenant) -> None:
     tenant.drawn += 1
-    tenant.next_number = f"+49{tenant.client_id.rpartition('-')[2]}{1_000_000 + tenant.drawn}"
-    tenant.expect_loss(Kind.CHANGE_NUMBER)
-    response = await tenant.administer("PUT", f"iam/users/{tenant.user_id}", phone=tenant.next_number)
-    tenant.expect(response, 200, "a change of number")
-    tenant.end(tenant.of_user)
+    phone = f"+49{tenant.client_id.rpartition('-')[2]}{1_000_000 + tenant.drawn}"
+    await tenant.change(Verb.CHANGE_USER, tenant.of_user, phone=phone)
     tenant.login = None
-    tenant.acknowledge("number changed")
 
 
 _WEIGHTS: Final[dict[Callable[[Tenant], Awaitable[None]], int]] = {
@@ -189,98 +145,78 @@ _WEIGHTS: Final[dict[Callable[[Tenant], Awaitable[None]], int]] = {
 
 
 async def resolve(tenant: Tenant) -> None:
-    """Find out what came of the request whose answer was lost. Raises `Lost`, and may be called again."""
+    """Find out what came of the call whose answer was lost. Raises `Lost`, and may be called again."""
     pending = tenant.pending
     if pending is None:
         return
-    if not pending.counted:
-        pending.counted = True
-        tenant.tally.unknown[pending.kind.value] += 1
-    match pending.kind:
-        case Kind.NOTHING:
-            pass
-        case Kind.REDEEM:
+    if not pending.is_counted:
+        pending.is_counted = True
+        tenant.tally.unknown[pending.call.verb] += 1
+    match pending.call.verb:
+        case Verb.REDEEM:
             await _resolve_redemption(tenant, pending)
-        case Kind.REFRESH:
-            await _resolve_refresh(tenant, pending)
-        case Kind.REVOKE | Kind.REPLAY:
-            assert pending.session is not None
-            await _resolve_ending(tenant, [pending.session])
-        case Kind.FORCE_OUT:
-            await _resolve_ending(tenant, tenant.of_user)
-            tenant.login = None
-        case Kind.WITHDRAW:
-            await _resolve_ending(tenant, tenant.of_user)
-        case Kind.DISABLE:
-            await _resolve_disabling(tenant)
-        case Kind.ENABLE:
-            await _enable(tenant)
-        case Kind.RESET_SECRET:
+        case Verb.REFRESH if pending.rotates is not None:
+            await _resolve_refresh(tenant, pending, pending.rotates)
+        case Verb.ENABLE_CLIENT:
+            await tenant.get(Verb.ENABLE_CLIENT)
+        case Verb.DISABLE_CLIENT:
+            await tenant.get(Verb.ENABLE_CLIENT)  # or nothing could be asked; it brings nothing back
+            await _resolve_ending(tenant, pending.ends)
+        case Verb.RESET_SECRET:
             await _resolve_secret(tenant)
-        case Kind.CHANGE_PASSWORD:
-            content = {"username": tenant.username, "password": tenant.next_password}
-            response = await tenant.connection.send_json("POST", "/api/auth/login", None, content)
-            await _resolve_change(tenant, has_changed=response.status == 200)
-            tenant.password = tenant.next_password if response.status == 200 else tenant.password
-        case Kind.CHANGE_NUMBER:
-            response = await tenant.administer("GET", f"iam/users/{tenant.user_id}")
-            shown = tenant.expect(response, 200, "a user is looked at").data["phone"]
-            await _resolve_change(tenant, has_changed=shown == tenant.next_number)
+        case Verb.CHANGE_PASSWORD:
+            changed = await tenant.ask(Verb.SIGN_IN, password=pending.call.new_password)
+            has_changed = changed.kind is AnswerKind.LOGIN
+            await _resolve_change(tenant, pending.ends, has_changed=has_changed)
+            tenant.password = str(pending.call.new_password) if has_changed else tenant.password
+        case Verb.CHANGE_USER:
+            request = json_request("GET", f"/api/iam/users/{tenant.user_id}", tenant.admin())
+            shown = (await tenant.connections[0].exchange(request)).data
+            await _resolve_change(tenant, pending.ends, has_changed=shown["phone"] == pending.call.phone)
             tenant.login = None
+        case verb:
+            await _resolve_ending(tenant, pending.ends)
+            tenant.login = None if verb is Verb.FORCE_OUT_USER else tenant.login
     tenant.pending = None
 
 
 async def _resolve_redemption(tenant: Tenant, pending: Pending) -> None:
-    [verifier] = [verifier for code, verifier in tenant.used_codes if code == pending.code]
-    response = await tenant.redeem(pending.code, verifier)
-    if response.status == 200:
-        tenant.enter(response)
+    answer = await tenant.send(pending.call)
+    if answer.kind is AnswerKind.TOKENS:
+        tenant.enter([answer])
     else:  # it was redeemed, and nobody knows the tokens
-        tenant.expect_refusal(response, "a code whose redemption was not answered")
+        tenant.expect_refusal(answer, "a code whose redemption was not answered")
 
 
-async def _resolve_refresh(tenant: Tenant, pending: Pending) -> None:
+async def _resolve_refresh(tenant: Tenant, pending: Pending, session: Session) -> None:
     """Within the grace the same request works, whether it was the first time or not."""
-    session = pending.session
-    assert session is not None
-    response = await tenant.refresh(session.refresh)
-    if response.status == 200:
-        tenant.rotate(session, response, pending.since)
-    elif tenant.is_late(pending.since):
-        tenant.expect_refusal(response, "a late retry of a refresh that was not answered")
+    answer = await tenant.send(pending.call)
+    if answer.kind is AnswerKind.REFUSED and tenant.is_late(pending.since):
+        tenant.expect_refusal(answer, "a late retry of a refresh that was not answered", session)
         tenant.end([session])
     else:
-        tenant.expect(response, 200, "a refresh whose answer was lost")
+        tenant.rotate(session, [answer], pending.since)
 
 
-async def _resolve_ending(tenant: Tenant, sessions: list[Session]) -> None:
-    """All of them live, or none does; never a part."""
+async def _resolve_ending(tenant: Tenant, sessions: list[Session]) -> bool | None:
+    """All of them live, or none does; never a part. Whether they do, where there are any."""
     live = {await tenant.is_active(token) for session in sessions for token in session.tokens}
     if len(live) > 1:
         raise tenant.violation("an ending that was not answered took a part of the sessions")
     if live == {False}:
         tenant.end(sessions)
+    return live.pop() if live else None
 
 
-async def _resolve_change(tenant: Tenant, *, has_changed: bool) -> None:
+async def _resolve_change(tenant: Tenant, sessions: list[Session], *, has_changed: bool) -> None:
     """What was changed ended all sessions of the user; what was not, none."""
-    before = tenant.of_user
-    await _resolve_ending(tenant, before)
-    if before and bool(tenant.of_user) is has_changed:
+    if await _resolve_ending(tenant, sessions) is has_changed:
         raise tenant.violation("a change that was not answered is kept, or its ending is, but not both")
 
 
-async def _resolve_disabling(tenant: Tenant) -> None:
-    response = await tenant.administer("GET", f"oauth/clients/{tenant.client_id}")
-    if not tenant.expect(response, 200, "a client is looked at").data["enabled"]:
-        tenant.end(tenant.live)
-        await _enable(tenant)
-
-
 async def _resolve_secret(tenant: Tenant) -> None:
-    response = await tenant.connection.post_form("/api/oauth2/introspect", [tenant.basic], token="nobody's")
-    if response.status == 200:
-        return
-    if (response.status, response.error) != (401, "invalid_client"):
-        raise tenant.violation(f"an old secret is answered {response.status} {response.error}")
-    await _reset_secret(tenant)
+    answer = await tenant.ask(Verb.INTROSPECT, token="nobody's")
+    if answer.kind is AnswerKind.REFUSED:
+        if answer.error != "invalid_client":
+            raise tenant.violation(f"an old secret is answered: {answer}")
+        await _reset_secret(tenant)

@@ -4,17 +4,19 @@ import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from random import Random
+from textwrap import wrap
 from typing import Final
 
 import trio
 
 from fuzz.processes import api
-from fuzz.processes.api import InvariantBroken
 from fuzz.processes.connection import Connection, Lost
+from fuzz.processes.failures import InvariantBroken
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.processes.tenant import Tally, Tenant
 from fuzz.processes.tenant_actions import act, resolve
-from fuzz.shared.campaign import Report, format_counts
+from fuzz.shared.calls import AnswerKind, Call, Verb
+from fuzz.shared.campaign import LINE_LENGTH, Report, format_counts
 from fuzz.shared.http_client import Request, Response
 from fuzz.shared.invariants import DOCUMENTED, PROGRESS
 
@@ -24,6 +26,8 @@ _CHECKING_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.005
 """After an answer was lost."""
 _WATCH_SECONDS: Final = 0.02
+_RACERS: Final = 4
+"""Connections of each tenant, over which it sends one request at once."""
 
 
 class RoamingConnection(Connection):
@@ -69,11 +73,17 @@ class Tenants:
         randoms = (Random(f"{seed}/{each}") for each in itertools.count())
         self.tally = Tally()
         self._admin_token = ""
-        self.connections = [RoamingConnection(servers, next(randoms), report) for _ in (None, *numbers)]
-        self._connection, *theirs = self.connections
+        self.connections: list[RoamingConnection] = []
+
+        def connect(number: int) -> list[RoamingConnection]:
+            made = [RoamingConnection(servers, next(randoms), report) for _ in range(number)]
+            self.connections += made
+            return made
+
+        [self._connection] = connect(1)
         self.all = [
-            Tenant(number, connection, next(randoms), self.tally, lambda: self._admin_token)
-            for number, connection in zip(numbers, theirs, strict=True)
+            Tenant(each, connect(_RACERS), next(randoms), self.tally, lambda: self._admin_token)
+            for each in numbers
         ]
         self._mishaps = 0
         self._checked = [0] * len(self.all)
@@ -97,9 +107,8 @@ class Tenants:
 
     async def sign_in(self) -> None:
         """The first administrator signs in, once more where that was before. Raises as `move_in`."""
-        response = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
-        self._admin_token = str(response.data["accessToken"])
-        self.tally.secrets |= {ADMIN_PASSWORD, self._admin_token, str(response.data["refreshToken"])}
+        self._admin_token = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
+        self.tally.secrets |= {ADMIN_PASSWORD, self._admin_token}
 
     async def register_machine(self, client_id: str) -> tuple[str, str]:
         """Another client, with its secret. Raises `Lost`, `InvariantBroken`."""
@@ -110,12 +119,12 @@ class Tenants:
         while True:
             tenant = random.choice(self.all)
             if tenant.ended:
-                token = random.choice(random.choice(tenant.ended).tokens)
-                fields = [tenant.basic]
+                session = random.choice(tenant.ended)
+                token, secret = random.choice(session.tokens), tenant.secret
+                call = Call(Verb.INTROSPECT, client_id=tenant.client_id, secret=secret, token=token)
                 with suppress(Lost):
-                    response = await connection.post_form("/api/oauth2/introspect", fields, token=token)
-                    if response.status == 200 and response.json()["active"]:
-                        raise tenant.violation("a session that ended is back")
+                    if (await connection.ask(call)).kind is AnswerKind.ACTIVE:
+                        raise tenant.violation("a session that ended is back", session)
             await trio.sleep(_WATCH_SECONDS)
 
     async def keep_acting(self, may_ask: Callable[[Tenant], Awaitable[None]]) -> None:
@@ -146,6 +155,11 @@ class Tenants:
             except Lost:
                 await trio.sleep(_PAUSE_SECONDS)
 
+    def tell(self, what: str) -> None:
+        """Note for whoever reads of a failure what happens to all of them."""
+        for tenant in self.all:
+            tenant.tell(what)
+
     def note_mishap(self) -> None:
         """Something happened: everything is to be checked."""
         self._mishaps += 1
@@ -160,11 +174,12 @@ class Tenants:
             raise InvariantBroken("what was acknowledged could not be checked in time", PROGRESS)
 
 
-def what_stands(total: Report) -> list[str]:
+def what_was_done(total: Report) -> list[str]:
     """What became of all they did, in lines for whoever runs the campaign."""
     acknowledged, unknown = total.tables["acknowledged"], total.tables["unknown"]
-    return [
-        f"{acknowledged.total():,} acknowledged changes, all of which stand: {format_counts(acknowledged)}",
-        f"{unknown.total():,} unanswered requests, each come to what is allowed: {format_counts(unknown)}",
+    told = (
+        f"{acknowledged.total():,} acknowledged changes: {format_counts(acknowledged)}",
+        f"{unknown.total():,} unanswered, and asked again: {format_counts(unknown) or 'none'}",
         f"{total.counts['checks']:,} questions about what had been acknowledged",
-    ]
+    )
+    return [line for each in told for line in wrap(each, LINE_LENGTH)]

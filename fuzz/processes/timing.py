@@ -29,10 +29,11 @@ from typing import Final
 import trio
 
 from fuzz.processes import api
-from fuzz.processes.api import InvariantBroken
 from fuzz.processes.connection import Connection
+from fuzz.processes.failures import InvariantBroken
 from fuzz.processes.faults import FAULTS_OF_TIMING
 from fuzz.processes.server import ADMIN_PASSWORD, Server
+from fuzz.shared.calls import Verb
 from fuzz.shared.campaign import Report, add_up, conduct
 from fuzz.shared.http_client import HttpClient, Request, Response, basic, form_request, json_request
 from fuzz.shared.invariants import DOCUMENTED, UNTIMED, Violation
@@ -129,24 +130,20 @@ class Population:
     async def register(self, port: int) -> None:
         """Register everything. Raises `InvariantBroken`, `Lost`."""
         with Connection(port) as connection:
-            signed_in = await api.sign_in(connection, "admin", ADMIN_PASSWORD)
-            login = str(signed_in.data["accessToken"])
+            login = await api.sign_in(connection, "admin", ADMIN_PASSWORD)
             for client_id in (*names("known"), *names("again"), *names("ended"), *names("other")):
-                self.secrets[client_id] = await api.register_client(connection, login, client_id)
+                self.secrets[client_id] = secret = await api.register_client(connection, login, client_id)
                 verifier = sha256(client_id.encode()).hexdigest()
-                code = api.code_of(await api.authorize(connection, login, client_id, verifier))
-                fields = [basic(client_id, self.secrets[client_id])]
-                form = api.redemption_form(code, verifier)
-                tokens = (await connection.post_form("/api/oauth2/token", fields, **form)).json()
-                self.pairs[client_id] = str(tokens["access_token"]), str(tokens["refresh_token"])
-            off = {"enabled": False}
+                pair = await api.open_session(connection, login, client_id, secret, verifier)
+                self.pairs[client_id] = pair
             for client_id in names("ended"):
-                await connection.send_json("PUT", f"/api/oauth/clients/{client_id}/enabled", login, off)
+                await api.get(connection, Verb.DISABLE_CLIENT, login=login, client_id=client_id)
             for name in ("known", "again", "ended"):
                 for username in names(name, self.accounts):
-                    user_id = await api.register_user(connection, login, username, "their-own-password")
+                    named = {"username": username, "password": "their-own-password"}
+                    user = await api.get(connection, Verb.REGISTER_USER, login=login, **named)
                     if name == "ended":
-                        await connection.send_json("PUT", f"/api/iam/users/{user_id}/enabled", login, off)
+                        await api.get(connection, Verb.DISABLE_USER, login=login, user_id=user.sub)
 
 
 def names(kind: str, number: int = _VARIANTS) -> list[str]:
@@ -336,7 +333,7 @@ def warm_up(connection: Timed, group: Group) -> None:
                 connection.exchange(request)
 
 
-def run(seed: int, samples: int, *, sign_ins: int) -> int:
+def run(seed: int, samples: int, sign_ins: int) -> int:
     """Measure every group; 0 where nothing is told apart."""
     print(f"seed {seed}, {samples:,} samples of each kind, {sign_ins:,} of sign-ins", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="ostiary-timing-"))

@@ -141,7 +141,7 @@ def conduct(
     return 1 if total.stories else 0
 
 
-def tell_failure(head: str, violations: Iterable[Violation], lines: Sequence[str], *commands: str) -> str:
+def tell_failure(head: str, violations: Iterable[object], lines: Sequence[str], *commands: str) -> str:
     """A failure in few lines: what did not hold, the last of what happened, and how to see it again."""
     left_out = len(lines) - _MOST_LINES
     return "\n".join(

@@ -12,6 +12,7 @@ import trio
 
 from fuzz.processes import api
 from fuzz.processes.connection import Connection, Lost
+from fuzz.shared.calls import Call, Verb
 from fuzz.shared.http_client import HttpClient, basic, form_request
 
 _numbers = count()
@@ -38,49 +39,52 @@ class Desk:
         self._connection = Connection(port)
         self._password = password
         self._client_id = f"app-{next(_numbers)}"
+        self._secret = ""
         self._admin = Person("", "")
-        self.basic = ("", "")
+
+    @property
+    def basic(self) -> tuple[str, str]:
         """The header field of the client."""
+        return basic(self._client_id, self._secret)
 
     async def open(self) -> None:
         """Sign in, and register the client."""
-        self._admin = Person("", await self._login("admin"))
-        secret = await api.register_client(self._connection, self._admin.login, self._client_id)
-        self.basic = basic(self._client_id, secret)
+        self._admin = Person("", await api.sign_in(self._connection, "admin", self._password))
+        self._secret = await api.register_client(self._connection, self._admin.login, self._client_id)
 
     async def user(self) -> Person:
         """Return a new user, signed in."""
-        name = f"person-{next(_numbers)}"
-        user_id = await api.register_user(self._connection, self._admin.login, name, self._password)
-        return Person(user_id, await self._login(name))
+        named = {"username": f"person-{next(_numbers)}", "password": self._password}
+        user = await api.get(self._connection, Verb.REGISTER_USER, login=self._admin.login, **named)
+        return Person(str(user.sub), await api.sign_in(self._connection, **named))
 
     async def force_out(self, person: Person) -> None:
         """End everything that somebody has open."""
-        path = f"/api/iam/users/{person.user_id}/force-logout"
-        api.expect(await self._connection.send_json("POST", path, self._admin.login), 200, "a forced log-out")
+        about = {"login": self._admin.login, "user_id": person.user_id}
+        await api.get(self._connection, Verb.FORCE_OUT_USER, **about)
 
-    async def redemption(self, person: Person | None = None) -> dict[str, str]:
-        """Return the form that redeems a fresh code of a user, by default of the administrator."""
-        verifier = sha256(f"verifier {next(_numbers)}".encode()).hexdigest()
-        login = (person or self._admin).login
-        consent = await api.authorize(self._connection, login, self._client_id, verifier)
-        return api.redemption_form(api.code_of(consent), verifier)
+    async def redemption(self) -> Call:
+        """Return the call that redeems a fresh code of the administrator."""
+        verifier = self._new_verifier()
+        consent = await self._connection.ask(api.approval(self._admin.login, self._client_id, verifier))
+        return api.redemption(self._client_id, self._secret, consent.code, verifier)
 
     async def tokens(self, person: Person | None = None) -> Pair:
-        """Return the pair of a new session."""
-        form = await self.redemption(person)
-        fields = [self.basic, ("User-Agent", "one")]
-        response = await self._connection.post_form("/api/oauth2/token", fields, **form)
-        content = api.expect(response, 200, "an exchange").json()
-        return Pair(str(content["access_token"]), str(content["refresh_token"]))
+        """Return the pair of a new session of a user, by default of the administrator."""
+        login, verifier = (person or self._admin).login, self._new_verifier()
+        pair = await api.open_session(self._connection, login, self._client_id, self._secret, verifier)
+        return Pair(*pair)
+
+    def call(self, verb: Verb, token: str) -> Call:
+        """Return what the client asks about a token."""
+        return Call(verb, client_id=self._client_id, secret=self._secret, token=token, user_agent="tenant")
 
     def hang_up(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    async def _login(self, username: str) -> str:
-        response = await api.sign_in(self._connection, username, self._password)
-        return str(response.data["accessToken"])
+    def _new_verifier(self) -> str:
+        return sha256(f"verifier {next(_numbers)}".encode()).hexdigest()
 
 
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
@@ -151,7 +155,7 @@ class Load:
     async def _ask(self, name: str, connection: Connection, path: str, **form: str) -> str | None:
         began = time.monotonic()
         try:
-            heard = await connection.post_form(path, [self.desk.basic, ("User-Agent", "one")], **form)
+            heard = await connection.post_form(path, [self.desk.basic, ("User-Agent", "tenant")], **form)
         except Lost as error:
             self.lost.append(f"{name}: {error.__cause__!r}")
             return None

@@ -14,8 +14,8 @@ import trio
 
 from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, Server
-from fuzz.shared.http_client import Response
-from tests.net.postgres.load import INTROSPECT, TOKEN, Desk, Load
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, refusal
+from tests.net.postgres.load import Desk, Load
 from tests.support.processes import Cluster
 
 INSTANCES = 2
@@ -52,15 +52,13 @@ async def desk(servers: list[Server]) -> AsyncIterator[Desk]:
     made.hang_up()
 
 
-async def at_once(
-    servers: list[Server], desk: Desk, path: str, form: dict[str, str], each: int
-) -> list[Response]:
-    """Send one form `each` times to every instance, all at one moment."""
-    answers: list[Response] = []
+async def at_once(servers: list[Server], call: Call, each: int) -> list[Answer]:
+    """Make one call `each` times to every instance, all at one moment."""
+    answers: list[Answer] = []
 
     async def ask(server: Server) -> None:
         with Connection(server.port) as connection:
-            answers.append(await connection.post_form(path, [desk.basic, ("User-Agent", "one")], **form))
+            answers.append(await connection.ask(call))
 
     async with trio.open_nursery() as nursery:
         for server in servers * each:
@@ -70,25 +68,24 @@ async def at_once(
 
 async def test_racing_refreshes_of_one_token_all_get_the_same_pair(servers: list[Server], desk: Desk) -> None:
     pair = await desk.tokens()
-    form = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
-    answers = await at_once(servers, desk, TOKEN, form, each=10)
-    assert {heard.status for heard in answers} == {200}
-    assert len({(heard.json()["access_token"], heard.json()["refresh_token"]) for heard in answers}) == 1
+    answers = await at_once(servers, desk.call(Verb.REFRESH, pair.refresh), each=10)
+    assert {answer.kind for answer in answers} == {AnswerKind.TOKENS}
+    assert len({(answer.access, answer.refresh) for answer in answers}) == 1
 
 
 async def test_racing_redemptions_of_one_code_have_one_winner(servers: list[Server], desk: Desk) -> None:
-    answers = await at_once(servers, desk, TOKEN, await desk.redemption(), each=10)
-    assert sorted(heard.status for heard in answers) == [200] + [400] * (10 * INSTANCES - 1)
-    assert {heard.error for heard in answers if heard.status == 400} == {"invalid_grant"}
+    answers = await at_once(servers, await desk.redemption(), each=10)
+    assert [answer.kind for answer in answers].count(AnswerKind.TOKENS) == 1
+    refused = [answer for answer in answers if answer.kind is not AnswerKind.TOKENS]
+    assert refused == [refusal("invalid_grant")] * (10 * INSTANCES - 1)
 
 
 async def test_a_forced_logout_is_seen_by_all_instances_at_once(servers: list[Server], desk: Desk) -> None:
     user = await desk.user()
-    pair = await desk.tokens(user)
-    form = {"token": pair.access}
-    assert all(heard.json()["active"] for heard in await at_once(servers, desk, INTROSPECT, form, each=1))
+    call = desk.call(Verb.INTROSPECT, (await desk.tokens(user)).access)
+    assert {answer.kind for answer in await at_once(servers, call, each=1)} == {AnswerKind.ACTIVE}
     await desk.force_out(user)
-    assert not any(heard.json()["active"] for heard in await at_once(servers, desk, INTROSPECT, form, each=1))
+    assert {answer.kind for answer in await at_once(servers, call, each=1)} == {AnswerKind.INACTIVE}
 
 
 # --- what is acknowledged stays, whatever goes away
@@ -152,5 +149,5 @@ async def test_an_instance_that_was_killed_starts_again_beside_the_others(
         servers[-1].kill()
     await trio.to_thread.run_sync(servers[-1].start_and_wait)
     pair = await desk.tokens()
-    answers = await at_once(servers, desk, INTROSPECT, {"token": pair.access}, each=1)
-    assert [heard.json()["active"] for heard in answers] == [True] * INSTANCES
+    answers = await at_once(servers, desk.call(Verb.INTROSPECT, pair.access), each=1)
+    assert [answer.kind for answer in answers] == [AnswerKind.ACTIVE] * INSTANCES

@@ -1,6 +1,6 @@
 """Acknowledged is on the disk: through a power cut, a full disk, a failing statement.
 
-And through a killed process: fuzz/processes/crashes.py.
+And through a killed process: `python -m fuzz machine --fault killed`.
 """
 
 import random

@@ -1,0 +1,54 @@
+"""A failure of a campaign over real processes: what must never happen, and how it is told."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from fuzz.processes.server import NotServing
+from fuzz.shared.campaign import Report, tell_failure
+from fuzz.shared.invariants import ACKNOWLEDGED_STAYS, PROGRESS, Invariant, Violation
+
+_MOST_EVENTS = 7
+
+
+class InvariantBroken(AssertionError):
+    """Something that must never happen; the text has no token."""
+
+    def __init__(
+        self, detail: str, invariant: Invariant = ACKNOWLEDGED_STAYS, history: Sequence[str] = ()
+    ) -> None:
+        """`history` is what happened until then."""
+        super().__init__(detail)
+        self.violation = Violation(invariant, detail)
+        self.history = history
+
+
+def _errors_in(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _errors_in(each)
+    else:
+        yield error
+
+
+def fail(report: Report, error: BaseException, head: str, *where: str) -> None:
+    """Make a run's report one of a failure, and have it tell `where` to look.
+
+    What is neither a broken invariant nor a server that does not come up is the run's own failure, and no
+    violation.
+    """
+    own: list[str] = []
+    history: tuple[str, ...] = ()
+    for each in _errors_in(error):
+        match each:
+            case InvariantBroken():
+                history = history or tuple(each.history)
+                report.violations += (each.violation,)
+            case NotServing():
+                end = " ".join(str(each)[-300:].split())
+                report.violations += (Violation(PROGRESS, f"the server does not come up: {end}"),)
+            case _:
+                own.append(f"{type(each).__name__}: {each}")
+    first, others = report.violations[:1], len(report.violations) - 1
+    told = [*first, *([f"and {others} more"] if others > 0 else []), *own]
+    lines = [*(violation.invariant.sentence for violation in first), *history[-_MOST_EVENTS:]]
+    report.stories.append(partial(tell_failure, f"FAILED {head}", told, lines, *where))
