@@ -13,7 +13,7 @@ from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sql.columns import ENTRIES, TABLES
 from ostiary_net.sql.migrations import Opening
 from ostiary_net.sql.store import ALL_ENTRIES, ALL_RECORDS
-from ostiary_net.sqlite.connections import connect_reader
+from ostiary_net.sqlite.exclusive import open_exclusively
 from ostiary_net.sqlite.record_sql import LAYOUTS
 from ostiary_net.sqlite.schema import examine
 
@@ -29,14 +29,13 @@ class CopyError(RuntimeError):
 def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int], None]) -> dict[str, int]:
     """Copy everything; return the number of rows of each table, and call `tell` for each that is done.
 
-    Raises `CopyError` where the target holds something, or the numbers differ afterwards. What is written to
-    the source meanwhile is not in the copy.
+    Raises `CopyError` where the target holds something, or the numbers differ afterwards, and what
+    `open_exclusively` does: no program may write to the source meanwhile.
     """
     filled = [name for name, number in target.counts().items() if number]
     if filled:
         raise CopyError(f"the target is not empty: there are rows in {', '.join(filled)}")
-    reading = connect_reader(source)
-    try:
+    with open_exclusively(source) as reading:
         examine(reading, Opening.KEEPS)
         reading.execute("BEGIN")
         there = {name: _count(reading, name) for name in (*(each.name for each in TABLES.values()), "audit")}
@@ -49,8 +48,6 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
         for entries in _batches(map(ENTRIES.from_row, reading.execute(ALL_ENTRIES))):
             target.keep_entries(entries)
         tell("audit", there["audit"])
-    finally:
-        reading.close(force=True)
     arrived = target.counts()
     if arrived != there:
         differing = [f"{name}: {number} and {arrived[name]}" for name, number in there.items()]

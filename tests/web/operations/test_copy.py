@@ -23,7 +23,11 @@ def test_everything_arrives_and_tokens_live_on(tmp_path: Path) -> None:
     secret = machine.client()
     with machine.serving() as address:
         issued = token(address, secret)
-    source = machine.environment["DATABASE_URL"]
+        source = machine.environment["DATABASE_URL"]
+        with lent_schema(POSTGRESQL) as url:
+            beside = Machine(tmp_path, DATABASE_URL=url).run("copy", source)
+        assert (beside.exit_code, beside.out) == (1, "")
+        assert "ostiary.db is in use: stop the server" in beside.err
     with lent_schema(POSTGRESQL) as url:
         moved = Machine(tmp_path, DATABASE_URL=url)
         counts = moved.script("copy", source)

@@ -14,6 +14,7 @@ from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sqlite.backup import BackupError, back_up, record_backup, restore as restore_file
 from ostiary_net.sqlite.compacting import CompactError, compact as compact_file
+from ostiary_net.sqlite.exclusive import FileInUse
 from ostiary_web.app.asgi_app import load_settings_or_exit
 from ostiary_web.cli.context import run
 from ostiary_web.cli.ending import end_everything
@@ -86,7 +87,7 @@ def compact(printer: Printer) -> None:
     os.environ.setdefault("SQLITE_TMPDIR", str(database.parent.absolute()))
     try:
         size, gained = compact_file(database)
-    except (CompactError, SchemaError) as error:
+    except (CompactError, FileInUse, SchemaError) as error:
         exit_with(error)
     printer.record({"bytes": size, "gained": gained}, _COMPACTED)
 

@@ -2,10 +2,12 @@
 
 import os
 
+import apsw
 import click
 
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sqlite.exclusive import FileInUse
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import ALLOWED, PostgreSQLDatabase, SQLiteFile, read_database
 from ostiary_web.server.setting_values import SettingError, parse_setting
@@ -21,8 +23,7 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     """Copy every record and the audit trail of the SQLite file FROM to the empty PostgreSQL database TO.
 
     Both have the form of DATABASE_URL, whose value is used if TO is left out: every process of the machine
-    can read an argument, and TO may hold a password. Stop the server first: what it writes meanwhile is not
-    in the copy. Tokens and sessions live on.
+    can read an argument, and TO may hold a password. The server must not run. Tokens and sessions live on.
     """
     try:
         source_database = parse_setting("FROM", source, read_database, ALLOWED)
@@ -51,7 +52,11 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     try:
         with PostgreSQLStore(target_database.url.reveal(), start_seconds=5.0) as store:
             counts = copy_records(source_database.path, store, report)
-    except (CopyError, SchemaError, OSError, psycopg.Error) as error:
+    except FileInUse as error:
+        exit_with(error)
+    except (OSError, apsw.Error) as error:
+        exit_with(f"{source_database.path} could not be copied: {format_on_one_line(error)}")
+    except (CopyError, SchemaError, psycopg.Error) as error:
         exit_with(f"{target_database}: {format_on_one_line(error)}")
     if printer.for_scripts:
         printer.document(counts)
