@@ -85,11 +85,10 @@ fuzz: $(STAMP)  ## sequences (STEPS, SEED), simulation (SEEDS), failing machines
 	$(BIN)/python -m fuzz parsers --seed $(SEED) --seconds 120
 	$(BIN)/python -m fuzz failover --seed $(SEED) --seconds 600 --rounds 100
 
-nightly: fuzz  ## make fuzz, then every planted fault and every mutant, a restored cluster, the time of refusals
+nightly: fuzz  ## make fuzz, then every planted fault and every mutant, the time of refusals
 	$(BIN)/python -m fuzz --selftest
 	for campaign in simulate machine parsers failover timing; do $(BIN)/python -m fuzz $$campaign --selftest || exit 1; done
 	$(BIN)/python -m fuzz mutants
-	$(BIN)/python -m fuzz failover --restore
 	$(BIN)/python -m fuzz timing
 
 bench: $(STAMP)  ## measure this server beside others, in under 10 minutes (docs/performance.md)

@@ -147,7 +147,6 @@ campaign(
     _only("--mishap"),
     click.option("--strict", is_flag=True, help="with synchronous_mode_strict"),
     click.option("--debian", is_flag=True, help="with Debian's Patroni, whose failovers are shorter"),
-    click.option("--restore", is_flag=True, help="instead: a restore to a moment, as docs/cluster.md has it"),
 )
 campaign(
     "machine",

@@ -7,41 +7,22 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-from fuzz.faults.planting import Fault, instead, read_faults, together
+from fuzz.faults.planting import Fault, read_faults
 from ostiary_core.model.records import RefreshToken
 
 __all__ = ["FAULTS", "Fault", "find_faults"]
 
-_OF_SEVERAL_FUNCTIONS: Final = (
-    Fault(
-        "refresh-at-user-info",
-        "user-info takes a refresh token",
-        together(
-            instead(
-                "ostiary_core.loading.keys.access_token_keys", "return (", "return token_keys(token) or ("
-            ),
-            instead(
-                "ostiary_core.oauth.token_service.show_profile",
-                "held = snapshot.session_by_access_token(event.access_token.digest)",
-                "token = snapshot.refresh_token(event.access_token.digest);"
-                "held = snapshot.session_by_access_token(event.access_token.digest)"
-                " or token and snapshot.session(token.session_id)",
-            ),
-        ),
-    ),
-    Fault(
-        "references-forgotten",
-        "keys do not cover what is read",
-        lambda: patch.object(RefreshToken, "references", ()),
-    ),
-)
 FAULTS: Final = (
     *(
         fault
         for subject in ("sessions", "codes", "endings", "accounts", "second_factors", "history")
         for fault in read_faults(Path(__file__).with_name(f"of_{subject}.txt"))
     ),
-    *_OF_SEVERAL_FUNCTIONS,
+    Fault(
+        "references-forgotten",
+        "keys do not cover what is read",
+        lambda: patch.object(RefreshToken, "references", ()),
+    ),
 )
 
 

@@ -29,7 +29,8 @@ class Fault:
 
 def read_faults(file: Path) -> tuple[Fault, ...]:
     """The faults in a file that reads as a patch: a function; the name and the sentence of a fault of it; and
-    behind `-` a text of the function, with the lines behind `+` that take its place (`instead`)."""
+    behind `-` a text of the function, with the lines behind `+` that take its place (`instead`). A fault that
+    is named twice changes both functions."""
     faults: list[tuple[str, str, str, list[str]]] = []
     where = ""
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -43,7 +44,11 @@ def read_faults(file: Path) -> tuple[Fault, ...]:
             faults.append((where, name, sentence, []))
         else:
             where = line
-    return tuple(Fault(name, sentence, instead(where, *texts)) for where, name, sentence, texts in faults)
+    planted: dict[str, Fault] = {}
+    for where, name, sentence, texts in faults:
+        plants = [planted[name].plant] if name in planted else []
+        planted[name] = Fault(name, sentence, together(*plants, instead(where, *texts)))
+    return tuple(planted.values())
 
 
 def instead(where: str, *texts: str) -> Plant:

@@ -10,7 +10,7 @@ from typing import Final
 from hypothesis import HealthCheck, Phase, given, seed as seeded, settings, strategies as st
 
 from fuzz.faults.planting import read_faults
-from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
+from fuzz.parsers import of_addresses, of_cookies, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target
 from fuzz.shared.campaign import LINE_LENGTH, Report, choose_names, command, conduct, tell_failure
 from fuzz.shared.invariants import READ_ALIKE, Violation
@@ -20,7 +20,6 @@ TARGETS: Final = (
     *of_requests.TARGETS,
     *of_cookies.TARGETS,
     *of_addresses.TARGETS,
-    *of_lists.TARGETS,
     *of_sheets.TARGETS,
 )
 FAULTS: Final = read_faults(Path(__file__).with_name("faults.txt"))

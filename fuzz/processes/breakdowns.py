@@ -17,13 +17,12 @@ from fuzz.processes import outages
 from fuzz.processes.connection import Connection
 from fuzz.processes.failures import InvariantBroken
 from fuzz.processes.fallible import Fails
-from fuzz.processes.outages import Outage, Scene
-from fuzz.processes.server import Server
+from fuzz.processes.outages import Outage
+from fuzz.processes.scene import LOAD_SECONDS, Scene
 from fuzz.processes.tenant import Session, Tenant
 from fuzz.shared.calls import AnswerKind, Call, Verb
 from fuzz.shared.invariants import ENDED_STAYS_ENDED, PROGRESS
 
-LOAD_SECONDS: Final = 1.0
 _KILLS: Final = 6
 _LONGEST_LOAD_SECONDS: Final = 0.5
 _FAULT_SECONDS: Final = 2.0
@@ -32,7 +31,7 @@ _PAUSE_SECONDS: Final = 40.0
 _RETRY_AFTER_SECONDS: Final = 5.0
 _YEAR_SECONDS: Final = 365 * 86_400
 
-Fault = Callable[[Scene], Awaitable[None]]
+Breakdown = Callable[[Scene], Awaitable[None]]
 """What fails and for how long; it is over when this ends. The tenants are at rest when it begins."""
 
 
@@ -53,7 +52,7 @@ async def _kill(scene: Scene) -> None:
             server.start()
             await trio.sleep(random.uniform(0, LOAD_SECONDS))
             server.kill()
-        await start(server)
+        await scene.start()
         with closing(apsw.Connection(str(server.database), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
             connection.set_busy_timeout(10_000)
             if (found := connection.pragma("integrity_check")) != "ok":
@@ -62,7 +61,7 @@ async def _kill(scene: Scene) -> None:
             await scene.check()
 
 
-def _during(outage: Outage) -> Fault:
+def _during(outage: Outage) -> Breakdown:
     """The tenants work while the outage lasts."""
 
     async def fail(scene: Scene) -> None:
@@ -99,7 +98,7 @@ async def _must_be_over(sessions: Sequence[tuple[Tenant, Session]], when: str) -
                 raise InvariantBroken(f"a session that has run out is active {when}", ENDED_STAYS_ENDED)
 
 
-def _jump_unnoticed(seconds: int) -> Fault:
+def _jump_unnoticed(seconds: int) -> Breakdown:
     """Nobody notices, as long as the process runs."""
 
     async def jump(scene: Scene) -> None:
@@ -117,14 +116,14 @@ async def _start_a_year_back(scene: Scene) -> None:
     """A process that is started with the clock set back: what ended is over, no spent token is good again."""
     scene.machine.set(clock_seconds=-_YEAR_SECONDS)
     scene.server.kill()
-    await start(scene.server)
+    await scene.start()
     for tenant in scene.tenants.all:
         await tenant.check()
         for session in tenant.of_user:
             if session.spent is not None:
                 answer = await tenant.ask(Verb.REFRESH, token=session.spent[1])
                 tenant.expect_refusal(answer, "a year back, a spent refresh token", session)
-                tenant.end([session])
+                tenant.end([session], "replay")
     scene.machine.set()
     _restart(scene)
 
@@ -173,24 +172,24 @@ async def _retry_into(port: int, tenant: Tenant, session: Session, call: Call) -
 
 
 OF_SEVERAL_WORKERS: Final = ("killed",)
-_OF_THE_DISK: Final[dict[str, Fault]] = {
+_OF_THE_DISK: Final[dict[str, Breakdown]] = {
     "writes fail": _during(outages.fail_disk(Fails.WRITES)),
     "flushes fail": _during(outages.fail_disk(Fails.FLUSHES)),
     "no file may grow": _during(outages.limit_files),
 }
-ON_A_SMALL_DISK: Final[dict[str, Fault]] = {
+ON_A_SMALL_DISK: Final[dict[str, Breakdown]] = {
     "disk full": _during(outages.fill_disk),
     "disk read-only": _during(outages.break_disk),
 }
 """These need to be root."""
-_OF_EVERY_STORE: Final[dict[str, Fault]] = {
+_OF_EVERY_STORE: Final[dict[str, Breakdown]] = {
     "clock a year ahead": _jump_unnoticed(_YEAR_SECONDS),
     "clock a year back": _jump_unnoticed(-_YEAR_SECONDS),
     "no memory left": _during(outages.limit_memory),
     "no descriptor left": _during(outages.limit_descriptors),
     "paused for 40 s": _pause,
 }
-_OF_SQLITE: Final[dict[str, Fault]] = {
+_OF_SQLITE: Final[dict[str, Breakdown]] = {
     **_OF_THE_DISK,
     **ON_A_SMALL_DISK,
     **_OF_EVERY_STORE,
@@ -206,11 +205,6 @@ MUST_SHOW: Final = {*_OF_THE_DISK, *ON_A_SMALL_DISK, "no memory left", "killed"}
 """A round in which these make nothing fail proves nothing."""
 
 
-def faults_of(address: str) -> dict[str, Fault]:
+def breakdowns_of(address: str) -> dict[str, Breakdown]:
     """By name, those that a server meets whose database is PostgreSQL at this address, or SQLite for none."""
     return _OF_EVERY_STORE if address else _OF_SQLITE
-
-
-async def start(server: Server) -> None:
-    """Start the server, which serves when this is over. Raises `NotServing`."""
-    await trio.to_thread.run_sync(server.start_and_wait)

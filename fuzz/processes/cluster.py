@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.error import URLError
 
-from fuzz.processes.disks import Disk, make_disks
+from fuzz.processes.disks import Disk
 from fuzz.processes.keeper import Keeper
 from fuzz.processes.node import PASSWORD, Node
 from fuzz.processes.programs import NotWell, Programs, require_programs
@@ -57,7 +57,7 @@ class Cluster:
         self.nodes: list[Node] = []
         self.nodes += [Node(each, programs, words, self.nodes) for each in range(_NODES)]
         self.disks: list[Disk] = []
-        """Of the nodes, where they can have some."""
+        """Of the nodes."""
         self._proxies = Proxies(programs)
 
     def start(self) -> None:
@@ -65,7 +65,7 @@ class Cluster:
         folders = [node.folder for node in self.nodes]
         for folder in folders:
             folder.mkdir()
-        self.disks = make_disks(self.keeper, folders)
+        self.disks = [Disk(self.keeper, folder) for folder in folders]
         for folder in folders:
             self._programs.give(folder)
         for node in self.nodes:
@@ -73,8 +73,10 @@ class Cluster:
         for node in self.nodes:
             node.start()
         self.wait_until_well(_START_SECONDS)
-        self.run_pgbackrest(self.primary(), "stanza-create")
-        with self.primary().connect() as connection:
+        primary = self.primary()
+        here = (f"--pg1-path={primary.data}", f"--pg1-socket-path={primary.folder}", "--stanza=ostiary")
+        self._programs.run(*self._pgbackrest, *here, "stanza-create")
+        with primary.connect() as connection:
             connection.execute(f"CREATE ROLE ostiary LOGIN PASSWORD '{PASSWORD}'".encode())
             connection.execute("GRANT pg_monitor TO ostiary")
             connection.execute("CREATE DATABASE ostiary OWNER ostiary")
@@ -82,19 +84,12 @@ class Cluster:
             connection.execute("ALTER TABLE probe ALTER filler SET STORAGE PLAIN")
         self._proxies.start(self.nodes)
 
-    def run_pgbackrest(self, node: Node, *command: str) -> None:
-        """Run pgBackRest on a node."""
-        here = [f"--pg1-path={node.data}", "--stanza=ostiary"]
-        if "restore" not in command:  # the only one for which nothing runs
-            here.append(f"--pg1-socket-path={node.folder}")
-        self._programs.run(*self._pgbackrest, *here, *command)
-
     # --- how it is
 
     @property
     def routes(self) -> dict[str, str]:
         """The ways to reach it, each as `DATABASE_URL`."""
-        hosts = ",".join(f"{node.host}:{node.port}" for node in self.nodes)
+        hosts = ",".join(f"{node.host}:5432" for node in self.nodes)
         addresses = {"all hosts": hosts, **self._proxies.addresses}
         return {name: f"postgresql://ostiary:{PASSWORD}@{each}/ostiary" for name, each in addresses.items()}
 

@@ -1,6 +1,6 @@
 """Disks of their own for machines: file systems of limited size, which can stand still, be full, and break.
 
-Only root may make one, and only where the kernel has loop devices; everywhere else there are none.
+Only root may make one, and only where the kernel has loop devices.
 """
 
 import os
@@ -70,16 +70,6 @@ class Disk:
         # Its code says that it found something.
         subprocess.run(["e2fsck", "-fy", self._image], check=False, capture_output=True)
         self._mount()
-
-
-def make_disks(keeper: Keeper, folders: list[Path]) -> list[Disk]:
-    """One for each folder; none where there cannot be any."""
-    if os.geteuid() != 0:
-        return []
-    try:
-        return [Disk(keeper, folder) for folder in folders]
-    except (OSError, subprocess.SubprocessError):
-        return []
 
 
 def _run(*command: str) -> None:

@@ -19,13 +19,12 @@ from typing import Final
 
 import trio
 
-from fuzz.processes import restoring
 from fuzz.processes.availability import DatabaseProbe, InstanceProbe
 from fuzz.processes.cluster import Cluster, running_cluster
 from fuzz.processes.failures import InvariantBroken, fail
-from fuzz.processes.faults import FAULTS_OF_FAILOVERS
+from fuzz.processes.faults import faults_of
 from fuzz.processes.leaks import look_for_secrets
-from fuzz.processes.mishaps import ALL, Mishap, Scene, possible_mishaps
+from fuzz.processes.mishaps import MISHAPS, Scene
 from fuzz.processes.programs import NotWell
 from fuzz.processes.server import NotServing, Server
 from fuzz.processes.tenant import Tenant
@@ -61,11 +60,6 @@ class Campaign:
         """When the mishap was over, by `time.monotonic`; infinity during one."""
         self._probe: DatabaseProbe | None = None
 
-    @property
-    def mishaps(self) -> dict[str, Mishap]:
-        """Those that can be made here."""
-        return possible_mishaps(self._cluster)
-
     def meet(self, number: int, name: str) -> Report:
         """Let one mishap happen under load; what it came to."""
         self._report = report = Report(counts=Counter(mishaps=1))
@@ -98,7 +92,7 @@ class Campaign:
                 tenants.note_mishap()
                 tenants.tell(f"({name})")
                 self._over_at = math.inf
-                await trio.to_thread.run_sync(ALL[name], scene)
+                await trio.to_thread.run_sync(MISHAPS[name], scene)
                 self._over_at = time.monotonic()
                 tenants.tell(f"({name}: over)")
                 made_anew = await trio.to_thread.run_sync(self._cluster.wait_until_well, _WELL_SECONDS)
@@ -171,14 +165,11 @@ def run(
     mishaps: Sequence[str],
     strict: bool,
     debian: bool,
-    restore: bool,
 ) -> int:
     """Let so many mishaps happen, for at most so long; 0 where nothing was lost."""
-    if restore:
-        return restoring.run(debian=debian)
-    choose_names("mishap", mishaps, ALL)
+    names = choose_names("mishap", mishaps, MISHAPS)
     print(f"seed {seed}, {rounds:,} mishaps", flush=True)
-    runs = run_mishaps(seed, rounds, mishaps, strict=strict, debian=debian)
+    runs = run_mishaps(seed, rounds, names, strict=strict, debian=debian)
     return conduct(runs, _figures, most_seconds=seconds)
 
 
@@ -187,10 +178,7 @@ def run_mishaps(
 ) -> Iterator[Report]:
     """One after another on one cluster, in an order of the seed's in which each comes as often."""
     with _open_campaign(seed, strict=strict, debian=debian) as campaign:
-        names = list(mishaps or campaign.mishaps)
-        if left_out := ALL.keys() - campaign.mishaps:
-            print(f"what this machine does not allow: {', '.join(sorted(left_out))}", flush=True)
-        drawn = draw_names(names, Random(f"failover {seed}"))
+        drawn = draw_names(mishaps, Random(f"failover {seed}"))
         for number, name in zip(range(rounds), drawn, strict=False):
             yield campaign.meet(number, name)
 
@@ -213,7 +201,7 @@ def _open_campaign(seed: int, *, strict: bool = False, debian: bool = False) -> 
 
 def selftest(only: str) -> int:
     """Plant the known mistakes in the instances; 0 where none survives."""
-    return run_selftest(only, FAULTS_OF_FAILOVERS, run_planted, len(_SHOWING))
+    return run_selftest(only, faults_of("failovers"), run_planted, len(_SHOWING))
 
 
 def run_planted(number: int) -> Report:
@@ -227,7 +215,7 @@ def _figures(total: Report, seconds: float) -> str:
         *what_was_done(total),
         f"{'':<34}{'times':>6}  database away (median, longest)  instances beyond  slowest answer",
     ]
-    for name in sorted(name for name in ALL if f"{name}/away" in total.samples):
+    for name in sorted(name for name in MISHAPS if f"{name}/away" in total.samples):
         away, beyond, slowest = (total.samples[f"{name}/{what}"] for what in ("away", "beyond", "slowest"))
         lines.append(
             f"  {name:<32}{len(away):>6}  {median(away):>8.1f} s {max(away):>8.1f} s"

@@ -2,8 +2,8 @@
 
 import signal
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -24,6 +24,7 @@ _ENDINGS_IN_A_ROW: Final = 3
 _GATHERING_SECONDS: Final = 0.3
 _COMMITTING_SECONDS: Final = 0.3
 _PRIMARY_SECONDS: Final = 40.0
+_COMMITS_UNDER_WAY: Final = "FROM pg_stat_activity WHERE usename = 'ostiary' AND wait_event = 'SyncRep'"
 
 
 @dataclass(slots=True)
@@ -36,86 +37,130 @@ class Scene:
     victim: Server | None = None
     """The instance that it happens to, if it is one."""
 
+    @property
+    def replaced_seconds(self) -> float:
+        """How long a primary must be away so that another took over."""
+        return self.cluster.patroni.ttl_seconds + _REPLACED_SECONDS
 
-def kill_primary(scene: Scene) -> None:
-    """The primary's machine loses its power, and comes back once another took over."""
+
+Mishap = Callable[[Scene], None]
+Trouble = Callable[[Scene], AbstractContextManager[None]]
+
+
+def _for_a_while(trouble: Trouble) -> Mishap:
+    """Trouble that is over before anybody must take over."""
+
+    def meet(scene: Scene) -> None:
+        with trouble(scene):
+            time.sleep(_AWAY_SECONDS)
+
+    return meet
+
+
+def _until_replaced(trouble: Trouble) -> Mishap:
+    """Trouble that lasts until another has taken over, or would have."""
+
+    def meet(scene: Scene) -> None:
+        with trouble(scene):
+            time.sleep(scene.replaced_seconds + scene.random.uniform(0, 5))
+
+    return meet
+
+
+def _in_turns(trouble: Trouble, on_seconds: float, off_seconds: float) -> Mishap:
+    """Trouble that comes and goes."""
+
+    def meet(scene: Scene) -> None:
+        until = time.monotonic() + _AWAY_SECONDS
+        while time.monotonic() < until:
+            with trouble(scene):
+                time.sleep(on_seconds)
+            time.sleep(off_seconds)
+
+    return meet
+
+
+# --- machines
+
+
+def _kill_primary(scene: Scene) -> None:
     node = scene.cluster.primary()
     node.kill()
     _wait_for_another(scene.cluster, node)
     node.start()
 
 
-def kill_postgres(scene: Scene) -> None:
-    """PostgreSQL on the primary is killed; Patroni beside it is not."""
-    scene.cluster.primary().signal(signal.SIGKILL, patroni=False)
-
-
-def switch_over(scene: Scene) -> None:
-    """An operator makes the synchronous standby the primary."""
-    primary, candidate = scene.cluster.primary(), scene.cluster.standby()
-    primary.ask("POST", "/switchover", leader=primary.name, candidate=candidate.name)
-
-
-def freeze_primary(scene: Scene) -> None:
-    """The primary's machine stands still, another takes over, and the first goes on as if nothing was.
-
-    Not its member of etcd, here and below: one that led when it stood still for longer than a lock lasts ends
-    everybody's locks as it goes on (etcd 3.4.23; etcd-io/etcd#15247), and the database itself loses work.
-    """
-    node = scene.cluster.primary()
-    node.signal(signal.SIGSTOP, etcd=False)
-    time.sleep(scene.cluster.patroni.ttl_seconds + 2 * _REPLACED_SECONDS)
-    node.signal(signal.SIGCONT, etcd=False)
-
-
-def make_two_primaries(scene: Scene) -> None:
-    """The same, and Patroni beside it stands still for longer, so that nobody demotes the first.
-
-    Meanwhile the instances must connect anew: both take connections, and what one of them knows is old.
-    """
-    cluster, first = scene.cluster, scene.cluster.primary()
-    first.signal(signal.SIGSTOP, etcd=False)
-    _wait_for_another(cluster, first)
-    second = cluster.primary()
-    time.sleep(2 * _REPLACED_SECONDS)
-    first.signal(signal.SIGCONT, patroni=False)
-    _end_connections(scene, second)
-    first.signal(signal.SIGCONT, etcd=False)
-
-
-def kill_standby(scene: Scene) -> None:
-    """The synchronous standby's machine loses its power."""
+def _kill_standby(scene: Scene) -> None:
     node = scene.cluster.standby()
     node.kill()
     time.sleep(scene.random.uniform(2, 6))
     node.start()
 
 
-def freeze_standby(scene: Scene) -> None:
-    """The synchronous standby's machine stands still."""
-    node = scene.cluster.standby()
-    node.signal(signal.SIGSTOP)
-    time.sleep(_AWAY_SECONDS)
-    node.signal(signal.SIGCONT)
+def _kill_postgres(scene: Scene) -> None:
+    scene.cluster.primary().signal(signal.SIGKILL, patroni=False)
 
 
-def kill_etcd_member(scene: Scene) -> None:
-    """One of three is killed, and the others go on, where need be with another leader."""
-    _have_etcd_away(scene, 1)
+def _switch_over(scene: Scene) -> None:
+    primary, candidate = scene.cluster.primary(), scene.cluster.standby()
+    primary.ask("POST", "/switchover", leader=primary.name, candidate=candidate.name)
 
 
-def kill_etcd(scene: Scene) -> None:
-    """Two of three members are killed: nobody can hold a lock."""
-    _have_etcd_away(scene, 2)
+@contextmanager
+def _freeze(node: Node, *, etcd: bool) -> Iterator[None]:
+    """Stop its machine, which goes on afterwards as if nothing was.
+
+    Not the primary's member of etcd: one that led when it stood still for longer than a lock lasts ends
+    everybody's locks as it goes on (etcd 3.4.23; etcd-io/etcd#15247), and the database itself loses work.
+    """
+    node.signal(signal.SIGSTOP, etcd=etcd)
+    yield
+    node.signal(signal.SIGCONT, etcd=etcd)
 
 
-def end_connections(scene: Scene) -> None:
-    """The instances' connections are ended, again and again, some of them in the middle of a commit."""
-    _end_connections(scene, scene.cluster.primary())
+def _freeze_primary(scene: Scene) -> AbstractContextManager[None]:
+    return _freeze(scene.cluster.primary(), etcd=False)
 
 
-def end_commits(scene: Scene) -> None:
-    """Commits that wait for the synchronous standby, which stands still, are ended: kept, and unanswered."""
+def _make_two_primaries(scene: Scene) -> None:
+    """Patroni beside a frozen primary stands still for longer, so that nobody demotes it.
+
+    Meanwhile the instances must connect anew: both take connections, and what one of them knows is old.
+    """
+    cluster, first = scene.cluster, scene.cluster.primary()
+    with _freeze(first, etcd=False):
+        _wait_for_another(cluster, first)
+        second = cluster.primary()
+        time.sleep(2 * _REPLACED_SECONDS)
+        first.signal(signal.SIGCONT, patroni=False)
+        _end_connections(scene, second)
+
+
+def _kill_etcd(members: int) -> Trouble:
+    @contextmanager
+    def kill(scene: Scene) -> Iterator[None]:
+        nodes = scene.random.sample(scene.cluster.nodes, members)
+        for node in nodes:
+            node.kill_etcd()
+        yield
+        for node in nodes:
+            node.start_etcd()
+
+    return kill
+
+
+# --- connections and instances
+
+
+def _end_connections(scene: Scene, node: Node) -> None:
+    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ostiary'"
+    with node.connect() as connection:
+        for _ in range(_ENDINGS):
+            connection.execute(ending)
+            time.sleep(scene.random.uniform(0, 0.4))
+
+
+def _end_commits(scene: Scene) -> None:
     cluster = scene.cluster
     primary, standby = cluster.primary(), cluster.standby()
     with primary.connect() as connection:
@@ -133,77 +178,6 @@ def end_commits(scene: Scene) -> None:
             time.sleep(0.5)
 
 
-def restart_instance(scene: Scene) -> None:
-    """An instance is replaced gracefully."""
-    scene.victim = scene.random.choice(scene.servers)
-    scene.victim.stop()
-    scene.victim.start_and_wait()
-
-
-def kill_instance(scene: Scene) -> None:
-    """An instance is killed, and starts again."""
-    scene.victim = scene.random.choice(scene.servers)
-    scene.victim.kill()
-    scene.victim.start_and_wait()
-
-
-def cut_primary_off(scene: Scene) -> None:
-    """Nothing reaches the primary's machine, nor does it reach anything, and nobody is told."""
-    network, node = scene.cluster.network, scene.cluster.primary()
-    network.cut(node.number)
-    time.sleep(scene.cluster.patroni.ttl_seconds + _REPLACED_SECONDS + scene.random.uniform(0, 5))
-    network.mend(node.number)
-
-
-def cut_standby_off(scene: Scene) -> None:
-    """Nothing reaches the synchronous standby's machine."""
-    network, node = scene.cluster.network, scene.cluster.standby()
-    network.cut(node.number)
-    time.sleep(_AWAY_SECONDS)
-    network.mend(node.number)
-
-
-def hide_primary(scene: Scene) -> None:
-    """The instances do not reach the primary, which is well, so that nobody takes over."""
-    network, node = scene.cluster.network, scene.cluster.primary()
-    network.hide(node.number)
-    time.sleep(_AWAY_SECONDS)
-    network.show(node.number)
-
-
-def lose_primary_unheard(scene: Scene) -> None:
-    """The standbys hear nothing of the primary for a moment, in which it works on; then its machine is gone.
-
-    Whatever it acknowledged alone in that moment is lost.
-    """
-    cluster, node = scene.cluster, scene.cluster.primary()
-    others = [each for each in cluster.nodes if each is not node]
-    for each in others:
-        cluster.network.cut(each.number)
-    time.sleep(1.0)
-    cluster.network.cut(node.number)
-    node.kill()
-    for each in others:
-        cluster.network.mend(each.number)
-    _wait_for_another(cluster, node)
-    cluster.network.mend(node.number)
-    node.start()
-
-
-def make_primary_stutter(scene: Scene) -> None:
-    """The primary's machine has a quarter of its time: PostgreSQL and Patroni stand still again and again."""
-    node = scene.cluster.primary()
-    until = time.monotonic() + _AWAY_SECONDS
-    while time.monotonic() < until:
-        node.signal(signal.SIGSTOP)
-        time.sleep(0.3)
-        node.signal(signal.SIGCONT)
-        time.sleep(0.1)
-
-
-_COMMITS_UNDER_WAY: Final = "FROM pg_stat_activity WHERE usename = 'ostiary' AND wait_event = 'SyncRep'"
-
-
 def _wait_for_commits(connection: psycopg.Connection[Any], number: int) -> None:
     """Until so many are under way, or are not going to be."""
     until = time.monotonic() + _COMMITTING_SECONDS
@@ -214,106 +188,92 @@ def _wait_for_commits(connection: psycopg.Connection[Any], number: int) -> None:
         time.sleep(0.02)
 
 
-def slow_primary_disk(scene: Scene) -> None:
-    """The primary's disk has a tenth of its time."""
-    cluster = scene.cluster
-    disk = cluster.disks[cluster.primary().number]
-    until = time.monotonic() + _AWAY_SECONDS
-    while time.monotonic() < until:
-        with disk.freeze():
-            time.sleep(0.9)
-        time.sleep(0.1)
+def _replace_instance(end: Callable[[Server], object]) -> Mishap:
+    def meet(scene: Scene) -> None:
+        scene.victim = scene.random.choice(scene.servers)
+        end(scene.victim)
+        scene.victim.start_and_wait()
+
+    return meet
 
 
-def stop_primary_disk(scene: Scene) -> None:
-    """Whatever is written to the primary's disk waits, for longer than a lock lasts."""
-    cluster = scene.cluster
-    with cluster.disks[cluster.primary().number].freeze():
-        time.sleep(cluster.patroni.ttl_seconds + _REPLACED_SECONDS)
+# --- the network
 
 
-def fill_primary_disk(scene: Scene) -> None:
-    """There is no room on the primary's disk, until an operator makes some."""
-    _have_no_room(scene, scene.cluster.primary())
+def _cut_primary_off(scene: Scene) -> AbstractContextManager[None]:
+    return scene.cluster.network.cut_off(scene.cluster.primary().number)
 
 
-def fill_standby_disk(scene: Scene) -> None:
-    """There is no room on the synchronous standby's disk, until an operator makes some."""
-    _have_no_room(scene, scene.cluster.standby())
+def _lose_primary_unheard(scene: Scene) -> None:
+    """Whatever it acknowledged alone, in the moment in which the standbys hear nothing of it, is lost."""
+    cluster, node = scene.cluster, scene.cluster.primary()
+    others = [each for each in cluster.nodes if each is not node]
+    for each in others:
+        cluster.network.cut(each.number)
+    time.sleep(1.0)
+    with cluster.network.cut_off(node.number):
+        node.kill()
+        for each in others:
+            cluster.network.mend(each.number)
+        _wait_for_another(cluster, node)
+    node.start()
 
 
-def _have_no_room(scene: Scene, node: Node) -> None:
-    cluster = scene.cluster
-    disk = cluster.disks[node.number]
-    disk.fill()
-    until = time.monotonic() + cluster.patroni.ttl_seconds + _REPLACED_SECONDS
-    while time.monotonic() < until:
-        # The log goes on in a new file, as the old one has room inside.
-        with suppress(psycopg.Error, NotWell), cluster.primary().connect() as connection:
-            connection.execute("SELECT pg_switch_wal()")
-        time.sleep(0.5)
-    disk.clear()
+# --- disks
 
 
-Mishap = Callable[[Scene], None]
+def _freeze_disk(scene: Scene) -> AbstractContextManager[None]:
+    return scene.cluster.disks[scene.cluster.primary().number].freeze()
+
+
+def _fill_disk(find: Callable[[Cluster], Node]) -> Mishap:
+    def fill(scene: Scene) -> None:
+        cluster = scene.cluster
+        disk = cluster.disks[find(cluster).number]
+        disk.fill()
+        until = time.monotonic() + scene.replaced_seconds
+        while time.monotonic() < until:
+            # The log goes on in a new file, as the old one has room inside.
+            with suppress(psycopg.Error, NotWell), cluster.primary().connect() as connection:
+                connection.execute("SELECT pg_switch_wal()")
+            time.sleep(0.5)
+        disk.clear()
+
+    return fill
+
 
 MISHAPS: Final[dict[str, Mishap]] = {
-    "primary killed": kill_primary,
-    "PostgreSQL of the primary killed": kill_postgres,
-    "switchover": switch_over,
-    "primary frozen": freeze_primary,
-    "two primaries": make_two_primaries,
-    "primary stutters": make_primary_stutter,
-    "standby killed": kill_standby,
-    "standby frozen": freeze_standby,
-    "etcd without a member": kill_etcd_member,
-    "etcd without a majority": kill_etcd,
-    "connections ended": end_connections,
-    "commits ended": end_commits,
-    "instance restarted": restart_instance,
-    "instance killed": kill_instance,
+    # A machine loses its power; the primary's comes back once another took over.
+    "primary killed": _kill_primary,
+    "standby killed": _kill_standby,
+    "PostgreSQL of the primary killed": _kill_postgres,
+    "switchover": _switch_over,
+    # A machine stands still, or has a quarter of its time.
+    "primary frozen": _until_replaced(_freeze_primary),
+    "two primaries": _make_two_primaries,
+    "primary stutters": _in_turns(_freeze_primary, 0.3, 0.1),
+    "standby frozen": _for_a_while(lambda scene: _freeze(scene.cluster.standby(), etcd=True)),
+    # Of three members one is killed, or so many that nobody can hold a lock.
+    "etcd without a member": _for_a_while(_kill_etcd(1)),
+    "etcd without a majority": _for_a_while(_kill_etcd(2)),
+    # Those of the instances, or those whose commit waits for the standby: it is kept, and not answered.
+    "connections ended": lambda scene: _end_connections(scene, scene.cluster.primary()),
+    "commits ended": _end_commits,
+    "instance restarted": _replace_instance(Server.stop),
+    "instance killed": _replace_instance(Server.kill),
+    # Nothing reaches a machine, nor does it reach anything; or only the instances do not reach it.
+    "primary cut off": _until_replaced(_cut_primary_off),
+    "primary lost unheard": _lose_primary_unheard,
+    "standby cut off": _for_a_while(
+        lambda scene: scene.cluster.network.cut_off(scene.cluster.standby().number)
+    ),
+    "primary hidden": _for_a_while(lambda scene: scene.cluster.network.hide(scene.cluster.primary().number)),
+    # A disk has a tenth of its time, or none, or no room until an operator makes some.
+    "primary's disk slow": _in_turns(_freeze_disk, 0.9, 0.1),
+    "primary's disk stands still": _until_replaced(_freeze_disk),
+    "primary's disk full": _fill_disk(Cluster.primary),
+    "standby's disk full": _fill_disk(Cluster.standby),
 }
-
-CUTS: Final[dict[str, Mishap]] = {
-    "primary cut off": cut_primary_off,
-    "primary lost unheard": lose_primary_unheard,
-    "standby cut off": cut_standby_off,
-    "primary hidden": hide_primary,
-}
-"""Those that need a network whose cables can be pulled."""
-
-OF_DISKS: Final[dict[str, Mishap]] = {
-    "primary's disk slow": slow_primary_disk,
-    "primary's disk stands still": stop_primary_disk,
-    "primary's disk full": fill_primary_disk,
-    "standby's disk full": fill_standby_disk,
-}
-"""Those that need disks of the nodes' own."""
-
-ALL: Final = MISHAPS | CUTS | OF_DISKS
-
-
-def possible_mishaps(cluster: Cluster) -> dict[str, Mishap]:
-    """Those that can be made here."""
-    cuts = CUTS if cluster.network.has_cables else {}
-    return MISHAPS | cuts | (OF_DISKS if cluster.disks else {})
-
-
-def _have_etcd_away(scene: Scene, members: int) -> None:
-    nodes = scene.random.sample(scene.cluster.nodes, members)
-    for node in nodes:
-        node.kill_etcd()
-    time.sleep(_AWAY_SECONDS)
-    for node in nodes:
-        node.start_etcd()
-
-
-def _end_connections(scene: Scene, node: Node) -> None:
-    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ostiary'"
-    with node.connect() as connection:
-        for _ in range(_ENDINGS):
-            connection.execute(ending)
-            time.sleep(scene.random.uniform(0, 0.4))
 
 
 def _wait_for_another(cluster: Cluster, node: Node) -> None:

@@ -1,11 +1,14 @@
 """A network of machines on one machine, whose cables can be pulled: a namespace for each, on one bridge.
 
-Only root may make one. For everybody else all machines are 127.0.0.1, and no cable can be pulled.
+Only root may make one.
 """
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
 
 from fuzz.processes.keeper import Keeper
 
@@ -14,13 +17,15 @@ class Network:
     """Machines by number, from 0 on; all is gone with the keeper."""
 
     def __init__(self, keeper: Keeper, machines: int) -> None:
-        self.has_cables = os.geteuid() == 0
-        self._draw()
-        if not self.has_cables:
-            return
-        # The name stands for the subnet, so whoever has the bridge has both to itself.
-        while not _succeeds("ip", "link", "add", self._tag, "type", "bridge"):
-            self._draw()
+        while True:
+            high, low = 200 + os.urandom(1)[0] % 50, os.urandom(1)[0]
+            self._tag, self._subnet = f"ost{high}-{low}", f"10.{high}.{low}"
+            # The name stands for the subnet, so whoever has the bridge has both to itself.
+            made = _run("ip", "link", "add", self._tag, "type", "bridge", check=False)
+            if made.returncode == 0:
+                break
+            if "File exists" not in made.stderr:
+                raise click.UsageError(f"no network can be made here: {made.stderr}")
         keeper.run_last(["ip", "link", "del", self._tag])
         _run("ip", "addr", "add", f"{self._subnet}.1/24", "dev", self._tag)
         _run("ip", "link", "set", self._tag, "up")
@@ -28,14 +33,10 @@ class Network:
             keeper.run_last(["ip", "netns", "del", self._namespace(number)])
             self._add(number)
 
-    def _draw(self) -> None:
-        high, low = 200 + os.urandom(1)[0] % 50, os.urandom(1)[0]
-        self._tag, self._subnet = f"ost{high}-{low}", f"10.{high}.{low}"
-
     @property
     def here(self) -> str:
         """Where those on no machine are found by machines, and by one another."""
-        return f"{self._subnet}.1" if self.has_cables else "127.0.0.1"
+        return f"{self._subnet}.1"
 
     def _add(self, number: int) -> None:
         namespace, cable = self._namespace(number), self._cable(number)
@@ -47,11 +48,11 @@ class Network:
 
     def address(self, number: int) -> str:
         """Where a machine is found, also by those on none."""
-        return f"{self._subnet}.{10 + number}" if self.has_cables else "127.0.0.1"
+        return f"{self._subnet}.{10 + number}"
 
     def on(self, number: int, command: Sequence[str]) -> list[str]:
         """The command that runs `command` on a machine."""
-        return ["ip", "netns", "exec", self._namespace(number), *command] if self.has_cables else [*command]
+        return ["ip", "netns", "exec", self._namespace(number), *command]
 
     def cut(self, number: int) -> None:
         """Pull the cable of a machine: nothing reaches it, and nobody is told."""
@@ -61,13 +62,19 @@ class Network:
         """Put the cable back."""
         _run("ip", "link", "set", self._cable(number), "up")
 
-    def hide(self, number: int) -> None:
+    @contextmanager
+    def cut_off(self, number: int) -> Iterator[None]:
+        """Leave the cable of a machine pulled while the block runs."""
+        self.cut(number)
+        yield
+        self.mend(number)
+
+    @contextmanager
+    def hide(self, number: int) -> Iterator[None]:
         """Let nothing reach a machine from those on none; machines go on reaching one another."""
         nobody = ("lladdr", "02:00:00:00:00:01", "nud", "permanent")
         _run("ip", "neigh", "replace", self.address(number), *nobody, "dev", self._tag)
-
-    def show(self, number: int) -> None:
-        """Undo `hide`."""
+        yield
         _run("ip", "neigh", "del", self.address(number), "dev", self._tag)
 
     def _namespace(self, number: int) -> str:
@@ -77,9 +84,5 @@ class Network:
         return f"{self._tag}-{number}"
 
 
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20)
-
-
-def _succeeds(*command: str) -> bool:
-    return subprocess.run(command, check=False, capture_output=True, timeout=20).returncode == 0
+def _run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, check=check, capture_output=True, text=True, timeout=20)

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,13 +13,10 @@ from urllib.request import Request, urlopen
 import psycopg
 
 from fuzz.processes.keeper import descendants
-from fuzz.processes.programs import NotWell, Programs, find_postgresql, free_port
-from fuzz.processes.server import runs
+from fuzz.processes.programs import Programs, find_postgresql
 
 PASSWORD: Final = "a-password-of-the-cluster"
 """Everybody's."""
-_STOP_SECONDS: Final = 30.0
-_LOOK_SECONDS: Final = 0.1
 
 
 class Node:
@@ -33,11 +29,8 @@ class Node:
         self.number = number
         self.name = f"db{number + 1}"
         self.host = programs.network.address(number)
-        self.port, self.rest_port, etcd_port, etcd_peer_port = (
-            (5432, 8008, 2379, 2380) if programs.network.has_cables else (free_port() for _ in range(4))
-        )
-        self.etcd_address = f"{self.host}:{etcd_port}"
-        self.etcd_peer = f"etcd{number + 1}=http://{self.host}:{etcd_peer_port}"
+        self.etcd_address = f"{self.host}:2379"
+        self.etcd_peer = f"etcd{number + 1}=http://{self.host}:2380"
         """As the members know each other."""
         self.folder = programs.folder / self.name
         self.data = self.folder / "data"
@@ -80,8 +73,8 @@ class Node:
         self._patroni_pid = self._programs.start(*command, log=log, machine=self.number, settings=settings)
 
     def _environment(self) -> dict[str, str]:
-        """Its own side of Patroni's settings, which `patronictl` reads too."""
-        rest, postgres = f"{self.host}:{self.rest_port}", f"{self.host}:{self.port}"
+        """Its own side of Patroni's settings."""
+        rest, postgres = f"{self.host}:8008", f"{self.host}:5432"
         etcd = "ETCD3" if self._programs.patroni.etcd_interface == "v3" else "ETCD"
         return {
             "PATRONI_NAME": self.name,
@@ -100,16 +93,6 @@ class Node:
             "PATRONI_REPLICATION_PASSWORD": PASSWORD,
             f"PATRONI_{etcd}_HOSTS": ",".join(each.etcd_address for each in self._nodes),
         }
-
-    def stop(self) -> None:
-        """Stop Patroni, and so PostgreSQL, in an orderly way; etcd goes on."""
-        os.kill(self._patroni_pid, signal.SIGTERM)
-        until = time.monotonic() + _STOP_SECONDS
-        while runs(self._patroni_pid) or self.processes(patroni=False):
-            if time.monotonic() > until:
-                raise NotWell(f"{self.name} does not stop: {self._programs.folder}")
-            time.sleep(_LOOK_SECONDS)
-        self._patroni_pid = 0
 
     def processes(self, *, patroni: bool = True, etcd: bool = True) -> list[int]:
         """Those of PostgreSQL, and unless that alone is meant, of Patroni and etcd; or of all but etcd."""
@@ -136,22 +119,11 @@ class Node:
         self.signal(signal.SIGKILL)
         self._patroni_pid = self._etcd_pid = 0
 
-    def run_pg_ctl(self, *command: str) -> None:
-        """Run pg_ctl for its PostgreSQL."""
-        options = (f"--pgdata={self.data}", f"--log={self.folder / 'log'}", "--wait")
-        self._programs.run(f"{find_postgresql()}/pg_ctl", *options, *command, machine=self.number)
-
-    def run_patronictl(self, *command: str, answers: str = "") -> None:
-        """Run patronictl there, and answer what it asks."""
-        whole = (f"{self._programs.patroni.command}ctl", "-c", str(self.folder / "patroni.yml"), *command)
-        settings = self._environment()
-        self._programs.run(*whole, machine=self.number, answers=answers, settings=settings)
-
     def ask(self, method: str, path: str, **content: object) -> dict[str, Any]:
         """What its Patroni answers within 60 s. Raises `URLError`, `OSError` or `ValueError`."""
         credentials = b64encode(f"patroni:{PASSWORD}".encode()).decode()
         request = Request(
-            f"http://{self.host}:{self.rest_port}{path}",
+            f"http://{self.host}:8008{path}",
             method=method,
             data=json.dumps(content).encode() if content else None,
             headers={"Authorization": f"Basic {credentials}", "Content-Type": "application/json"},
@@ -164,7 +136,6 @@ class Node:
         """A connection of the superuser to this node, in autocommit, that gives up on a cut network."""
         return psycopg.connect(
             host=self.host,
-            port=self.port,
             user="postgres",
             password=PASSWORD,
             dbname=database,

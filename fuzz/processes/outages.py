@@ -4,20 +4,15 @@ import fcntl
 import os
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Final
 
 import apsw
 
-from fuzz.processes.disks import Disk
-from fuzz.processes.fallible import Fails, Machine
-from fuzz.processes.server import Server
-from fuzz.processes.tenants import Tenants
-from fuzz.shared.campaign import Report
+from fuzz.processes.fallible import Fails
+from fuzz.processes.scene import Scene
 
 _ROOM_BYTES: Final = 4_096
 _WAL_LOCKS: Final = (120, 8)
@@ -27,27 +22,6 @@ _SPARE_BYTES: Final = 2**24
 threads. Where one dies as it begins, its starter waits for ever (python/cpython#140746): the whole server."""
 _SPARE_DESCRIPTORS: Final = 2
 _CROWD: Final = 40
-
-
-@dataclass(slots=True)
-class Scene:
-    """Where it happens."""
-
-    server: Server
-    machine: Machine
-    disk: Disk | None
-    """The server's own, where it has one."""
-    report: Report
-    tenants: Tenants
-    random: Random
-    work: Callable[[float], Awaitable[None]]
-    """Has the tenants work, whatever fails, and is back after so many seconds; they go on."""
-    check: Callable[[], Awaitable[None]]
-    """Has the tenants check everything, and rest, while nothing fails."""
-    rest: Callable[[], Awaitable[None]]
-    """Has the tenants end what they do, and is back when nobody asks anything any more."""
-    restarts: bool = False
-    """Whether the server is killed by the fault, and is to be started when it is over."""
 
 
 Outage = Callable[[Scene], AbstractContextManager[None]]
@@ -117,7 +91,7 @@ def limit_descriptors(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def _limit(pid: int, what: int, most: int) -> Iterator[None]:
-    """A process may have no more of something, as `resource` names it."""
+    """A process may have no more of something, as `resource` names scene."""
     before = resource.prlimit(pid, what)
     resource.prlimit(pid, what, (most, before[1]))
     try:

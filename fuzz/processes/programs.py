@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,6 +35,8 @@ class NotWell(RuntimeError):
 
 def require_programs() -> None:
     """Raises `UsageError`, which says what this machine lacks and how to get it, where it lacks any."""
+    if os.geteuid() != 0:
+        raise click.UsageError("only root may make the networks and disks of a cluster")
     packages = {
         package for program, package in _PROGRAMS.items() if shutil.which(program, path=_PATH) is None
     }
@@ -53,22 +54,13 @@ def find_postgresql() -> Path | None:
     return found[-1].parent if found else None
 
 
-def free_port() -> int:
-    """One that nobody has at present."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 class Programs:
     """Those of one cluster, which PostgreSQL's owner runs; their files lie in one folder."""
 
     def __init__(self, keeper: Keeper, folder: Path, machines: int, *, debian: bool) -> None:
         self.folder = folder
         self._keeper = keeper
-        self._as_owner: list[str] = []
-        if os.geteuid() == 0:
-            self._as_owner = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+        self._as_owner = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
         self.give(folder)
         folder.chmod(0o711)
         self.patroni = choose_patroni(self._as_owner, debian=debian)
@@ -76,8 +68,7 @@ class Programs:
 
     def give(self, path: Path) -> None:
         """Make it the owner's."""
-        if self._as_owner:
-            shutil.chown(path, "postgres", "postgres")
+        shutil.chown(path, "postgres", "postgres")
 
     def start(
         self, *command: str, log: str, machine: int | None = None, settings: Mapping[str, str] | None = None
@@ -85,23 +76,11 @@ class Programs:
         """Start one that goes on; its process id."""
         return self._keeper.start(self._place(machine, command), self.folder / log, settings)
 
-    def run(
-        self,
-        *command: str,
-        machine: int | None = None,
-        answers: str = "",
-        settings: Mapping[str, str] | None = None,
-    ) -> None:
-        """Run one to its end, and answer what it asks. Raises `NotWell` with what it said."""
+    def run(self, *command: str) -> None:
+        """Run one to its end, on no machine. Raises `NotWell` with what it said."""
+        whole = self._place(None, command)
         done = subprocess.run(
-            self._place(machine, command),
-            input=answers,
-            capture_output=True,
-            check=False,
-            cwd="/",
-            env={**os.environ, **(settings or {})},
-            text=True,
-            timeout=_RUN_SECONDS,
+            whole, capture_output=True, check=False, cwd="/", text=True, timeout=_RUN_SECONDS
         )
         if done.returncode:
             raise NotWell(f"{command[0]} ends with {done.returncode}: {done.stdout} {done.stderr}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fuzz.processes.node import PASSWORD, Node
-from fuzz.processes.programs import Programs, free_port
+from fuzz.processes.programs import Programs
 
 
 class Proxies:
@@ -11,36 +11,28 @@ class Proxies:
 
     def __init__(self, programs: Programs) -> None:
         self._programs = programs
-        network = programs.network
-
-        def address(port: int) -> str:
-            # On a network of their own nobody else has the usual ports.
-            return f"{network.here}:{port if network.has_cables else free_port()}"
-
+        self._host = host = programs.network.here
         self.addresses = {
-            "HAProxy": address(5000),
-            "PgBouncer": address(6432),
-            "PgBouncer by transactions": address(6433),
+            "HAProxy": f"{host}:5000",
+            "PgBouncer": f"{host}:6432",
+            "PgBouncer by transactions": f"{host}:6433",
         }
 
     def start(self, nodes: Sequence[Node]) -> None:
         """Start all three."""
-        haproxy, session, transaction = self.addresses.values()
-        words = {"127.0.0.1:5000": haproxy}
+        words = {"127.0.0.1:5000": self.addresses["HAProxy"]}
         for node in nodes:
             server = f"{node.name}.internal:5432 check port 8008"
-            words[server] = f"{node.host}:{node.port} check port {node.rest_port}"
+            words[server] = f"{node.host}:5432 check port 8008"
         path = self._programs.write("haproxy.cfg", words)
         self._programs.start("haproxy", "-db", "-f", str(path), log="haproxy.log")
         users = self._programs.folder / "userlist.txt"
         users.write_text(f'"ostiary" "{PASSWORD}"\n', encoding="utf-8")
-        host, _, port = haproxy.partition(":")
-        for pool_mode, address in (("session", session), ("transaction", transaction)):
-            own_host, _, own_port = address.partition(":")
+        for pool_mode, port in (("session", 6432), ("transaction", 6433)):
             words = {
-                "host=127.0.0.1 port=5000": f"host={host} port={port}",
-                "listen_addr = 127.0.0.1": f"listen_addr = {own_host}",
-                "listen_port = 6432": f"listen_port = {own_port}",
+                "host=127.0.0.1 port=5000": f"host={self._host} port=5000",
+                "listen_addr = 127.0.0.1": f"listen_addr = {self._host}",
+                "listen_port = 6432": f"listen_port = {port}",
                 "pool_mode = session": f"pool_mode = {pool_mode}",
                 "/etc/pgbouncer/userlist.txt": str(users),
             }

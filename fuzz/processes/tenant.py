@@ -166,7 +166,7 @@ class Tenant:
         call = self.call(verb, **fields)
         self.expect_loss(call, ends)
         answer = self.expect(await self.send(call), verb)
-        self.end(ends)
+        self.end(ends, verb)
         self.acknowledge(verb)
         return answer
 
@@ -231,12 +231,12 @@ class Tenant:
         session.rotated = since
         self.acknowledge(Verb.REFRESH)
 
-    def end(self, sessions: Sequence[Session]) -> None:
-        """Sessions ended."""
+    def end(self, sessions: Sequence[Session], by: str) -> None:
+        """Sessions ended by something."""
         for session in list(sessions):
             self.live.remove(session)
             self.ended.append(session)
-            self.tell(f"{session.name} ended", session)
+            self.tell(f"{session.name} ended by {by}", session)
 
     def is_late(self, since: float) -> bool:
         return time.monotonic() - since > _GRACE_SECONDS

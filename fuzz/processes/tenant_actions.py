@@ -80,7 +80,7 @@ async def _replay(tenant: Tenant) -> None:
     call = tenant.call(Verb.REFRESH, token=session.spent[1], user_agent=OTHER_AGENT)
     tenant.expect_loss(call, [session])
     tenant.expect_refusal(await tenant.send(call), "a replay from elsewhere", session)
-    tenant.end([session])
+    tenant.end([session], "replay")
     tenant.acknowledge("replay")
 
 
@@ -193,7 +193,7 @@ async def _resolve_refresh(tenant: Tenant, pending: Pending, session: Session) -
     answer = await tenant.send(pending.call)
     if answer.kind is AnswerKind.REFUSED and tenant.is_late(pending.since):
         tenant.expect_refusal(answer, "a late retry of a refresh that was not answered", session)
-        tenant.end([session])
+        tenant.end([session], "late retry")
     else:
         tenant.rotate(session, [answer], pending.since)
 
@@ -204,7 +204,7 @@ async def _resolve_ending(tenant: Tenant, sessions: list[Session]) -> bool | Non
     if len(live) > 1:
         raise tenant.violation("an ending that was not answered took a part of the sessions")
     if live == {False}:
-        tenant.end(sessions)
+        tenant.end(sessions, "what was not answered")
     return live.pop() if live else None
 
 

@@ -31,7 +31,7 @@ import trio
 from fuzz.processes import api
 from fuzz.processes.connection import Connection
 from fuzz.processes.failures import InvariantBroken
-from fuzz.processes.faults import FAULTS_OF_TIMING
+from fuzz.processes.faults import faults_of
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.calls import Verb
 from fuzz.shared.campaign import Report, add_up, conduct
@@ -350,7 +350,7 @@ def _figures(total: Report, seconds: float) -> str:
 
 def selftest(only: str) -> int:
     """Plant differences in the server; 0 where all are seen."""
-    return run_selftest(only, FAULTS_OF_TIMING, run_planted, 2)
+    return run_selftest(only, faults_of("timing"), run_planted, 2)
 
 
 def run_planted(number: int) -> Report:

@@ -9,14 +9,7 @@ from fuzz.command_line import main
 from fuzz.faults import FAULTS, Fault
 from fuzz.parsers.running import FAULTS as OF_READERS, TARGETS
 from fuzz.parsers.target import CORPUS
-from fuzz.processes.faults import (
-    FAULTS_OF_CRASHES,
-    FAULTS_OF_FAILOVERS,
-    FAULTS_OF_MACHINES,
-    FAULTS_OF_RACES,
-    FAULTS_OF_TIMING,
-    plant_named,
-)
+from fuzz.processes.faults import faults_of, plant_named
 from fuzz.rules.sequences import planted_world
 from fuzz.shared.campaign import Report
 from fuzz.shared.core_events import with_more_scopes
@@ -24,10 +17,7 @@ from fuzz.shared.invariants import PROGRESS, Violation
 from fuzz.shared.selftest import catch, run_selftest
 from fuzz.simulation.faults import FAULTS as OF_THE_SERVER
 
-OF_PROCESSES = (
-    *(FAULTS_OF_CRASHES, FAULTS_OF_RACES, FAULTS_OF_MACHINES),
-    *(FAULTS_OF_FAILOVERS, FAULTS_OF_TIMING),
-)
+OF_PROCESSES = [faults_of(subject) for subject in ("kills", "machines", "failovers", "timing")]
 HARMLESS = Fault("nothing", "nothing is planted", nullcontext)
 
 
