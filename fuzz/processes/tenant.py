@@ -155,6 +155,8 @@ class Tenant:
         async with trio.open_nursery() as nursery:
             for connection in self.connections[:times]:
                 nursery.start_soon(ask, connection)
+        for connection in self.connections[1:times]:
+            connection.close()  # or the server closes it in the moment in which it is used next
         if call.verb not in _QUESTIONS:
             self._note(call, times, answers)
         if not answers:
