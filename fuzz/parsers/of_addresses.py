@@ -141,30 +141,7 @@ def _is_within(text: str, networks: Sequence[Network]) -> bool:
 
 
 TARGETS: Final = (
-    Target(
-        "redirect-uri",
-        judge_redirect_uri,
-        (
-            *b"https:// http:// HTTPS:// localhost 127.0.0.1 app.example : :443 :0 :080 :65536 /".split(),
-            *b"?a=b # * @ user:pw@ [ ] [::1] [v1.a] [::1%25eth0] .. %2e .evil.example".split(),
-            *(b"\\", b" ", b"\t", b"\xc3\xa9", b"\x00"),
-        ),
-    ),
-    Target(
-        "return-path",
-        judge_return_path,
-        (
-            *b"/ // https: javascript: evil.example ?next= %2f %5c @ : .. ./ sso?a=b #".split(),
-            *(b"\\", b"/\\", b"\t", b"\n", b"\r\n", b" ", b"\x00", b"\xe2\x81\x84"),
-        ),
-    ),
-    Target(
-        "source",
-        judge_source,
-        (
-            *b"10.0.0.1 192.0.2.7 ::1 2001:db8::1 10.0.0.0/8 0.0.0.0/0 ::/0 , :4711 [2001:db8::1]".split(),
-            *b"[2001:db8::1]:1 ::ffff:10.0.0.1 fe80::1%eth0 unknown _hidden 127.1 010.0.0.1 ] [ -1".split(),
-            *(b"\n", b", ", b'"', b" ", b"\xb2"),
-        ),
-    ),
+    Target("redirect-uri", judge_redirect_uri),
+    Target("return-path", judge_return_path),
+    Target("source", judge_source),
 )

@@ -90,15 +90,4 @@ def _pairs(fields: list[str]) -> Iterator[tuple[str, str]]:
             part = ""
 
 
-TARGETS: Final = (
-    Target(
-        "cookies",
-        judge_cookies,
-        (
-            *b"ostiary_access ostiary_refresh __Host-ostiary_access __Host-ostiary_refresh x = ; ,".split(),
-            *b"Ostiary_Access ostiary_access=a ostiary_access=b __Host-ostiary_access=c $Path=/ ==".split(),
-            *b"__host-ostiary_access=d ostiary_refresh=r __Host-ostiary_refresh=s a=b %3D".split(),
-            *(b"https\n", b"http\n", b"\n", b"; ", b" ", b"\t", b'"', b'="', b"\\", b"\\073", b"\xe9"),
-        ),
-    ),
-)
+TARGETS: Final = (Target("cookies", judge_cookies),)

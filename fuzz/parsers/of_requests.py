@@ -1,4 +1,4 @@
-"""Readers of a request: form bodies, Basic, Accept-Language, and the token lane's scanner."""
+"""Readers of a request: form bodies, Basic, and the token lane's scanner."""
 
 import re
 import string
@@ -158,37 +158,6 @@ def _pair(value: bytes) -> tuple[str, str] | None:
     return (client_id, secret) if client_id and secret and "\0" not in client_id else None
 
 
-# --- Accept-Language
-
-_RANGE: Final = re.compile(
-    r"[ \t]*(\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)[ \t]*(?:;[ \t]*[qQ]=(.*?)[ \t]*)?"
-)
-_WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
-
-
-_MEANT: Final = {language.tag.split("-")[0]: language for language in LANGUAGES} | {"*": LANGUAGES.default}
-"""No two of them begin alike."""
-
-
-def judge_language(data: bytes) -> None:
-    """What RFC 9110 §12.5.4 says of a field that it allows; one of the languages for any other."""
-    text = data.decode("latin-1")
-    read = LANGUAGES.negotiate(text)
-    assert read in LANGUAGES
-    best, heaviest = LANGUAGES.default, 0.0
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part)
-        if match is None or (match[2] is not None and not _WEIGHT.fullmatch(match[2])):
-            return
-        weight = 1.0 if match[2] is None else float(match[2])
-        primary = match[1].lower().split("-")[0]
-        meant = _MEANT.get(primary)
-        if meant is not None and weight > heaviest:
-            best, heaviest = meant, weight
-    if text.count(",") < 20:
-        agree(read, best, text)
-
-
 # --- the lane
 
 
@@ -238,59 +207,8 @@ def _read_pieces(*pieces: bytes) -> tuple[list[tuple[str, str, bytes]], Need, by
 _DOOR: Final = DoorLimits(body_limit=lambda path: 1_000, refusal=lambda status, scope, trace_id: ([], b""))
 
 TARGETS: Final = (
-    Target(
-        "form",
-        judge_form,
-        (
-            *b"a=b & = + %20 % %4 %zz %00 %C3%A9 %C3 code code[]=1 a%5Bb grant_type=refresh_token ;".split(),
-            *b"# %2B %26".split(),
-            b"application/x-www-form-urlencoded\n",
-            b"application/x-www-form-urlencoded; charset=utf-8\n",
-            *(b"APPLICATION/X-WWW-FORM-URLENCODED;\n", b"text/plain\n", b"\xc3\xa9", b"\xff"),
-        ),
-    ),
-    Target(
-        "form-type",
-        judge_form_type,
-        (
-            *(b"application/x-www-form-urlencoded", b"APPLICATION/x-www-Form-Urlencoded", b"text/plain"),
-            *b'; ;; = x y charset CharSet utf-8 UTF-8 utf8 utf-16 " \\ , x=y'.split(),
-            *(b" ", b"\t", b";charset=", b' ; charset="utf-8"', b'; x="a;b"', b"\xff", b"\x00", b"\x0b"),
-        ),
-    ),
-    Target(
-        "basic",
-        judge_basic,
-        (
-            *b"YTpi YTpiOmM= OmI= YTo= YWI= = == -_ +/ w6k6w6k= //86YQ== AGE6Yg== YQ".split(),
-            *(b"Basic ", b"basic\t", b"BASIC  ", b"Bearer ", b" ", b"\n", b"\x80"),
-        ),
-    ),
-    Target(
-        "language",
-        judge_language,
-        (
-            *b"zh zh-CN en en-GB fr * , ;q= ;Q= 0 1 0.8 0.801 1.000 1.1 - nan inf 1e9 zh-Hans-CN 0.".split(),
-            *b".5 ;".split(),
-            *(b" ", b"\t"),
-        ),
-    ),
-    Target(
-        "lane",
-        judge_lane,
-        (
-            *b"abc".split(),
-            *(b"POST /api/oauth2/token HTTP/1.1\r\n", b"POST /api/oauth2/revoke HTTP/1.1\r\n"),
-            b"GET /api/oauth2/userinfo HTTP/1.1\r\n",
-            *(b"POST /api/oauth2/introspect HTTP/1.0\r\n", b"Host: a\r\n", b"host:a\r\n"),
-            *(b"Content-Length: 3\r\n", b"content-length: 03\r\n", b"\r\n"),
-            *(b"Content-Length: 3, 3\r\n", b"Transfer-Encoding: chunked\r\n"),
-            *(b"Connection: close\r\n", b"Connection: keep-alive\r\n"),
-            *(b"Expect: 100-continue\r\n", b"X:\r\n", b"X : y\r\n", b" folded\r\n"),
-            *(b"Authorization: Basic YTpi\r\n", b"\n", b"\r", b"X: \x80\r\n"),
-            *(b"3\r\nabc\r\n0\r\n\r\n", b"\x00"),
-            b"POST /api/oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
-            b"GET /api/oauth2/userinfo HTTP/1.1\r\nHost: a\r\n\r\n",
-        ),
-    ),
+    Target("form", judge_form),
+    Target("form-type", judge_form_type),
+    Target("basic", judge_basic),
+    Target("lane", judge_lane),
 )

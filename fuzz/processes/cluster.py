@@ -140,7 +140,7 @@ class Cluster:
                     until = time.monotonic() + seconds
             if time.monotonic() > until:
                 states = [(each.get("name"), each.get("role"), each.get("state")) for each in self.members()]
-                raise NotWell(f"the cluster is not well after {seconds:.0f} s: {states}; logs: {self.folder}")
+                raise NotWell(f"the cluster is not well after {seconds:.0f} s: {states}")
             time.sleep(_LOOK_SECONDS)
         return made_anew
 

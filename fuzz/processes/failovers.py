@@ -113,11 +113,10 @@ class Campaign:
             for route, each, server in zip(self._cluster.routes, probes, self._servers, strict=True)
             if server is not scene.victim
         }
-        most_beyond, slowest_route = max((seconds, route) for route, seconds in beyond.items())
         slowest = max(each.slowest for each in (*tenants.connections, *watches))
         report.samples |= {
             f"{name}/away": [away],
-            f"{name}/beyond": [most_beyond],
+            f"{name}/beyond": [max(beyond.values())],
             f"{name}/slowest": [slowest],
             **{f"{_BY}{route}": [seconds] for route, seconds in beyond.items()},
         }
@@ -126,10 +125,9 @@ class Campaign:
         report.tables["acknowledged"] = tenants.tally.acknowledged - acknowledged
         report.tables["unknown"] = tenants.tally.unknown - unknown
         report.line = (
-            f"{number + 1:>4} {name:<32} database away {away:5.1f} s, "
-            f"{slowest_route} {most_beyond:4.1f} s more; slowest answer {slowest:4.1f} s; "
-            f"500: {report.counts['500']}, none: {report.counts['lost']}; "
-            f"{report.tables['acknowledged'].total()} changes kept"
+            f"{number + 1:>4} {name:<32} away {away:4.1f} s, beyond {max(beyond.values()):4.1f} s, "
+            f"slowest {slowest:4.1f} s; 500: {report.counts['500']}, none: {report.counts['lost']}; "
+            f"{report.tables['acknowledged'].total()} kept"
             + "".join(f"; {each} made anew" for each in made_anew)
         )
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import cycle
@@ -33,12 +33,13 @@ from fuzz.processes.connection import Connection
 from fuzz.processes.failures import InvariantBroken
 from fuzz.processes.faults import faults_of
 from fuzz.processes.server import ADMIN_PASSWORD, Server
-from fuzz.shared.calls import Verb
+from fuzz.shared.calls import Call, Verb
 from fuzz.shared.campaign import Report, add_up, conduct
-from fuzz.shared.http_client import HttpClient, Request, Response, basic, form_request, json_request
+from fuzz.shared.http_client import HttpClient, Request, Response
 from fuzz.shared.invariants import DOCUMENTED, UNTIMED, Violation
 from fuzz.shared.rank_test import Comparison, compare
 from fuzz.shared.selftest import SEED, run_selftest
+from fuzz.simulation.requests import request_of
 
 _ALPHA: Final = 0.001
 _BLOCK: Final = 20
@@ -50,6 +51,28 @@ _TRIES: Final = 4
 _SETTINGS: Final = {"LOG_LEVEL": "info"}
 _DOORS: Final = {"front door": "", "application": "?door=application"}
 """What is asked with a query is the application's."""
+
+_OF_CLIENTS: Final = (
+    ("secret wrong in its first byte", "known", 0),
+    ("control", "again", 0),
+    ("in its last byte", "known", -1),
+    ("unknown client", "never", 0),
+    ("disabled client, wrong secret", "ended", 0),
+    ("disabled client, its secret", "ended", None),
+)
+"""Kinds of clients: a name, whose names are sent, and where their secrets are wrong."""
+_OF_TOKENS: Final = (
+    ("wrong in its first byte", "known", 0),
+    ("control", "again", 0),
+    ("in its last byte", "known", -1),
+    ("another client's", "other", None),
+)
+_OF_ACCOUNTS: Final = (
+    ("wrong password", "known"),
+    ("control", "again"),
+    ("unknown name", "never"),
+    ("disabled account", "ended"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +168,35 @@ class Population:
                     if name == "ended":
                         await api.get(connection, Verb.DISABLE_USER, login=login, user_id=user.sub)
 
+    def try_secrets(self, verb: Verb, query: str, who: str, place: int | None) -> list[Request]:
+        """Requests of clients that do not prove who they are, by secrets that differ at a place."""
+        requests = []
+        for client_id, known in zip(names(who), names("known"), strict=True):
+            secret = other_at(place, self.secrets.get(client_id, self.secrets[known]))
+            requests.append(_request(query, Call(verb, client_id, secret, token="A" * 43)))
+        return requests
+
+    def try_tokens(self, verb: Verb, query: str, who: str, place: int | None) -> list[Request]:
+        """Requests of known clients about tokens of some clients, which differ at a place."""
+        requests = []
+        for client_id, owner in zip(names("known"), names(who), strict=True):
+            token = other_at(place, self.pairs[owner][verb is Verb.REFRESH])
+            requests.append(_request(query, Call(verb, client_id, self.secrets[client_id], token=token)))
+        return requests
+
+    def try_passwords(self, who: str) -> list[Request]:
+        """Wrong passwords, each name so often that it does not have to wait."""
+        tried = (
+            Call(Verb.SIGN_IN, username=username, password="not-their-password")
+            for username in names(who, self.accounts)
+        )
+        return [_request("", call) for call in tried]
+
+
+def _request(query: str, call: Call) -> Request:
+    request = request_of(call, by_form=False)
+    return replace(request, target=request.target + query)
+
 
 def names(kind: str, number: int = _VARIANTS) -> list[str]:
     """Names of one kind."""
@@ -163,74 +215,20 @@ def other_at(place: int | None, secret: str) -> str:
 def groups(people: Population, samples: int, sign_ins: int) -> Iterator[Group]:
     """Everything that is compared, at both doors; signing in is the application's alone."""
     if sign_ins:
-        yield sign_in_group(people, sign_ins)
+        kinds = tuple(Kind(name, people.try_passwords(who)) for name, who in _OF_ACCOUNTS)
+        yield Group("sign-in", kinds, sign_ins)
     for door, query in _DOORS.items() if samples else ():
-        token, introspect = f"/api/oauth2/token{query}", f"/api/oauth2/introspect{query}"
-        grant = {"grant_type": "client_credentials"}
-        yield client_group(f"grant, {door}", people, samples, token, grant)
-        yield client_group(f"introspection, {door}", people, samples, introspect, {"token": "A" * 43})
-        yield token_group(f"introspected token, {door}", people, samples, introspect, 0, {}, "token")
-        refresh = {"grant_type": "refresh_token"}
-        yield token_group(f"refresh token, {door}", people, samples, token, 1, refresh, "refresh_token")
-
-
-def client_group(name: str, people: Population, samples: int, target: str, form: Mapping[str, str]) -> Group:
-    """Clients that do not prove who they are: known ones, one that is not there, disabled ones."""
-
-    def kind(called: str, who: str, place: int | None) -> Kind:
-        requests = []
-        for client_id, known in zip(names(who), names("known"), strict=True):
-            secret = people.secrets.get(client_id, people.secrets[known])
-            requests.append(form_request(target, [basic(client_id, other_at(place, secret))], form))
-        return Kind(called, requests)
-
-    kinds = (
-        kind("secret wrong in its first byte", "known", 0),
-        kind("control", "again", 0),
-        kind("in its last byte", "known", -1),
-        kind("unknown client", "never", 0),
-        kind("disabled client, wrong secret", "ended", 0),
-        kind("disabled client, its secret", "ended", None),
-    )
-    return Group(name, kinds, samples)
-
-
-def token_group(
-    name: str, people: Population, samples: int, target: str, which: int, form: Mapping[str, str], field: str
-) -> Group:
-    """Tokens that are nearly a live one, and those of another client."""
-
-    def kind(called: str, who: str, place: int | None, *, is_judged: bool = True) -> Kind:
-        requests = []
-        for client_id, owner in zip(names("known"), names(who), strict=True):
-            token = other_at(place, people.pairs[owner][which])
-            fields = [basic(client_id, people.secrets[client_id])]
-            requests.append(form_request(target, fields, {**form, field: token}))
-        return Kind(called, requests, is_judged)
-
-    kinds = (
-        kind("wrong in its first byte", "known", 0),
-        kind("control", "again", 0),
-        kind("in its last byte", "known", -1),
-        kind("another client's", "other", None, is_judged=False),
-    )
-    return Group(name, kinds, samples)
-
-
-def sign_in_group(people: Population, samples: int) -> Group:
-    """Wrong passwords, each name so often that it does not have to wait."""
-
-    def kind(called: str, who: str) -> Kind:
-        tried = ({"username": each, "password": "not-their-password"} for each in names(who, people.accounts))
-        return Kind(called, [json_request("POST", "/api/auth/login", None, each) for each in tried])
-
-    kinds = (
-        kind("wrong password", "known"),
-        kind("control", "again"),
-        kind("unknown name", "never"),
-        kind("disabled account", "ended"),
-    )
-    return Group("sign-in", kinds, samples)
+        for name, verb in (("grant", Verb.CLIENT_CREDENTIALS), ("introspection", Verb.INTROSPECT)):
+            kinds = tuple(
+                Kind(kind, people.try_secrets(verb, query, who, place)) for kind, who, place in _OF_CLIENTS
+            )
+            yield Group(f"{name}, {door}", kinds, samples)
+        for name, verb in (("introspected token", Verb.INTROSPECT), ("refresh token", Verb.REFRESH)):
+            kinds = tuple(
+                Kind(kind, people.try_tokens(verb, query, who, place), is_judged=who != "other")
+                for kind, who, place in _OF_TOKENS
+            )
+            yield Group(f"{name}, {door}", kinds, samples)
 
 
 # --- how it is judged

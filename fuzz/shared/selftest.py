@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fuzz.faults.planting import Fault
-from fuzz.shared.campaign import Report
+from fuzz.shared.campaign import LINE_LENGTH, Report
 from fuzz.shared.invariants import Invariant, Violation
 
 SEED = 20_260_101
@@ -32,7 +32,9 @@ class Catch:
             return f"SURVIVED  {self.fault.name:<30} {self.runs} runs: {self.fault.sentence}"
         numbers = sorted({violation.invariant.number for violation in self.violations})
         by = ", ".join(map(str, numbers))
-        return f"caught    {self.fault.name:<30} in run {self.runs:<3} by {by:<8} {self.violations[0]}"
+        return f"caught    {self.fault.name:<30} in run {self.runs:<3} by {by:<8} {self.violations[0]}"[
+            :LINE_LENGTH
+        ]
 
 
 def catch(fault: Fault, run: Callable[[int], Report], most_runs: int) -> Catch:
