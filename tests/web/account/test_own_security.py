@@ -2,10 +2,15 @@
 
 import json
 import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
+from ostiary_core import Decision
+from ostiary_core.events import Event, PasswordChanged
 from tests.support.callers import (
     REDIRECT_URI,
     Api,
@@ -23,7 +28,8 @@ from tests.support.people import (
     sign_in,
     with_phone,
 )
-from tests.support.served import Served
+from tests.support.served import Served, in_memory, serving
+from tests.support.stores import PlainStore
 
 
 async def is_signed_in(api: Api) -> bool:
@@ -78,9 +84,11 @@ async def test_wrong_passwords_still_count_after_signing_out_elsewhere(served: S
 
 async def test_people_read_of_their_own_sign_ins_and_of_failed_ones(served: Served, anna: Api) -> None:
     stranger = served.api("198.51.100.7", **{"User-Agent": "curl/8"})
+    for _ in range(20):  # as many as the page shows
+        await sign_in(served)
     served.clock.wait(60)
     await stranger.post("/api/auth/login", json={"username": "anna", "password": "guessed"})
-    failed, own = await anna.succeed("GET", "/api/auth/sign-ins")
+    failed, own, *_ = await anna.succeed("GET", "/api/auth/sign-ins")
     assert failed == {
         "at": "2027-01-15T08:01:00.123Z",
         "succeeded": False,
@@ -108,10 +116,11 @@ async def test_a_changed_password_is_told_to_the_users_telephone(served: Served,
     await anna.succeed("PUT", "/api/auth/password", body)
     assert notices(served) == [(ANNAS_PHONE, "password-changed")]
     root, user_id = await served.administrator(), (await anna.succeed("GET", "/api/auth/me"))["id"]
-    reset = {"password": "chosen by another"}
-    await root.succeed("PUT", f"/api/iam/users/{user_id}/password", reset)
+    await anna.succeed("PUT", "/api/auth/locale", {"locale": "zh-CN"})
+    reset, headers = {"password": "chosen by another"}, {"Accept-Language": "en"}
+    await root.succeed("PUT", f"/api/iam/users/{user_id}/password", reset, headers=headers)
     assert notices(served) == [(ANNAS_PHONE, "password-changed")] * 2
-    assert "anna" in outbox(served)[-1]["text"]
+    assert "您的账号 anna 的密码已被修改" in outbox(served)[-1]["text"]
     await served.user("bert", "bert's password")
     bert = await sign_in(served, "bert", "bert's password")
     await bert.succeed("PUT", "/api/auth/password", {**body, "oldPassword": "bert's password"})
@@ -138,6 +147,30 @@ async def test_a_notice_that_cannot_be_written_fails_no_change(
     body = {"oldPassword": PASSWORD, "newPassword": "another long one"}
     await anna.succeed("PUT", "/api/auth/password", body)
     await sign_in(served, "anna", "another long one")
+
+
+class LeftStore(PlainStore):
+    """Has the caller of a change of password break off once its turn has begun."""
+
+    leave: Callable[[], None]
+
+    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+        if any(isinstance(event, PasswordChanged) for event in events):
+            self.leave()
+        return super().turn(events, *more)
+
+
+async def test_who_breaks_off_amid_a_change_keeps_nobody_from_being_told(tmp_path: Path) -> None:
+    store = LeftStore()
+    async with serving(tmp_path, open_store=in_memory(store)) as served:
+        await with_phone(served)
+        anna, change = await sign_in(served), {"oldPassword": PASSWORD, "newPassword": "another long one"}
+        with trio.CancelScope() as here:
+            store.leave = here.cancel
+            await anna.call("PUT", "/api/auth/password", change)
+        assert here.cancelled_caught
+        await sign_in(served, "anna", "another long one")
+        assert notices(served) == [(ANNAS_PHONE, "password-changed")]
 
 
 async def test_the_sign_in_page_names_the_application_that_one_comes_from(served: Served) -> None:

@@ -132,16 +132,21 @@ class RequestContext:
         """Return the decision on `event`; raise `TurnFailed`, which the app answers as a 500.
 
         The audit trail is told what it refuses an administrator. A picture that an account loses by it is
-        removed, and users are told of a changed password or number, whoever caused the event.
+        removed, and users are told of a changed password or number, whoever caused the event. For none of it
+        must the caller still be there: whoever breaks off while the event is decided would keep it secret.
         """
-        decision = await self.service.decide(event, self.origin)
-        await self.service.report_refusals(decision, self.permission, self.origin)
+        await trio.lowlevel.checkpoint_if_cancelled()
+        deadline = trio.current_effective_deadline()
+        with trio.fail_at(deadline, shield=True):
+            decision = await self.service.decide(event, self.origin)
         with trio.CancelScope(shield=True):
             for name in orphaned_files(decision.changes):
                 await self.services.files.remove(name)
             now = self.service.clock.now()
             for message in find_notices(decision.changes, self.languages, self.language, now):
                 await self.services.text_messages.send(partial(_give, message), self.trace_id)
+        with trio.fail_at(deadline, shield=True):
+            await self.service.report_refusals(decision, self.permission, self.origin)
         return decision
 
     async def decide(self, event: Event) -> Reply:
