@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import trio
@@ -26,8 +26,9 @@ from ostiary_core.model.records import (
 )
 from ostiary_core.model.reply import LoginIssued, Refused, Reply
 from ostiary_core.model.secret import digest_of
-from ostiary_core.retention import Expirable
+from ostiary_core.retention import Expirable, ExpiredBatch
 from ostiary_net.observability.metrics import Metrics
+from ostiary_net.observability.summaries import Milestone
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
@@ -303,6 +304,38 @@ async def test_a_failure_is_told_to_the_log_and_tried_again(
             nursery.cancel_scope.cancel()
     assert [(entry["event"], entry["cause"]) for entry in log] == [(failure, "OSError")] * times
     assert min(leases) > 60, "a lease outlasts the time until its holder comes for it again"
+
+
+async def test_a_purge_begins_anywhere_among_the_tokens_and_tells_only_of_an_end_it_reached(
+    autojump_clock: MockClock,
+) -> None:
+    begins: list[bytes] = []
+    left: list[int] = []
+
+    class Watched(PlainStore):
+        def find_expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+            begins.extend([after] if kind is Expirable.TOKENS else [])
+            return super().find_expired(kind, after, now, limit)
+
+        def record_milestone(self, milestone: Milestone, now: Instant) -> None:
+            left.append(len(self.records(Table.CODE)))
+            super().record_milestone(milestone, now)
+
+    async def run_slowly(work: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
+        await trio.sleep(30)
+        return work()
+
+    store, clock = Watched(), HandClock()
+    house = House(store, clock)
+    for number in range(150):  # more than a batch, and so more than a round has time for
+        house.code(f"code {number}")
+    clock.wait(300)
+    async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
+        nursery.start_soon(Purge(turns, store, clock, run_sync=run_slowly).run, "one", 60.0)
+        await trio.sleep(3_600)
+        nursery.cancel_scope.cancel()
+    assert set(left) == {0}
+    assert begins[0] != b""
 
 
 async def test_what_was_cleared_before_a_failure_is_counted() -> None:

@@ -58,6 +58,15 @@ async def test_before_the_password_is_changed_a_page_leads_nowhere_else(served: 
     assert 'href="/account' in (await browser.get("/account")).text
 
 
+async def test_the_language_of_a_browser_counts_until_its_user_is_given_one_there(browser: Browser) -> None:
+    for _ in range(2):
+        await browser.get("/language?to=zh-CN")
+        account = await browser.get("/account")
+        assert account.headers["content-language"] == "zh-CN"
+        saved = await browser.submit(account, {"locale": "en-US"}, to="/account/language")
+        assert (await browser.follow(saved)).headers["content-language"] == "en-US"
+
+
 async def test_a_chosen_language_is_kept_for_a_year(served: Served) -> None:
     chosen = cookies_of(await served.browser().get("/language?to=zh-CN"))["ostiary_language"]
     assert (chosen["value"], chosen["max-age"]) == ("zh-CN", str(365 * 24 * 60 * 60))

@@ -8,7 +8,7 @@ import pytest
 from ostiary_core.http.token_service import PATHS
 from ostiary_core.throttling.rate_windows import Operation
 from tests.rows import row
-from tests.support.callers import SOURCE, Api, Browser, Registered, authorization
+from tests.support.callers import SOURCE, Api, Browser, Registered, authorization, form_token_in
 from tests.support.connections import DOORS
 from tests.support.served import Serve, Served
 
@@ -97,9 +97,13 @@ async def test_a_clock_that_is_set_back_does_not_stop_the_windows(served: Served
 async def test_signing_in_has_a_limit_of_its_own(served: Served) -> None:
     count_requests(served, Operation.SIGN_IN, 120)
     api, browser = served.api(), served.browser()
-    over(await api.post("/api/auth/login", json={"username": "admin", "password": "x"}))
+    for step in ("", "/second-factor", "/second-factor/set-up"):
+        over(await api.post(f"/api/auth/login{step}", json={"username": "admin", "password": "x"}))
     page = await browser.sign_in()
-    assert page.status_code == 429
+    code = {"form_token": form_token_in(page), "ticket": "x", "code": "000000"}
+    assert [page.status_code, (await browser.post("/login/second-factor", data=code)).status_code] == [
+        429
+    ] * 2
     assert "ostiary_access" not in browser.cookies
 
 

@@ -88,6 +88,9 @@ async def test_every_page_leads_on_under_the_path(tmp_path: Path) -> None:
         client_page = (await browser.get("/admin/clients/app")).text
         assert "https://id.example/auth/api/oauth2/token" in client_page
         assert (await browser.get("/api/docs-json")).json()["servers"] == [{"url": PATH}]
+        signed_out = await browser.submit(await browser.get("/"), to=f"{PATH}/logout")
+        assert (signed_out.status_code, faults_of(signed_out)) == (303, [])
+        assert not any("access" in name or "refresh" in name for name in browser.cookies)
 
 
 @pytest.mark.parametrize("door", DOORS)

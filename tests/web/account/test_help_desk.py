@@ -15,16 +15,23 @@ from ostiary_net.turns.unlocks import Unlocks
 from ostiary_web.server.app_services import attach_services
 from tests.support.callers import SOURCE, Api, expect_refusal, expect_success
 from tests.support.people import browser_of, holder_of, with_phone
-from tests.support.served import Served
+from tests.support.served import Serve, Served
 
 USERS = "/api/iam/users"
 ELSEWHERE = "198.51.100.9"
 PASSWORD = "anna's password"
 
 
+async def attempt(api: Api, username: str = "anna", password: str = "wrong") -> httpx.Response:
+    return await api.post("/api/auth/login", json={"username": username, "password": password})
+
+
 async def sign_in(api: Api, password: str = "wrong", username: str = "anna") -> int:
-    answer = await api.post("/api/auth/login", json={"username": username, "password": password})
-    return answer.status_code
+    return (await attempt(api, username, password)).status_code
+
+
+async def found(api: Api, **query: str) -> list[str]:
+    return [user["username"] for user in (await api.succeed("GET", USERS, params=query))["items"]]
 
 
 async def fail_until_waiting(api: Api) -> None:
@@ -37,16 +44,13 @@ async def test_a_sign_in_is_remembered_and_people_are_found_by_it(served: Served
     served.clock.wait(60)
     today = iso_time(served.clock.now())
 
-    async def found(**query: str) -> list[str]:
-        return [user["username"] for user in (await api.succeed("GET", USERS, params=query))["items"]]
-
-    assert await found(lastSignInAtTo=today) == ["admin", "anna"]
-    assert await found(lastSignInAtFrom=today) == []
+    assert await found(api, lastSignInAtTo=today) == ["admin", "anna"]
+    assert await found(api, lastSignInAtFrom=today) == []
     assert await sign_in(served.api()) == 401
-    assert await found(lastSignInAtFrom=today) == []
+    assert await found(api, lastSignInAtFrom=today) == []
     assert await sign_in(served.api(), PASSWORD) == 200
-    assert await found(lastSignInAtFrom=today) == ["anna"]
-    assert await found(sort="lastSignInAt") == ["admin", "anna"]
+    assert await found(api, lastSignInAtFrom=today) == ["anna"]
+    assert await found(api, sort="lastSignInAt") == ["admin", "anna"]
     assert (await api.succeed("GET", f"{USERS}/{anna}"))["lastSignInAt"] == today
 
 
@@ -55,13 +59,10 @@ async def test_people_are_found_by_role_and_by_what_they_must_do_first(served: S
     await holder_of(served, Permission.USER_LIST, username="desk-two")
     await served.user("new", "first password", mustChangePassword=True)
 
-    async def found(**query: str) -> list[str]:
-        return [user["username"] for user in (await api.succeed("GET", USERS, params=query))["items"]]
-
-    assert await found(roleIds="role-of-desk") == ["desk"]
-    assert await found(roleIds="super_admin", enabled="true") == ["admin"]
-    assert await found(roleIds="role-of") == await found(roleIds='role-of-desk","x') == []
-    assert await found(mustChangePassword="true") == ["new"]
+    assert await found(api, roleIds="role-of-desk") == ["desk"]
+    assert await found(api, roleIds="super_admin", enabled="true") == ["admin"]
+    assert await found(api, roleIds="role-of") == await found(api, roleIds='role-of-desk","x') == []
+    assert await found(api, mustChangePassword="true") == ["new"]
 
     browser = await served.sign_in_browser()
     people = (await browser.get("/admin/people?roleIds=role-of-desk")).text
@@ -164,14 +165,11 @@ async def test_the_page_of_a_person_shows_what_the_help_desk_asks_for(served: Se
     assert "0 failed tries are remembered." in unescape((await desk.follow(unlocked)).text)
     hidden = (await reader.get(f"/admin/people/{anna}")).text
     assert ("Last sign-in" in hidden, "/admin/online" in hidden) == (True, False)
+    assert ("This server's pages" in page, "This server's pages" in unescape(hidden)) == (True, False)
     assert "1 user has this role (1 enabled)." in (await desk.get("/admin/roles/super_admin")).text
 
 
 # --- guessed passwords: by address, by account and by name, through both doors of the web
-
-
-async def attempt(api: Api, username: str = "anna", password: str = "wrong") -> httpx.Response:
-    return await api.post("/api/auth/login", json={"username": username, "password": password})
 
 
 async def guess(api: Api, times: int = 20) -> None:
@@ -196,6 +194,12 @@ async def test_one_password_on_many_accounts_slows_the_address_down(served: Serv
     assert seconds_to_wait(await attempt(api, "anna", "anna password")) == 2
     served.clock.wait(2)
     expect_success(await attempt(api, "anna", "anna password"))
+
+
+async def test_guesses_are_scaled_with_the_limits(serve: Serve) -> None:
+    async with serve(RATE_LIMIT_SCALE="2") as served:
+        await guess(served.api(), 40)
+        assert seconds_to_wait(await attempt(served.api())) == 1
 
 
 async def test_a_guess_that_has_to_wait_is_neither_verified_nor_held_against_the_account(

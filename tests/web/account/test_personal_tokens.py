@@ -12,6 +12,7 @@ from tests.support.asks import challenge_of
 from tests.support.callers import (
     ADMIN_PASSWORD,
     Api,
+    Browser,
     authorization,
     expect_refusal,
     expect_success,
@@ -66,6 +67,9 @@ async def test_a_token_is_shown_once_and_opens_what_was_chosen_for_it(served: Se
         "expiresAt": "2027-02-14T08:00:00.123Z",
     }
     assert created == listed
+    browser = await served.sign_in_browser()
+    assert "deploys" in (await browser.get("/account/tokens")).text
+    assert created["id"] not in (await browser.get("/account/sessions")).text
     everything = repr(served.records()) + repr(served.audit())
     assert token not in everything
     assert token.removeprefix("ostiary_pat_") not in everything
@@ -101,6 +105,17 @@ async def test_nobody_gives_a_token_what_they_may_not_do_themselves(served: Serv
     await served.user("nobody")
     nobody = await sign_in(served, "nobody", "anna's password")
     await nobody.fail(403, "A0403", "POST", "/api/auth/tokens", LISTS_CLIENTS)
+
+
+async def test_a_form_that_is_sent_twice_makes_one_token_and_shows_it_again(
+    served: Served, browser: Browser
+) -> None:
+    page = await browser.get("/account/tokens")
+    values = {"name": "deploys", "permissions": "oauth.client.list", "expiresInDays": "30"}
+    first, second = [await browser.submit(page, values, to="/account/tokens") for _ in range(2)]
+    assert (first.status_code, second.status_code) == (200, 429)
+    assert "The same request was just made." in second.text
+    assert set(TOKEN.findall(first.text)) == set(TOKEN.findall(second.text)) != set()
 
 
 @pytest.mark.parametrize("days", [1, 365])
@@ -199,7 +214,12 @@ async def test_a_token_waits_while_its_holder_must_change_the_password(served: S
     user_id = (await holder.succeed("GET", "/api/auth/me"))["id"]
     program = await program_with(served, holder)
     await api.succeed("PUT", f"/api/iam/users/{user_id}", {"mustChangePassword": True})
+    served.clock.wait(60)
     await program.fail(403, "A1004", "GET", "/api/oauth/clients")
+    online = await api.succeed("GET", "/api/monitor/online-users", params={"kind": "token"})
+    assert [each["lastSeenAt"] for each in online["items"]] == [
+        each["signedInAt"] for each in online["items"]
+    ]
 
 
 async def test_a_token_opens_nothing_but_the_administration(served: Served, api: Api) -> None:

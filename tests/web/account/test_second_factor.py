@@ -17,6 +17,7 @@ from ostiary_core.model.one_time_password import one_time_password, step_at
 from ostiary_core.model.records import Table
 from ostiary_core.storage.json_codec import to_text
 from ostiary_net.front_door.limits import CannotStart
+from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.server.second_factor_key import make_second_factor_key, read_key_file
 from tests.support.callers import ADMIN_PASSWORD, Api, expect_refusal, expect_success, forms_in, sso
 from tests.support.people import outbox, sign_in
@@ -116,10 +117,24 @@ async def test_a_password_alone_gives_a_ticket_and_no_tokens(served: Served, ann
     await served.api().fail(401, "A1001", "GET", "/api/auth/me", token=ticket)
 
 
-async def test_a_code_with_the_ticket_signs_in(served: Served, anna: Holder) -> None:
-    tokens = expect_success(await anna.enter(anna.code()))
-    me = await served.api().succeed("GET", "/api/auth/me", token=tokens["accessToken"])
-    assert (me["username"], me["secondFactor"]) == ("anna", True)
+async def test_a_code_with_the_ticket_signs_in_and_forgives_what_failed_before(
+    served: Served, anna: Holder
+) -> None:
+    wrong = {"username": "anna", "password": "not hers"}
+    for _ in range(2):
+        for _ in range(4):
+            await served.api().fail(401, "A1002", "POST", LOGIN, wrong)
+        tokens = expect_success(await anna.enter(anna.code()))
+        me = await served.api().succeed("GET", "/api/auth/me", token=tokens["accessToken"])
+        assert (me["username"], me["secondFactor"]) == ("anna", True)
+        served.clock.wait(STEP_SECONDS)
+
+    async def guess() -> int:
+        return (await served.api().post(LOGIN, json=wrong)).status_code
+
+    guesses = [await guess() for _ in range(4)]
+    await anna.ticket()  # the right password alone forgives nothing
+    assert [*guesses, await guess(), await guess()] == [401] * 5 + [429]
 
 
 @pytest.mark.parametrize("steps", range(-2, 3))
@@ -404,10 +419,17 @@ async def test_recovery_by_text_message_alone_can_be_forbidden(
             await ticket_of(served, ("bob", "a new password"))
 
 
-async def test_where_no_password_is_recovered_by_text_message_nobody_is_promised_a_code(serve: Serve) -> None:
+async def test_where_no_password_is_recovered_by_text_message_nobody_is_promised_a_code(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serve(RECOVERY_BY_TEXT_MESSAGE="no") as served:
-        wanted = {"phone": "+8613800138001", "purpose": "reset-password"}
-        await served.api().fail(403, "A0403", "POST", "/api/auth/sms-code", wanted)
+        phone = {"phone": "+8613800138001"}
+        await served.api().fail(
+            403, "A0403", "POST", "/api/auth/sms-code", {**phone, "purpose": "reset-password"}
+        )
+        monkeypatch.delattr(Passwords, "hash")  # none is made for nothing
+        reset = {**phone, "code": "000000", "newPassword": "a new password"}
+        await served.api().fail(403, "A0403", "POST", "/api/auth/reset-password", reset)
         browser = served.browser()
         assert "/recover" not in (await browser.get("/login")).text
         page = await browser.get("/recover")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.callers import Api, Browser, expect_refusal, forms_in
+from tests.support.callers import Api, expect_refusal, forms_in
 from tests.support.people import (
     ANNAS_PHONE,
     NEW_PHONE,
@@ -83,13 +83,7 @@ def test_the_command_line_takes_a_number_in_its_one_form(tmp_path: Path) -> None
     assert made["phone"] == ANNAS_PHONE
 
 
-# --- numbers that were stored before
-
-
 # --- a new number asks for the current password, as a lost one is recovered with it (READINGS 41)
-
-
-# --- the password
 
 
 async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no_code(
@@ -102,18 +96,13 @@ async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no
     assert (await anna.succeed("GET", "/api/auth/me"))["phone"] == NEW_PHONE
 
 
-async def at_the_code(served: Served) -> tuple[Browser, Any, str]:
-    """A browser on the form that asks for the code, and the code."""
+async def test_the_page_asks_for_the_current_password_with_the_code(served: Served) -> None:
+    await with_phone(served)
     browser = await served.sign_in_browser("anna", PASSWORD)
     page = await browser.submit(
         await browser.get("/account/phone"), {"phone": NEW_PHONE}, to="/account/phone"
     )
-    return browser, page, outbox(served)[-1]["code"]
-
-
-async def test_the_page_asks_for_the_current_password_with_the_code(served: Served) -> None:
-    await with_phone(served)
-    browser, page, code = await at_the_code(served)
+    code = outbox(served)[-1]["code"]
     (form,) = [form for form in forms_in(page) if form.action == "/account/phone/code"]
     assert {"phone", "code", "password"} <= set(form.fields)
     assert 'autocomplete="current-password"' in page.text
@@ -124,13 +113,3 @@ async def test_the_page_asks_for_the_current_password_with_the_code(served: Serv
     done = await browser.submit(wrong, {"code": code, "password": PASSWORD}, to=to)
     assert (await browser.follow(done)).status_code == 200
     assert NEW_PHONE in (await browser.get("/account")).text
-
-
-async def test_five_wrong_passwords_sign_out_and_the_page_says_why(served: Served) -> None:
-    await with_phone(served)
-    browser, page, code = await at_the_code(served)
-    for _ in range(4):
-        await browser.submit(page, {"code": code, "password": "wrong"}, to="/account/phone/code")
-    last = await browser.submit(page, {"code": code, "password": "wrong"}, to="/account/phone/code")
-    assert "you have been signed out" in last.text
-    assert [form.action for form in forms_in(last) if "username" in form.fields] == ["/login"]

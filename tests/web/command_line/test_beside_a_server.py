@@ -1,5 +1,6 @@
 """The command line on the file of a server that runs: what one does, the other knows at once."""
 
+import json
 import os
 import signal
 import subprocess
@@ -69,6 +70,10 @@ def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(
         events = httpx.get(f"{address}/api/audit/events", params=begun, headers=admin).json()
         line = machine.run("explain", events["data"]["items"][-1]["sessionId"]).lines[-2]
         assert "The operator, on the command line, changed the telephone number." in line
+        renamed = {"name": "Shop"}
+        httpx.put(f"{address}/api/oauth/clients/app", json=renamed, headers=admin).raise_for_status()
+        [entry] = machine.run("audit", "export", "--actor", "Admin").lines
+        assert json.loads(entry)["kind"] == "client-changed"
 
         machine.script("client", "disable", "app")
         refused = httpx.post(f"{address}/api/oauth2/introspect", data={"token": "x"}, auth=("app", secret))

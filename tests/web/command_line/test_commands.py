@@ -9,7 +9,12 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
+from ostiary_core.events import Event, UserChanged, UserRequested
+from ostiary_core.model.reply import Reply
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_web.cli.context import OPERATOR, CommandContext
 from tests.support.processes import Machine
 
 CLIENT = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
@@ -152,6 +157,25 @@ def test_roles_of_a_user_are_added_and_removed(machine: Machine) -> None:
     assert machine.script("user", "roles", "anna", "--remove", "super_admin")["roleIds"] == []
     machine.run("user", "roles", "anna", "--add", "none", "--json").expect_refusal("A0401")
     machine.run("user", "roles", "admin", "--remove", "super_admin", "--json").expect_refusal("B1001")
+
+
+def test_roles_that_somebody_takes_away_meanwhile_are_not_given_back(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.script("user", "create", "anna", "--role", "super_admin", "--draw-password")
+    decide = CommandContext.decide
+
+    async def decide_and_take_away(context: CommandContext, event: Event) -> Reply:
+        reply = await decide(context, event)
+        if isinstance(event, UserRequested):
+            taken: dict[str, object] = {"roleIds": []}
+            await decide(context, UserChanged(caller=OPERATOR, user_id=event.user_id, fields=taken))
+        return reply
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CommandContext, "decide", decide_and_take_away)
+        machine.run("user", "roles", "anna", "--add", "super_admin")
+    assert machine.script("user", "roles", "anna")["roleIds"] == []
 
 
 def test_the_rules_for_people_hold(machine: Machine) -> None:

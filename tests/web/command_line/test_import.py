@@ -135,6 +135,7 @@ def test_csv_is_read_as_spreadsheets_write_it(
         ("people.csv", b"username,salary\nanna,1", "Column B"),
         ("people.csv", b"username,name\n" + b"anna,Anna\n" * 2001, "at most 2000 rows"),
         ("people.jsonl", b"{}\n" * 2001, "at most 2000 rows"),
+        ("people.jsonl", b"{}\n" * 2000, "Row 2000, "),
         ("people.jsonl", b'{"username": "anna", "name": "A", "salary": 1}', "Row 1, salary"),
         ("people.jsonl", b'{"username": "anna", "name": "A", "passwordHash": 1}', "Row 1, Password hash"),
         ("people.xlsx", b"PK", "must be a readable .xlsx file"),

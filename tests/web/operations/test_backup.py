@@ -40,6 +40,9 @@ def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_befor
     machine: Machine, tmp_path: Path
 ) -> None:
     secret, file = machine.client(), tmp_path / "backup.db"
+    assert machine.run("backup", str(tmp_path / "not mounted" / "backup.db")).exit_code == 1
+    with SQLiteStore(tmp_path / "here" / "ostiary.db") as store:
+        assert Milestone.BACKED_UP not in store.state().milestones
     over = threading.Event()
     with machine.serving() as address:
         before = [token(address, secret) for _ in range(3)]
@@ -123,8 +126,8 @@ def test_what_was_alive_in_a_dump_of_postgresql_is_dead_once_everything_is_ended
             dump = subprocess.run(
                 ["pg_dump", "-n", schema, POSTGRESQL], check=True, capture_output=True
             ).stdout
-            machine.run("client", "disable", "app")
-            machine.run("client", "enable", "app")
+            for action in ("disable", "enable") * 3:  # more entries than an end of everything makes
+                machine.run("client", action, "app")
             assert not is_active(address, secret, old)
         with machine.serving():
             pass  # it writes down how far the database is

@@ -6,14 +6,19 @@ import trio
 from trio.testing import MockClock
 
 from ostiary_core.model.decision import Insert, Update
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, RefreshToken, Session, Table, revise
 from ostiary_core.model.secret import digest_of
+from ostiary_core.model.why import Why
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.server.wiring import Upkeep
 from tests.support.callers import Registered
+from tests.support.people import holder_of
 from tests.support.processes import Machine, token
-from tests.support.served import Serve
+from tests.support.served import Serve, in_memory, serving
+from tests.support.stores import PlainStore
 
 UPKEEP = Upkeep(watches_pauses=False)
 DAY_SECONDS = 24 * 60 * 60
@@ -63,6 +68,20 @@ async def test_each_background_task_of_a_server_acts(serve: Serve, autojump_cloc
         assert served.store.records(Table.SESSION) != ()
         await pass_time(10 * DAY_SECONDS, UPKEEP.purge_seconds)
         assert served.store.records(Table.SESSION) == ()
+
+
+async def test_a_stop_tells_first_what_was_refused_meanwhile(tmp_path: Path) -> None:
+    store = PlainStore()
+    async with serving(tmp_path, open_store=in_memory(store), upkeep=UPKEEP) as served:
+        await served.client()
+        clerk = await holder_of(served, Permission.CLIENT_LIST)
+        for _ in range(3):
+            await clerk.fail(403, "A0403", "GET", "/api/iam/users")
+        await served.api().service("introspect", Registered("app", "wrong"), token="x")
+        assert store.last_refusals("app") == []
+    told = [entry.changes for entry in store.audit() if entry.kind is FactKind.ADMINISTRATOR_REFUSED]
+    assert [change.after for changes in told for change in changes if change.field == "times"] == [1, 2]
+    assert [each.why for each in store.last_refusals("app")] == [Why.CLIENT_SECRET_WRONG]
 
 
 # --- by hand

@@ -97,6 +97,8 @@ async def test_a_longer_time_is_told_by_the_day_of_whoever_asks(served: Served) 
     assert (found["per"], found["endsAt"] > bounds["to"]) == ("day", True)
     assert [each["beginsAt"][10:] for each in found["periods"]] == ["T16:00:00.000Z"] * len(found["periods"])
     assert sum(each["refreshes"] for each in found["periods"]) == found["totals"]["refreshes"] == 1
+    in_utc = (await api.succeed("GET", PATH, params=bounds, headers={"X-Timezone": "UTC"}))["periods"]
+    assert [each["beginsAt"][10:] for each in in_utc] == ["T00:00:00.000Z"] * len(in_utc)
 
 
 @pytest.mark.parametrize(

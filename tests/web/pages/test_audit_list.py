@@ -93,6 +93,9 @@ async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: b
     lives = re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)[?"]', page.text)
     assert [(await browser.get(life)).status_code for life in lives] == [200] * len(lives)
     assert len(set(lives)) == (2 if sees_machines else 1)
+    [of_a_machine] = {entry.session_id for entry in served.audit() if entry.session_id and not entry.user_id}
+    hidden = await browser.get(f"/admin/audit/sessions/{of_a_machine}")
+    assert hidden.status_code == (200 if sees_machines else 404)
 
 
 async def test_people_are_named_and_found_by_their_names(served: Served, browser: Browser) -> None:

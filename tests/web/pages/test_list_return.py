@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.support.callers import Browser, forms_in, sso
-from tests.support.people import ANNAS_PHONE, outbox, with_phone
+from tests.support.people import ANNAS_PHONE, NEW_PHONE, outbox, with_phone
 from tests.support.served import Served
 
 
@@ -50,6 +50,7 @@ async def test_another_language_on_the_way_through_the_first_password(served: Se
     "path, values",
     [
         ("/account/language", {"locale": "xx"}),
+        ("/account/zone", {"timezone": "Mars/Base"}),
         ("/account/phone", {"phone": "1"}),
         ("/admin/clients/new", {"clientId": ""}),
         ("/admin/clients/app/edit", {"name": ""}),
@@ -60,7 +61,7 @@ async def test_another_language_on_a_form_with_faults(
     served: Served, browser: Browser, path: str, values: dict[str, str]
 ) -> None:
     await served.client()
-    page = await browser.get("/account" if path == "/account/language" else path)
+    page = await browser.get("/account" if path in ("/account/language", "/account/zone") else path)
     faulty = await browser.submit(page, values, to=path)
     assert faulty.status_code in (400, 422)
     switched = await in_another_language(browser, faulty)
@@ -170,14 +171,26 @@ async def test_a_list_that_somebody_narrowed_is_there_after_the_password(served:
     assert sent_on.headers["location"] == "/password?next=/admin/people?q=li&page=2"
 
 
-async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(served: Served) -> None:
+@pytest.mark.parametrize(
+    "place, to, fields",
+    [
+        ("/account", "/password", {"new_password": "a better one", "new_password_again": "a better one"}),
+        ("/account/phone", "/account/phone/code", {"phone": NEW_PHONE, "code": "000000"}),
+        ("/account/second-factor", "/account/second-factor", {}),
+    ],
+)
+async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(
+    served: Served, place: str, to: str, fields: dict[str, str]
+) -> None:
     await served.user("anna")
     browser = await served.sign_in_browser("anna", "anna's password")
-    page = await browser.get("/password?next=/account")
-    values = {"old_password": "wrong", "new_password": "a better one", "new_password_again": "a better one"}
+    page = await browser.get(place if to.startswith(place) else f"{to}?next={place}")
+    if place == "/account/phone":
+        page = await browser.submit(page, fields, to=place)
+    values = {**fields, "password": "wrong", "old_password": "wrong"}
     for _ in range(4):
-        await browser.submit(page, values, to="/password")
-    page_after = await browser.submit(page, values, to="/password")
+        await browser.submit(page, values, to=to)
+    page_after = await browser.submit(page, values, to=to)
     assert page_after.status_code == 401
     assert "you have been signed out" in page_after.text
     assert [form.action for form in forms_in(page_after)] == ["/login"]
@@ -185,7 +198,7 @@ async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(served: 
     switched = await in_another_language(browser, page_after)
     for sign_in in (page_after, switched):
         signed_in = await browser.log_in(sign_in, "anna", "anna's password")
-        assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/account")
+        assert (signed_in.status_code, signed_in.headers["location"]) == (303, place)
 
 
 async def test_a_list_is_as_it_was_left_after_a_record_and_what_was_done_with_it(

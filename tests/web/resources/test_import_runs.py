@@ -121,6 +121,16 @@ async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(h
     hashing.let(MANY)
 
 
+async def test_a_run_that_cannot_begin_takes_no_place(hashing: Hashing) -> None:
+    api, folder = await hashing.served.administrator(), hashing.served.services.import_runs.folder
+    folder.touch()
+    for _ in range(3):
+        expect_refusal(await api.import_sheet(USERS, people(), "insert"), 500, "A0500")
+    folder.unlink()
+    assert (await api.import_sheet(USERS, people(), "insert")).status_code == 202
+    hashing.let(MANY)
+
+
 async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
