@@ -157,7 +157,8 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "field.choice": "is not an allowed value",
         "field.import-mode": "must be insert or upsert",
         "field.sheet": (
-            "must be a readable .xlsx file whose first sheet begins with a row of headings, or a .csv file"
+            "must be a readable .xlsx file whose first sheet begins with a row of headings, "
+            'or a .csv file, saved as "CSV UTF-8"'
         ),
         "field.csv": (
             "is not CSV that can be read: check its quotation marks, "

@@ -140,7 +140,9 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "field.time-order": "不能晚于范围的结束时间",
         "field.choice": "不是可用的取值",
         "field.import-mode": "必须是 insert 或 upsert",
-        "field.sheet": "必须是可读取的 .xlsx 文件（第一个工作表的首行为列标题）或 .csv 文件",
+        "field.sheet": (
+            "必须是可读取的 .xlsx 文件（第一个工作表的首行为列标题）或 .csv 文件（另存为“CSV UTF-8”）"
+        ),
         "field.csv": "无法按 CSV 读取：请检查引号，并另存为“CSV UTF-8”或 .xlsx 文件",
         "field.sheet-empty": "列标题下没有数据行",
         "field.sheet-too-large": "内容过多，每次最多导入 2000 行",

@@ -41,15 +41,9 @@ def _make_copy(
     source: Path, target: Path, create: Callable[[Path], None], finish: Callable[[Path], None] | None
 ) -> int:
     """Copy `source` to a file that `create` makes, and call `finish` on it before it gets its name."""
-    if not source.exists():
-        raise BackupError(f"there is no database at {source}")
-    if target.exists():
-        raise BackupError(f"{target} exists already; name another file, or move it away")
-    if not target.parent.is_dir():
-        # Not made here: where its disk is not mounted, the copy would land beside it.
-        raise BackupError(f"there is no folder {target.parent}; make it, or mount what it is on")
     unfinished = target.with_name(target.name + ".unfinished")
     try:
+        _refuse_unfit(source, target)
         unfinished.unlink(missing_ok=True)
         create(unfinished)
         _copy(source, unfinished)
@@ -72,20 +66,30 @@ def _make_copy(
     return target.stat().st_size
 
 
+def _refuse_unfit(source: Path, target: Path) -> None:
+    if not source.exists():
+        raise BackupError(f"there is no database at {source}")
+    if target.exists():
+        raise BackupError(f"{target} exists already; name another file, or move it away")
+    if not target.parent.is_dir():
+        # Not made here: where its disk is not mounted, the copy would land beside it.
+        raise BackupError(f"there is no folder {target.parent}; make it, or mount what it is on")
+
+
 def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None = None) -> int:
     """Make a database from a backup, where there is none; return its size in bytes.
 
     `finish` is called on the database before it gets its name. Made by root, it belongs to the owner of its
     folder. Raises `BackupError`, `SchemaError`, and what `finish` raises.
     """
-    for end in ("", "-wal", "-shm"):
-        left = database.with_name(database.name + end)
-        if left.exists():
-            raise BackupError(f"{left} exists: stop the server and move it away first")
     try:
+        for end in ("", "-wal", "-shm"):
+            left = database.with_name(database.name + end)
+            if left.exists():
+                raise BackupError(f"{left} exists: stop the server and move it away first")
         database.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BackupError(f"{database.parent} cannot be made: {error.strerror}") from error
+        raise BackupError(f"{database} cannot be made: {error.strerror}") from error
     return _make_copy(backup, database, create_file, finish)
 
 

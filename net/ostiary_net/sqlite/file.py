@@ -108,6 +108,8 @@ def refuse_lone_file(path: Path) -> None:
     SQLite finds the log by the name of the file: it is lost with a container into which only the file is
     mounted, and missed by a process that opens the file under another name.
     """
+    if path.is_dir():
+        raise UnsafePlace(f"{path} is a folder: name a file in it")
     names = path.stat().st_nlink
     if names > 1:
         raise UnsafePlace(

@@ -163,7 +163,19 @@ def test_a_copy_that_cannot_be_made_is_one_line(machine: Machine, tmp_path: Path
     nowhere = {"DATABASE_URL": f"sqlite:///{tmp_path / 'file' / 'there' / 'ostiary.db'}"}
     refused = machine.run("restore", str(tmp_path / "backup.db"), env=nowhere)
     assert (refused.exit_code, refused.err.count("\n")) == (1, 1)
-    assert "there cannot be made: Not a directory" in refused.err
+    assert "ostiary.db cannot be made: Not a directory" in refused.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("backup", "{}"), ("restore", "{}"), ("copy", "sqlite:///{}", "postgresql://u@127.0.0.1:9/d")],
+)
+def test_a_name_that_is_too_long_is_one_line(machine: Machine, tmp_path: Path, arguments: Any) -> None:
+    name = str(tmp_path / ("a" * 300))
+    elsewhere = {"DATABASE_URL": f"sqlite:///{tmp_path}/new.db"} if arguments[0] == "restore" else {}
+    refused = machine.run(*(each.format(name) for each in arguments), env=elsewhere)
+    assert (refused.exit_code, refused.out, refused.err.count("\n")) == (1, "", 1)
+    assert name in refused.err or "names no existing SQLite file" in refused.err
 
 
 def test_nothing_is_written_over_and_nothing_that_is_not_whole_is_restored(

@@ -377,6 +377,13 @@ async def test_csv_is_a_sheet_too(api: Api, text: str, encoding: str) -> None:
     assert "王芳" in names
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+async def test_utf_16_without_its_mark_is_told_how_to_save_it(api: Api, encoding: str) -> None:
+    text = "用户名\t姓名\nfang\t王芳\n"
+    failure = expect_refusal(await api.import_sheet(USERS.path, text.encode(encoding)), 400, "A0401")
+    assert '"CSV UTF-8"' in failure["errors"][0]["msg"]
+
+
 async def test_a_column_that_is_not_there_says_nothing_and_an_empty_cell_says_nothing_there(
     served: Served,
 ) -> None:

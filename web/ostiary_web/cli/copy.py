@@ -35,7 +35,7 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
         target_database = parse_setting("TO", address, read_database, ALLOWED)
     except SettingError as error:
         exit_with(error)
-    if not isinstance(source_database, SQLiteFile) or not source_database.path.exists():
+    if not isinstance(source_database, SQLiteFile) or not os.path.exists(source_database.path):
         exit_with("FROM: names no existing SQLite file; allowed: sqlite:///PATH")
     if not isinstance(target_database, PostgreSQLDatabase):
         exit_with("TO: names no PostgreSQL database; allowed: postgresql://USER@HOST/DATABASE")
