@@ -18,7 +18,7 @@ class Room:
 
     packages: tuple[str, ...]
     tests: tuple[str, ...]
-    """Folders and files; only tests that run the room in their own process see a mutant."""
+    """Folders, files and tests; only tests that run the room in their own process see a mutant."""
     may_survive: float = 0.0
     """What part of its mutants may, though not listed: so many did when it was judged last. It is 1 where it
     was not judged yet: survivors are told, and fail nothing."""
@@ -46,22 +46,46 @@ def _tests(folder: str, names: str) -> tuple[str, ...]:
     return tuple(f"tests/{folder}/test_{name}.py" for name in names.split())
 
 
+def _tests_of(file: str, *names: str) -> tuple[str, ...]:
+    """Tests of a file whose others start servers, in which no mutant is."""
+    return tuple(f"{file}::test_{name}" for name in names)
+
+
 ROOMS: Final = {
     **{name: _core(name) for name in ("oauth", "clients", "users", "throttling", "retention", "http")},
     "turns": Room(
         ("ostiary_net.turns",),
         (
-            *_tests("net", "turns service metrics"),
+            *_tests("net", "turns service metrics sweeping"),
+            *_tests("net/lane", "pauses"),
             *_tests("net/store", "turns"),
             *_tests("net/sqlite", "steps write_ahead"),
             *_tests("web/operations", "upkeep health"),
-            *_tests("web", "entropy logs token_service"),
+            *_tests_of(
+                "tests/web/operations/test_traces.py",
+                "a_span_tells_how_its_turn_went_and_whether_it_was_answered",
+                "a_page_that_asks_has_the_outcome_in_its_span",
+            ),
+            *_tests("web", "entropy logs token_service trace_ids"),
+            *_tests("web/account", "help_desk"),
+            *_tests("web/audit", "refused_administrators"),
         ),
         may_survive=0.2,
     ),
     "sqlite": Room(
         ("ostiary_net.sqlite", "ostiary_net.sql"),
-        ("tests/net/store", "tests/net/sqlite", *_tests("net", "columns"), *_tests("web/operations", "copy")),
+        (
+            "tests/net/store",
+            "tests/net/sqlite",
+            *_tests("net", "columns"),
+            *_tests("web/operations", "backup copy"),
+            *_tests_of(
+                "tests/web/operations/test_storage.py",
+                "a_database_that_cannot_be_used_is_one_line_for_every_command",
+                "a_file_that_cannot_be_written_stops_the_start",
+                "a_file_without_a_place_for_its_log_is_refused",
+            ),
+        ),
         may_survive=1.0,
     ),
     "postgres": Room(

@@ -4,23 +4,26 @@ import json
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 import trio
 from structlog.testing import capture_logs
 
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Decision, Secret
-from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested
+from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested, UserUnlocked
 from ostiary_core.http import Answer, Request, userinfo
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.reply import Done, SecretIssued
+from ostiary_core.model.reply import Done, Refused, SecretIssued, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
+from ostiary_net.turns.ports import CommitUnconfirmed
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import open_turns
@@ -31,8 +34,10 @@ Headers = list[tuple[bytes, bytes]]
 
 
 @asynccontextmanager
-async def serving(store: PlainStore, metrics: Metrics | None = None) -> AsyncIterator[Service]:
-    clock, metrics = HandClock(), metrics or Metrics()
+async def serving(
+    store: PlainStore, metrics: Metrics | None = None, clock: HandClock | None = None
+) -> AsyncIterator[Service]:
+    clock, metrics = clock or HandClock(), metrics or Metrics()
     async with open_turns(store, clock, run_inline, metrics) as turns:
         yield Service(turns=turns, clock=clock, entropy_source=SeededEntropy(), metrics=metrics)
 
@@ -105,9 +110,103 @@ async def test_a_refusal_that_needs_no_turn_is_logged_under_the_trace_id_of_its_
         with capture_logs() as log:
             not_signed_in = json.loads((await service.answer(request, service.draw_trace_id())).body)
             _, limited = await token_service(service, Operation.TOKEN, "x", grant_type="client_credentials")
+        tallies, _ = service.activity.take_refusals()
+        assert [key.detail for key in tallies] == ["too_many_requests"]
     assert [(entry["event"], entry["why"], entry["trace_id"], entry["source"]) for entry in log] == [
         ("refused", "not_signed_in", not_signed_in["traceId"], SOURCE),
         ("refused", "too_many_requests", limited["traceId"], SOURCE),
+    ]
+
+
+async def test_a_request_that_is_refused_for_what_it_holds_is_not_told_as_one_too_many() -> None:
+    metrics = Metrics()
+    async with serving(PlainStore(), metrics) as service:
+        with capture_logs() as log:
+            answer = await service.answer(posting(Operation.TOKEN, [], b""), service.draw_trace_id())
+    assert (answer.status, log) == (400, [])
+    assert 'ostiary_rate_limited_total{operation="token"} 0' in metrics.write_exposition()
+
+
+async def test_unlocks_are_looked_for_once_a_second() -> None:
+    store, clock = PlainStore(), HandClock()
+    async with serving(store, clock=clock) as service:
+        registered = (await service.decide(registration_of("anna"), origin())).reply
+        assert isinstance(registered, UserKnown)
+
+        async def guess() -> int:
+            return await service.admit_guess("anna", origin())
+
+        while not await guess():
+            pass
+        clock.wait(1)
+        assert await guess() == 0
+        assert await guess() > 0
+        await service.decide(UserUnlocked(caller=Operator(), user_id=registered.user.user_id), origin())
+        assert await guess() > 0
+        clock.wait(1)
+        assert await guess() == 0
+
+
+async def test_all_of_many_users_who_are_unlocked_at_one_moment_may_sign_in() -> None:
+    many = range(30)
+    async with serving(PlainStore()) as service:
+
+        async def guess(number: int) -> int:
+            return await service.admit_guess(f"user{number}", replace(origin(), source=f"203.0.113.{number}"))
+
+        users = []
+        for number in many:
+            users.append((await service.decide(registration_of(f"user{number}"), origin())).reply)
+            while not await guess(number):
+                pass
+        for user in users:
+            assert isinstance(user, UserKnown)
+            await service.decide(UserUnlocked(caller=Operator(), user_id=user.user.user_id), origin())
+        await service.apply_unlocks(origin())
+        assert [await guess(number) for number in many] == [0 for _ in many]
+
+
+async def test_a_refusal_that_the_trail_cannot_be_told_is_logged() -> None:
+    fact = Fact(kind=FactKind.REFUSED, actor_id="clerk", why=Why.PERMISSION_MISSING)
+    store = BreakingStore()
+    async with serving(store) as service:
+        store.broken = True
+        with capture_logs() as log:
+            await service.report_refusals(
+                Decision(Refused(Why.PERMISSION_MISSING), facts=(fact,)), None, origin("c")
+            )
+            service.turns.close()
+            other = replace(fact, user_id="somebody")
+            await service.report_refusals(
+                Decision(Refused(Why.PERMISSION_MISSING), facts=(other,)), None, origin("d")
+            )
+    told = [(entry["event"], entry["trace_id"], entry["cause"]) for entry in log]
+    assert told == [("refusal not kept", "c", "OSError"), ("refusal not kept", "d", "TurnFailed")]
+
+
+@pytest.mark.parametrize("cause, named", [(OSError("near"), "OSError"), (None, "CommitUnconfirmed")])
+async def test_of_what_may_be_kept_the_log_says_so_and_names_the_cause(
+    cause: Exception | None, named: str
+) -> None:
+    class Unheard(PlainStore):
+        def turn(self, *anything: Any) -> list[Decision]:
+            raise CommitUnconfirmed("no answer") from cause
+
+    async with serving(Unheard()) as service:
+        with capture_logs() as log, pytest.raises(TurnFailed, match="nothing of it is known to be kept"):
+            await service.decide(registration_of("anna"), origin())
+        service.turns.close()
+        with capture_logs() as late, pytest.raises(TurnFailed):
+            await service.decide(registration_of("anna"), origin())
+        with capture_logs() as lists, pytest.raises(TurnFailed):
+            await service.query(lambda store, now: 1 // 0, origin())
+    told = [
+        (entry["event"], entry["asked"], entry["cause"], entry.get("kept")) for entry in (*log, *late, *lists)
+    ]
+    assert told == [
+        ("turn failed", "UserRegistered", named, "unknown"),
+        ("turn failed", "UserRegistered", "TurnFailed", None),
+        ("looking failed", "a list", "ZeroDivisionError", None),
     ]
 
 

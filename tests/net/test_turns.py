@@ -2,17 +2,25 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Decision, Instant, LostRace
-from ostiary_core.events import Event, GraceExpired, PasswordHashRequested, UserRegistered
+from ostiary_core.events import (
+    Event,
+    GraceExpired,
+    PasswordHashRequested,
+    UserRegistered,
+    WrongSecretsCounted,
+)
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.reply import PasswordOnFile, UserKnown
 from ostiary_net.observability.log import RequestLog
@@ -21,9 +29,10 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.service import Service
-from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
+from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS, MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
 from ostiary_net.turns.turn_taking import NothingKept
 from ostiary_net.turns.turns import Turns, open_turns
+from tests.support import asks
 from tests.support.stores import (
     BreakingStore,
     Gate,
@@ -32,6 +41,7 @@ from tests.support.stores import (
     origin,
     registration_of,
     usernames,
+    world_on,
 )
 from tests.support.story import START
 
@@ -130,6 +140,18 @@ async def test_a_caller_who_leaves_before_the_turn_is_left_out() -> None:
     assert stayer.decision is not None
 
 
+async def test_a_turn_that_everybody_has_left_before_it_began_runs_nothing() -> None:
+    gate, metrics = Gate(), Metrics()
+    async with open_turns(PlainStore(), HandClock(), gate, metrics) as turns:
+        leaver = QueuedEvent(registration_of("leaver"), None, lambda _: None)
+        turns.submit(leaver)
+        leaver.leave()
+        await wait_all_tasks_blocked()
+        gate.open()
+    assert gate.most_running == 0
+    assert 'ostiary_turn_events_count{queue="write"} 0' in metrics.write_exposition()
+
+
 async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_race() -> None:
     class Losing(PlainStore):
         attempts = 0
@@ -192,7 +214,7 @@ async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> N
     assert usernames(store) == {"leaver"}
 
 
-@pytest.mark.parametrize("seconds, is_decided", [(0.5, True), (2.0, False)])
+@pytest.mark.parametrize("seconds, is_decided", [(0.5, True), (1.0, True), (2.0, False)])
 async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_second(
     seconds: float, is_decided: bool, autojump_clock: MockClock
 ) -> None:
@@ -224,6 +246,7 @@ async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_sec
 ) -> None:
     store, gate, answered_at = PlainStore(), Gate(), list[float]()
     async with open_turns(store, HandClock(), gate) as turns:
+        await wait_all_tasks_blocked()
         for name in ("anna", "ben"):
             asked_at = trio.current_time()
             answer = partial(lambda since, _: answered_at.append(trio.current_time() - since), asked_at)
@@ -231,38 +254,64 @@ async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_sec
             await trio.sleep(3)
         await trio.sleep(30)
         gate.open()
-    assert len(answered_at) == 2
-    assert max(answered_at) < 10
+    assert answered_at == [LONGEST_WAIT_SECONDS] * 2
+    assert LONGEST_WAIT_SECONDS < 10
     assert usernames(store) == set(), "nobody waited for it any more"
+
+
+@pytest.mark.parametrize("more_seconds, left", [(0.0, 1), (0.5, 0)])
+async def test_who_has_waited_too_long_is_not_wanted_before_the_event_loop_says_so(
+    more_seconds: float, left: int, autojump_clock: MockClock
+) -> None:
+    """A store asks in its own thread, when it has got its transaction."""
+
+    class Late(PlainStore):
+        def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
+            autojump_clock.jump(LONGEST_WAIT_SECONDS + more_seconds)
+            assert len(choose_events()[0]) == left
+            return []
+
+    async with open_turns(Late(), HandClock(), run_inline) as turns:
+        turns.submit(QueuedEvent(registration_of("anna"), None, lambda _: None))
+        await wait_all_tasks_blocked()
 
 
 # --- failures
 
 
 class Failing(PlainStore):
-    """Fails every turn that has to do with "bad"."""
+    """Fails every turn that has to do with "bad"; with "anna" alone, two more come."""
+
+    turns_to_join: Turns | None = None
 
     def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
         if "bad" in names(events):
             raise OSError("no space left on device")
+        if names(events) == ["anna"] and self.turns_to_join is not None:
+            for name in ("cleo", "dora"):
+                self.turns_to_join.submit(QueuedEvent(registration_of(name), None, lambda _: None))
         return super().turn(events, *more)
 
 
-async def test_of_a_turn_that_fails_only_the_event_at_fault_is_told_so(autojump_clock: MockClock) -> None:
+@pytest.mark.parametrize("others", [["anna"], ["anna", "ben"]], ids=len)
+async def test_of_a_turn_that_fails_only_the_event_at_fault_is_told_so(
+    others: list[str], autojump_clock: MockClock
+) -> None:
     store, gate = Failing(), Gate()
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        store.turns_to_join = turns
         (before,) = await waiting(nursery, turns, "before")
-        together = await waiting(nursery, turns, "anna", "bad", "ben")
+        (leaver,) = await waiting(nursery, turns, "leaver")
+        good = await waiting(nursery, turns, *others)
+        (bad,) = await waiting(nursery, turns, "bad")
+        leaver.scope.cancel()
         gate.open()
         await trio.sleep(60)
         (after,) = await waiting(nursery, turns, "after")
 
-    assert usernames(store) == {"before", "anna", "ben", "after"}
-    assert before.decision is not None
-    assert after.decision is not None
-    anna, bad, ben = together
-    assert anna.decision is not None
-    assert ben.decision is not None
+    alone = [[name] for name in others]
+    assert [names(turn) for turn in store.turns] == [["before"], *alone, ["cleo", "dora"], ["after"]]
+    assert all(asked.decision is not None for asked in (before, *good, after))
     assert bad.failure is not None
     assert isinstance(bad.failure.__cause__, OSError)
 
@@ -279,10 +328,25 @@ async def test_a_turn_that_the_store_did_not_keep_is_told_for_half_a_minute_or_u
     autojump_clock: MockClock,
 ) -> None:
     class Blamed(BreakingStore):
-        def is_broken_by(self, error: Exception) -> bool:
+        error: Exception = OSError("no space left on device")
+
+        def is_broken_by(self, error: BaseException | None) -> bool:
             return isinstance(error, OSError)
 
+        def _break(self) -> None:
+            if self.broken and isinstance(self.error, CommitUnconfirmed):
+                raise self.error from OSError("no space left on device")
+            if self.broken:
+                raise self.error
+
     store = Blamed()
+    world = world_on(store)
+    clerk = asks.caller_of(
+        world.given(asks.role("clerk", "iam.user.list"), asks.user("clerk", roles=("clerk",))).login("clerk")
+    )
+    forbidden = replace(registration_of("ben"), caller=clerk)
+    facts_only = asks.sign_in(against=None, password_matches=False)
+    changes_only = WrongSecretsCounted(client_id="app", times=1, last_at=START)
 
     async def fail() -> None:
         store.broken = True
@@ -300,11 +364,20 @@ async def test_a_turn_that_the_store_did_not_keep_is_told_for_half_a_minute_or_u
             turns.keeping.require()
         await trio.sleep(1)
         turns.keeping.require()
-        await fail()
-        await turns.decide(GraceExpired(session_id="nobody's"))
-        with pytest.raises(NothingKept):
+        for event in (facts_only, changes_only):
+            await fail()
+            for keeps_nothing in (GraceExpired(session_id="nobody's"), forbidden):
+                await turns.decide(keeps_nothing)
+                with pytest.raises(NothingKept):
+                    turns.keeping.require()
+            await turns.decide(event)
             turns.keeping.require()
-        await turns.decide(registration_of("anna"))
+        store.error = CommitUnconfirmed("no answer")
+        await fail()
+        await turns.decide(facts_only)
+        store.error, store.broken = ValueError("of one turn"), True
+        with pytest.raises(TurnFailed):
+            await turns.decide(registration_of("ben"))
         turns.keeping.require()
 
 
@@ -339,6 +412,32 @@ async def test_a_store_that_makes_one_wait_is_not_asked_again_for_each_event(
     assert slow.asked == 2
 
 
+async def test_a_store_that_grows_slow_is_asked_for_two_seconds_for_each_event_of_a_failed_turn(
+    autojump_clock: MockClock,
+) -> None:
+    class Growing(PlainStore):
+        """Fails a turn of several at once, and takes its time over a turn of one, which fails alike."""
+
+        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+            if names(events) == ["after"]:
+                return super().turn(events, *more)
+            asked.append(names(events))
+            autojump_clock.jump(0.0 if len(events) > 1 else 1.0)
+            raise OSError(len(events))
+
+    asked: list[list[str]] = []
+    gate = Gate()
+    async with open_turns(Growing(), HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        unlucky = await waiting(nursery, turns, "first", "anna", "ben", "cleo", "dora", "emma")
+        gate.open()
+        await trio.sleep(5)
+        (after,) = await waiting(nursery, turns, "after")
+    assert asked == [["first"], [*(each.name for each in unlucky[1:])], ["anna"], ["ben"], ["cleo"]]
+    causes = [str(each.failure.__cause__) for each in unlucky if each.failure is not None]
+    assert causes == ["1", "1", "1", "1", "5", "5"], "of those not asked again, the turn that they shared"
+    assert after.decision is not None
+
+
 async def test_what_may_be_kept_is_not_decided_again() -> None:
     class Unheard(PlainStore):
         def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
@@ -361,13 +460,22 @@ async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.Mo
     monkeypatch.setattr(metrics, "count_turn", fail)
     monkeypatch.setattr(metrics, "count_decision", fail)
     monkeypatch.setattr(RequestLog, "log_decisions", fail)
-    async with open_turns(PlainStore(), HandClock(), run_inline, metrics, tracing) as turns:
-        service = Service(
-            turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics, tracing=tracing
-        )
-        for name in ("anna", "ben"):
-            decision = await service.decide(registration_of(name), origin(name))
-            assert isinstance(decision.reply, UserKnown)
+    with capture_logs() as log:
+        async with open_turns(PlainStore(), HandClock(), run_inline, metrics, tracing) as turns:
+            service = Service(
+                turns=turns,
+                clock=HandClock(),
+                entropy_source=SeededEntropy(),
+                metrics=metrics,
+                tracing=tracing,
+            )
+            for name in ("anna", "ben"):
+                decision = await service.decide(registration_of(name), origin(name))
+                assert isinstance(decision.reply, UserKnown)
+    faults = [entry["cause"] for entry in log if entry["event"] == "not observed"]
+    assert faults == ["RuntimeError"] * 2 * 4, (
+        "metrics, traces and the log of each turn, metrics of each event"
+    )
 
 
 class NoSpans:

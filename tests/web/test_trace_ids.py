@@ -50,6 +50,7 @@ def expect_failure(served: Served, response: httpx.Response, log: Log, *kinds: s
     told = [entry for entry in log if entry["event"] == "unexpected error"]
     assert told
     assert {entry["trace_id"] for entry in told} == {trace_id}
+    assert all(entry["cause"].endswith("Error") and entry["where"] for entry in told)
     assert {entry["trace_id"] for entry in log if "trace_id" in entry} == {trace_id}
     assert [entry.kind.value for entry in served.audit() if entry.trace_id == trace_id] == list(kinds)
 

@@ -336,7 +336,7 @@ class PostgreSQLStore(SQLStore):
 
         self._commit(check, LONG_AGO)
 
-    def is_broken_by(self, error: Exception) -> bool:
+    def is_broken_by(self, error: BaseException | None) -> bool:
         """Whether `error` is of the database, and the next change will meet it too.
 
         A check finds by itself that it cannot be reached, or that another server has become the primary.

@@ -229,7 +229,7 @@ class SQLiteStore(SQLStore):
             connection.pragma("user_version", 0)
             connection.execute("COMMIT")
 
-    def is_broken_by(self, error: Exception) -> bool:
+    def is_broken_by(self, error: BaseException | None) -> bool:
         """Whether `error` is of the file or its disk, and the next change will meet it too.
 
         A check finds by itself that another program has the file, or that it was moved away.

@@ -183,7 +183,6 @@ class TurnQueue:
         finally:
             self._closed = True
             self._give_up((*self._batch, *self._waiting))
-            self._waiting.clear()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -217,7 +216,10 @@ class TurnQueue:
         batch = self._batch
         if not self._has_chosen:
             self._has_chosen = True
-            most_events = 1 if self._retry_alone_left else self._most_events
+            most_events = self._most_events
+            if self._retry_alone_left:
+                most_events = 1
+                self._retry_alone_left -= 1
             while self._waiting and len(batch) < most_events:
                 batch.append(self._waiting.popleft())
         now = self._clock.current_time()
@@ -233,34 +235,30 @@ class TurnQueue:
             self._give_up([self._waiting.popleft() for _ in range(self._retry_alone_left)], self._batch_error)
             self._retry_alone_left = 0
             return
-        is_alone = self._retry_alone_left > 0
         began, began_at = time.perf_counter(), self._clock.current_time()
         self._batch, self._left_out, self._has_chosen = [], [], False
         try:
             decisions = await self._take_turn(self._choose)
         except Exception as cause:
-            if not self._has_chosen:  # the turn could not even begin
-                self._choose()
+            self._choose()  # where the turn could not even begin, nobody did
             self._fail(cause, began_at)
         else:
             if decisions:
                 self._answer(decisions, time.perf_counter() - began)
-        if is_alone:
-            self._retry_alone_left -= 1
         self._give_up(self._left_out)
         self._batch = []
 
     def _fail(self, cause: Exception, began_at: float) -> None:
         """Retry the events of a failed turn one by one, so that only the one at fault fails.
 
-        Give them up instead where the turn may be kept, or where the store was slow.
+        Give them up instead where the turn may be kept.
         """
-        until = began_at + _ALONE_SECONDS
-        if len(self._batch) < 2 or isinstance(cause, CommitUnconfirmed) or self._clock.current_time() > until:
+        if len(self._batch) < 2 or isinstance(cause, CommitUnconfirmed):
             self._give_up(self._batch, cause)
             return
         self._waiting.extendleft(reversed(self._batch))
-        self._retry_alone_left, self._retry_alone_until, self._batch_error = len(self._batch), until, cause
+        self._retry_alone_left, self._batch_error = len(self._batch), cause
+        self._retry_alone_until = began_at + _ALONE_SECONDS
 
     def _answer(self, decisions: Sequence[Decision], seconds: float) -> None:
         """Count a kept turn, log it, and answer its callers, whatever the observers do."""

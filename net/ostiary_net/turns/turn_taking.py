@@ -11,6 +11,7 @@ from typing import Final, Never, Protocol, runtime_checkable
 import structlog
 import trio
 
+from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.decision import Decision
 from ostiary_net.observability.log import observe
 from ostiary_net.runtime.system import Clock, RunSync
@@ -68,8 +69,6 @@ def run_turns_in_steps(
         try:
             # Chosen last, so that events which came while other writers were waited for share the turn.
             events, origins = choose_events()
-            if not events:
-                return []
             decisions = turn.decide(events, clock.now(), origins)
             if turn.is_pending:
                 try:
@@ -124,7 +123,7 @@ class NothingKept(RuntimeError):
 class BlamedStore(Protocol):
     """A store that knows which of its errors any next change will meet too."""
 
-    def is_broken_by(self, error: Exception) -> bool:
+    def is_broken_by(self, error: BaseException | None) -> bool:
         """Whether `error` is the store's own, and a check of the store might not find it."""
         ...
 
@@ -145,7 +144,7 @@ class Keeping:
             except Exception as error:
                 self._record_failure(error)
                 raise
-            if any(decision.changes or decision.facts for decision in decisions):
+            if any(map(_has_something_to_keep, decisions)):
                 self._failed_at = -math.inf
             return decisions
 
@@ -158,7 +157,9 @@ class Keeping:
 
     def _record_failure(self, error: Exception) -> None:
         cause = error.__cause__ if isinstance(error, CommitUnconfirmed) else error
-        if not isinstance(self._store, BlamedStore) or not isinstance(cause, Exception):
-            return
-        if self._store.is_broken_by(cause):
+        if isinstance(self._store, BlamedStore) and self._store.is_broken_by(cause):
             self._failed_at = trio.current_time()
+
+
+def _has_something_to_keep(decision: Decision) -> bool:
+    return bool(decision.changes) or any(fact.kind not in NOT_KEPT for fact in decision.facts)

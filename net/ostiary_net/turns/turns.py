@@ -187,7 +187,7 @@ def _take_once(store: Store, clock: Clock, choose_events: ChooseEvents) -> list[
 
 def _read(store: ReadingStore, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:
     events, _ = choose_events()
-    return store.read(events, clock.now()) if events else []
+    return store.read(events, clock.now())
 
 
 @asynccontextmanager

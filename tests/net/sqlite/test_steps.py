@@ -14,7 +14,7 @@ from trio.testing import wait_all_tasks_blocked
 from ostiary_core.events import Event, PasswordHashRequested
 from ostiary_core.model.reply import PasswordOnFile
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite import SQLiteStore, StoreClosed
 from ostiary_net.sqlite.store import SQLiteTurn
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
@@ -233,12 +233,20 @@ async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(sto
     assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.write_exposition()
 
 
+async def test_what_finds_the_store_closed_fails_at_once(store: SQLiteStore) -> None:
+    async with turns_in_place(store, Gate()) as turns:
+        store.close()
+        with pytest.raises(TurnFailed) as failed:
+            await turns.decide(registration_of("anna"), origin())
+    assert isinstance(failed.value.__cause__, StoreClosed)
+
+
 async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteStore) -> None:
-    gate = Gate()
+    gate, metrics = Gate(), Metrics()
     with SQLiteStore(store.path) as other:
         theirs = other.begin_turn()
         theirs.decide([asks.user("theirs")], START)
-        async with turns_in_place(store, gate) as turns:
+        async with turns_in_place(store, gate, metrics) as turns:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(turns.decide, registration_of("anna"), origin())
                 await wait_all_tasks_blocked()
@@ -247,6 +255,7 @@ async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteS
             gate.open()
             await turns.decide(registration_of("ben"), origin())
     assert usernames(store) == {"first", "theirs", "ben"}
+    assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.write_exposition()
 
 
 async def test_what_has_nothing_to_keep_waits_for_no_disk(store: SQLiteStore) -> None:

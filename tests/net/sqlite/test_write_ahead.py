@@ -273,4 +273,6 @@ async def test_turns_have_it_folded_and_try_again_where_that_failed(
                     number += 1
             await turns.decide(asks.user("after"))
         assert len(usernames(store)) == number + 1
-    assert capsys.readouterr().out.count("checkpoint failed") == failures
+    told = [line for line in capsys.readouterr().out.splitlines() if "checkpoint failed" in line]
+    assert len(told) == failures
+    assert all("OSError" in line for line in told)

@@ -81,6 +81,7 @@ async def test_what_a_form_got_wrong_and_what_others_ask_for_is_not_told(served:
         assert (await api.call("GET", "/api/audit/events")).status_code == status
     assert (await root.call("POST", "/api/iam/users", {"username": "a:b"})).status_code == 400
     assert (await root.call("GET", "/api/iam/users/nobody")).status_code == 404
+    await root.succeed("POST", f"/api/iam/users/{await id_of(anna)}/force-logout")
 
     assert await refusals(root) == []
 

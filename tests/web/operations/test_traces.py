@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,9 +28,10 @@ from ostiary_core.events import Event
 from ostiary_core.http import Request
 from ostiary_net.observability.spans import open_spans
 from ostiary_net.turns.service import Service
+from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import open_turns
 from tests.net.postgres.load import Desk
-from tests.support.stores import HandClock, PlainStore
+from tests.support.stores import HandClock, PlainStore, registration_of
 
 PATIENCE_SECONDS = 30.0
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
@@ -266,22 +268,47 @@ class Failing(PlainStore):
         raise OSError("the disk is full")
 
 
-async def test_a_turn_that_fails_is_a_failed_span(collector: Collector) -> None:
-    clock, entropy = HandClock(), SeededEntropy("traces")
-    async with open_spans(collector.address) as spans, open_turns(Failing(), clock) as turns:
+@pytest.mark.parametrize("is_answered", [True, False], ids=["answered", "hung up"])
+@pytest.mark.parametrize("store, outcome", [(PlainStore, "client_unknown"), (Failing, "failed")])
+async def test_a_span_tells_how_its_turn_went_and_whether_it_was_answered(
+    collector: Collector, store: type[PlainStore], outcome: str, is_answered: bool
+) -> None:
+    clock, entropy = HandClock(), SeededEntropy(f"traces {outcome} {is_answered}")
+    async with (
+        open_spans(collector.address) as spans,
+        open_turns(store(), clock, tracing=spans) as turns,
+    ):
         service = Service(turns=turns, clock=clock, entropy_source=entropy, tracing=spans)
         fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"authorization", b"Basic YTpi")]
-        trace_id = service.draw_trace_id()
-        spans.begin_request(trace_id, "POST", fields)
         path, body = "/api/oauth2/revoke", b"token=unknown"
         request = Request(method="POST", path=path, headers=fields, body=body, source="203.0.113.7")
+        trace_id = service.open_request(request)
         answer = await service.answer(request, trace_id)
-        spans.record_answer(trace_id, answer.status, None)
-        spans.end_request(trace_id)
-    assert json.loads(answer.body)["traceId"] == trace_id
-    span = collector.await_span(lambda each: each.trace_id == trace_id)
-    assert span.failed
-    assert span.attributes["ostiary.outcome"] == "failed"
+        service.close_request(trace_id, *((answer.status, "/route") if is_answered else ()))
+    has_failed = outcome == "failed"
+    assert has_failed == (answer.status == 500)
+    span = collector.await_span(lambda each: each.attributes.get("ostiary.trace_id") == str(trace_id))
+    assert span.failed == (has_failed and is_answered)
+    assert span.attributes["ostiary.outcome"] == outcome
+    assert span.attributes.get("http.response.status_code") == (answer.status if is_answered else None)
+    made = [each.name for each in collector.spans if each.parent_id == span.span_id]
+    assert made == ([] if has_failed else ["turn write"])
+
+
+async def test_a_page_that_asks_has_the_outcome_in_its_span(collector: Collector) -> None:
+    clock = HandClock()
+    for store, outcome in ((PlainStore(), "ok"), (Failing(), "failed")):
+        async with open_spans(collector.address) as spans, open_turns(store, clock) as turns:
+            service = Service(turns=turns, clock=clock, entropy_source=SeededEntropy(outcome), tracing=spans)
+            request = Request(method="POST", path="/login", headers=[], body=b"", source="203.0.113.7")
+            trace_id = service.open_request(request)
+            with suppress(TurnFailed):
+                await service.decide(
+                    registration_of("anna"), service.make_origin([], "203.0.113.7", trace_id)
+                )
+            service.close_request(trace_id)
+        span = collector.await_span(lambda each: each.attributes.get("ostiary.trace_id") == str(trace_id))  # noqa: B023
+        assert span.attributes["ostiary.outcome"] == outcome
 
 
 async def test_a_collector_that_is_away_costs_no_request_and_no_graceful_stop(tmp_path: Path) -> None:
