@@ -377,12 +377,25 @@ async def test_a_code_cannot_be_checked_with_another_key_and_a_recovery_code_wor
         expect_success(await anna.enter(anna.recovery_codes[0]))
 
 
+async def test_a_start_that_makes_another_key_warns_once(serve: Serve, tmp_path: Path) -> None:
+    async with serve() as served:
+        await served.user()
+        await set_up(served)
+    for warned in ([1], []):
+        with capture_logs() as logs:
+            async with serve(SECOND_FACTOR_KEY="", DATA_DIR=str(tmp_path / "moved")):
+                pass
+        assert [log["users"] for log in logs if "second factor key" in log["event"]] == warned
+
+
 def test_the_first_start_makes_a_key_that_only_its_owner_can_read(tmp_path: Path) -> None:
     folder, entropy = tmp_path / "data", SeededEntropy()
-    made = make_second_factor_key(folder, entropy)
+    made, is_new = make_second_factor_key(folder, entropy)
+    assert is_new
     [file] = folder.iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert make_second_factor_key(folder, entropy) == made == read_key_file(folder)
+    assert make_second_factor_key(folder, entropy) == (made, False)
+    assert read_key_file(folder) == made
     file.write_text("short\n")
     with pytest.raises(CannotStart, match=r"SECOND_FACTOR_KEY: is not set, and .* is too short"):
         make_second_factor_key(folder, entropy)

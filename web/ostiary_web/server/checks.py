@@ -14,8 +14,7 @@ import trio
 
 from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, is_secret_expired
 from ostiary_core.model.instant import Instant, end_of_day
-from ostiary_core.model.one_time_password import key_id_of
-from ostiary_core.model.records import Client, GrantType, SecondFactor, Table
+from ostiary_core.model.records import Client, GrantType, Table
 from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import find_user_name, read_owner
 from ostiary_net.runtime.system import Clock, RunSync
@@ -23,7 +22,7 @@ from ostiary_net.turns.ports import ServerStore
 from ostiary_web.server.cluster_findings import check_cluster
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.findings import Finding, Level
-from ostiary_web.server.second_factor_key import KEY_FILE, read_key_file
+from ostiary_web.server.second_factor_key import KEY_FILE, count_other_keys, read_key_file
 from ostiary_web.server.secret_files import is_world_readable
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import LoggingStore, find_unwritable
@@ -182,9 +181,7 @@ def _check_store(store: ServerStore, clock: Clock) -> list[Finding]:
 def _check_second_factors(settings: Settings, store: ServerStore) -> Iterator[Finding]:
     """Yield a finding for users whose codes this server cannot check, as another key was used."""
     key = settings.second_factor_key or read_key_file(settings.data_dir)
-    here = None if key is None else key_id_of(key)
-    stored = (each for each in store.records(Table.SECOND_FACTOR) if isinstance(each, SecondFactor))
-    others = sum(each.confirmed_at is not None and each.key_id != here for each in stored)
+    others = count_other_keys(store, key)
     if others:
         values = {"count": others}
         yield Finding(Level.FAULT, "SECOND_FACTOR_KEY", "check.second_factors.other_key", values)

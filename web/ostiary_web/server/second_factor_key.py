@@ -7,11 +7,18 @@ import os
 from pathlib import Path
 from typing import Final
 
+import structlog
+
+from ostiary_core.model.one_time_password import key_id_of
+from ostiary_core.model.records import SecondFactor, Table
 from ostiary_core.model.secret import digest_of, draw_token
 from ostiary_net.front_door.limits import CannotStart
 from ostiary_net.runtime.files import create_for_owner_of, flush_to_disk
 from ostiary_net.runtime.system import EntropySource
+from ostiary_net.turns.ports import ServerStore
 from ostiary_web.server import secret_files
+
+_log = structlog.get_logger("ostiary")
 
 KEY_FILE: Final = "second-factor.key"
 """Name of the file in the data folder; its line may be the setting of other instances."""
@@ -36,12 +43,32 @@ def read_key_file(folder: Path) -> bytes | None:
         return None
 
 
-def make_second_factor_key(folder: Path, entropy_source: EntropySource) -> bytes:
-    """Return the key in the data folder, made now if there is none; raise `CannotStart` if neither can be.
+def count_other_keys(store: ServerStore, key: bytes | None) -> int:
+    """Return how many users set up a second factor with another key, whose codes cannot be checked here."""
+    here = None if key is None else key_id_of(key)
+    stored = (each for each in store.records(Table.SECOND_FACTOR) if isinstance(each, SecondFactor))
+    return sum(each.confirmed_at is not None and each.key_id != here for each in stored)
+
+
+def warn_of_other_keys(store: ServerStore, key: bytes, folder: Path) -> None:
+    """Log how many users set up a second factor before the key in this folder was made, if any did."""
+    others = count_other_keys(store, key)
+    if others:
+        _log.warning(
+            "a new second factor key was made, and users have second factors of another: put that key back",
+            file=str(folder / KEY_FILE),
+            users=others,
+        )
+
+
+def make_second_factor_key(folder: Path, entropy_source: EntropySource) -> tuple[bytes, bool]:
+    """Return the key in the data folder, and whether it was made now as there was none.
+
+    Raises `CannotStart` if neither can be.
 
     Processes that start together find one key: each writes a file of its own, and the first to name it wins.
     """
-    path = folder / KEY_FILE
+    path, is_new = folder / KEY_FILE, False
     try:
         if not secret_files.is_there(path):
             folder.mkdir(parents=True, exist_ok=True)
@@ -52,12 +79,13 @@ def make_second_factor_key(folder: Path, entropy_source: EntropySource) -> bytes
             flush_to_disk(own)
             try:
                 path.hardlink_to(own)
+                is_new = True
             except FileExistsError:
                 pass  # another process was first
             finally:
                 own.unlink()
             flush_to_disk(folder)
-        return read_second_factor_key(secret_files.read_secret_file(path))
+        return read_second_factor_key(secret_files.read_secret_file(path)), is_new
     except (OSError, ValueError) as error:
         fault = error.strerror if isinstance(error, OSError) else error
         raise CannotStart(

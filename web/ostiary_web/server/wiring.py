@@ -42,7 +42,7 @@ from ostiary_web.server.first_administrator import ensure_administrator
 from ostiary_web.server.import_runs import ImportRuns
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.rollback_check import WatermarkedStore, refuse_rolled_back, write_mark_forever
-from ostiary_web.server.second_factor_key import make_second_factor_key
+from ostiary_web.server.second_factor_key import make_second_factor_key, warn_of_other_keys
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, open_store
@@ -128,8 +128,9 @@ async def open_services(
     """
     dependencies = dependencies or Dependencies()
     clock, entropy_source = dependencies.clock, dependencies.entropy_source
-    if settings.second_factor_key is None:
-        key = make_second_factor_key(settings.data_dir, entropy_source)
+    key, is_new_key = settings.second_factor_key, False
+    if key is None:
+        key, is_new_key = make_second_factor_key(settings.data_dir, entropy_source)
         settings = replace(settings, second_factor_key=key)
     passwords = Passwords(
         dependencies.hasher,
@@ -149,6 +150,8 @@ async def open_services(
     ):
         if isinstance(store, WatermarkedStore):
             await trio.to_thread.run_sync(refuse_rolled_back, settings, store)
+        if is_new_key:
+            await trio.to_thread.run_sync(warn_of_other_keys, store, key, settings.data_dir)
         first_administrator = None
         if not dependencies.has_administrator:
             first_administrator = await ensure_administrator(
