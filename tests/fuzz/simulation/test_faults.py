@@ -12,10 +12,15 @@ from fuzz.simulation.plan import read
 from fuzz.simulation.runs import live
 from fuzz.simulation.visits import VISITS, choose_routes, list_routes
 
-CALLERS = Path(__file__).parents[1] / "plans" / "callers-of-every-kind.plan"
-SHOWN = (
+PLANS = Path(__file__).parents[1] / "plans"
+OF_CALLERS = (
     *("cookie-on-plain", "error-cell-read", "import-replaces", "locale-told-wrong"),
     *("overtaken-believed", "refresh-cookie-ignored"),
+)
+SHOWN = (
+    *((name, "callers-of-every-kind") for name in OF_CALLERS),
+    ("retry-mints", "clock-set-five-times"),
+    ("no-challenge", "forced-out-in-a-crowd"),
 )
 
 
@@ -36,11 +41,11 @@ def test_failing_seeds_are_cut_down_to_plans_that_still_fail() -> None:
     assert min(lengths) <= 6
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_kept_plan_shows_the_mistake(name: str) -> None:
+@pytest.mark.parametrize("name, plan", SHOWN)
+def test_a_kept_plan_shows_the_mistake(name: str, plan: str) -> None:
     [fault] = [fault for fault in FAULTS if fault.name == name]
     with fault.plant():
-        assert live(*read(CALLERS.read_text(encoding="utf-8"))).violations
+        assert live(*read((PLANS / f"{plan}.plan").read_text(encoding="utf-8"))).violations
 
 
 def test_seeds_in_a_row_visit_every_route() -> None:

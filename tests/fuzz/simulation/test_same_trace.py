@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ostiary_net.turns import service
 ROOT = Path(__file__).parents[3]
 
 
+@cache
 def short_seed(*, on_file: bool) -> str:
     """A seed with several instances and few steps."""
     for seed in map(str, range(500)):
@@ -39,9 +41,9 @@ def elsewhere(seed: str, hash_seed: str) -> str:
 PARTS = ("", "core", "net", "web")
 
 
-@pytest.mark.parametrize("on_file", [True, False])
-def test_two_runs_of_a_seed_are_the_same_to_the_last_byte(on_file: bool) -> None:
-    seed = short_seed(on_file=on_file)
+def test_two_runs_of_a_seed_are_the_same_to_the_last_byte() -> None:
+    """On a file too, as a run in another process shows."""
+    seed = short_seed(on_file=False)
     first, second = live(seed), live(seed)
     assert first.story == second.story
     assert first.digest == second.digest
@@ -49,10 +51,9 @@ def test_two_runs_of_a_seed_are_the_same_to_the_last_byte(on_file: bool) -> None
     assert live(str(int(seed) + 1)).digest != first.digest
 
 
-def test_a_seed_is_the_same_in_processes_with_other_hashes() -> None:
+def test_a_seed_is_the_same_in_a_process_with_other_hashes() -> None:
     seed = short_seed(on_file=True)
-    digests = {elsewhere(seed, hash_seed) for hash_seed in ("1", "4242")}
-    assert digests == {live(seed).digest}
+    assert elsewhere(seed, hash_seed="4242") == live(seed).digest
 
 
 def test_the_plan_that_a_seed_makes_runs_again_as_it_ran() -> None:
