@@ -9,6 +9,7 @@ callers      who asks it: a program, a browser; the envelope and the API documen
 people       accounts with telephones or with chosen permissions, and all that one of them has open
 connections  the doors it is reached through, and connections in memory or over pairs of sockets
 processes    the command line, a server or a PostgreSQL in a process of its own; ports and certificates
+forks        what of them runs in the process that those of commands are forked from
 browser      the demonstration with Chromium on it, and every page there is
 files        pictures and sheets
 languages    what catalogues of texts must have, and a third language

@@ -6,9 +6,9 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -29,6 +29,7 @@ from cryptography.x509.oid import NameOID
 
 from ostiary_core.texts import Languages
 from ostiary_web.cli.command_line import main
+from tests.support import forks
 
 
 def free_port() -> int:
@@ -68,6 +69,14 @@ def made_certificate(folder: Path) -> Certificate:
 
 
 _PATIENCE_SECONDS = 30
+
+
+def wait_until(is_so: Callable[[], object], expected: object = "") -> None:
+    """Ask until it is so, as soon as a busy machine may take."""
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < until, expected
+        time.sleep(0.02)
 
 
 @dataclass(frozen=True)
@@ -135,6 +144,48 @@ class Process(subprocess.Popen[str]):
             super().__exit__(*raised)
 
 
+class ForkedProcess(Process):
+    """`ostiary` forked from a process that has imported it, whose child it is; that one says how it ended."""
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str], stderr: int | None) -> None:
+        self.args, self.returncode = words, None
+        self.stdin = self.stderr = None
+        self.stdout, out = _open_pipe()
+        if stderr == subprocess.PIPE:
+            self.stderr, err = _open_pipe()
+        else:
+            err = os.dup(2 if stderr is None else stderr)
+        self._forked = forks.start(words, environment, out, err)
+        assert self._forked.pid is not None
+        self.pid = self._forked.pid
+
+    def poll(self) -> int | None:
+        self.returncode = self._forked.exitcode
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._forked.join(timeout)
+        code = self.poll()
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return code
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
+        self.wait(timeout)
+        out, err = ("" if each is None or each.closed else each.read() for each in (self.stdout, self.stderr))
+        return out, err
+
+    def send_signal(self, sig: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+
+def _open_pipe() -> tuple[IO[str], int]:
+    """A pipe: the end that a test reads, and the other."""
+    reads, writes = os.pipe()
+    return open(reads, encoding="utf-8"), writes
+
+
 class Machine:
     """One database in a folder, and an environment that names it."""
 
@@ -184,13 +235,8 @@ class Machine:
         self, *words: str, stderr: int | None = None, settings: Mapping[str, str] | None = None
     ) -> Process:
         """A command in a process of its own, as it starts; `serve` by default."""
-        return Process(
-            [sys.executable, "-m", "ostiary_web", *(words or ("serve",))],
-            env={**os.environ, **self.environment, **(settings or {})},
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        )
+        environment = {**os.environ, **self.environment, **(settings or {})}
+        return ForkedProcess(words or ("serve",), environment, stderr)
 
     @contextmanager
     def serving(self) -> Iterator[str]:

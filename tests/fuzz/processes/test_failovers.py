@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from fuzz.processes.availability import InstanceProbe
 from fuzz.processes.server import ROOT, runs
+from tests.support.processes import wait_until
 
 HOLDER = """
 import sys, time
@@ -48,15 +48,10 @@ def test_whoever_kills_the_campaign_ends_what_it_started(tmp_path: Path) -> None
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"started\n"
-    deadline = time.monotonic() + 20
-    while not told.exists() or not told.read_text().strip():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: told.exists() and told.read_text().strip())
     daemon = int(told.read_text())
     assert runs(daemon)
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
     holder.stdout.close()
-    while runs(daemon) or folder.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: not runs(daemon) and not folder.exists())

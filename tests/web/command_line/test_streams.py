@@ -15,7 +15,7 @@ from typing import IO, Any
 import httpx
 import pytest
 
-from tests.support.processes import Machine, Process
+from tests.support.processes import Machine, Process, wait_until
 from tests.support.served import Served, ask_once
 
 PATIENCE_SECONDS = 30
@@ -121,7 +121,7 @@ def test_a_greeting_that_cannot_be_written_ends_nothing_and_each_start_says_how_
         serve(bare_machine, tmp_path, f"2>{log}", stdout) as caller,
     ):
         assert caller.get("/healthz").status_code == 200
-        assert another in log.read_text()
+        wait_until(lambda: another in log.read_text(), "its lines are written by a thread")
         assert another in bare_machine.run("migrate").out
         drawn = bare_machine.script(*another.split()[1:])["password"]
         sign_in = {"username": "admin", "password": drawn}

@@ -274,16 +274,15 @@ def test_a_file_that_may_not_grow_leaves_nothing_and_what_the_system_says_is_sai
     machine.script("backup", str(whole))
     target.mkdir()
     elsewhere, file = (machine, target / "b.db") if command == "backup" else (Machine(target), whole)
-    ran = subprocess.run(
-        [sys.executable, "-m", "ostiary_web", command, str(file)],
-        env=os.environ | elsewhere.environment,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_at_most, bytes_at_most)),
-        capture_output=True,
-        text=True,
-    )
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert "could not be copied" in ran.stderr
-    assert "not an error" not in ran.stderr
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_at_most, usual[1]))
+    try:
+        ran = elsewhere.run(command, str(file))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert (ran.exit_code, ran.out) == (1, "")
+    assert "could not be copied" in ran.err
+    assert "not an error" not in ran.err
     assert list(target.iterdir()) == []
 
 

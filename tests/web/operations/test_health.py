@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 from ostiary_web.server.readiness import Readiness
 from tests.net.sqlite.disk import Disk
 from tests.support.callers import expect_refusal
-from tests.support.processes import Machine, free_port, token
+from tests.support.processes import Machine, free_port, token, wait_until
 from tests.support.served import Served
-from tests.web.operations.test_storage import made_database, needs_postgresql, wait_until
+from tests.web.operations.test_storage import made_database, needs_postgresql
 
 
 async def test_a_process_with_its_store_is_healthy_and_ready(served: Served) -> None:

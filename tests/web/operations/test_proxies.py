@@ -13,7 +13,6 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -28,7 +27,7 @@ from cryptography import x509
 
 from fuzz.processes.server import Server
 from tests.support.callers import forms_in
-from tests.support.processes import Certificate, Machine, free_port, made_certificate
+from tests.support.processes import Certificate, Machine, free_port, made_certificate, wait_until
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"
 NGINX: Final = shutil.which("nginx", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")
@@ -63,15 +62,13 @@ def running(command: list[str], folder: Path, port: int) -> Iterator[None]:
     log = folder / "log"
     with log.open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
         try:
-            until = time.monotonic() + PATIENCE_SECONDS
-            while True:
+
+            def takes_connections() -> bool:
                 assert process.poll() is None, log.read_text()
-                assert time.monotonic() < until, "it never took a connection"
-                try:
-                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
+                with socket.socket() as caller:
+                    return caller.connect_ex(("127.0.0.1", port)) == 0
+
+            wait_until(takes_connections)
             yield
         finally:
             process.terminate()
@@ -255,10 +252,7 @@ def under_a_path(
         machine = Machine(folder, BIND=inside, SSL_CERT_FILE=str(certificate.certificate), **settings)
         known = ssl.create_default_context(cafile=str(certificate.certificate))
         with machine.serving():
-            until = time.monotonic() + PATIENCE_SECONDS
-            while httpx.get(f"{address}/healthz", verify=known).status_code != 200:
-                assert time.monotonic() < until, "the proxy never noticed that the server is there"
-                time.sleep(0.05)
+            wait_until(lambda: httpx.get(f"{address}/healthz", verify=known).status_code == 200)
             yield machine, address
 
 
@@ -348,9 +342,8 @@ def test_instances_behind_a_proxy_are_replaced_one_by_one_and_nobody_notices(
             for instance in instances:
                 assert instance.stop() == 0
                 instance.start_and_wait()
-            before, until = answered.total(), time.monotonic() + PATIENCE_SECONDS
-            while answered.total() < before + 20 and time.monotonic() < until:
-                time.sleep(0.02)
+            before = answered.total()
+            wait_until(lambda: answered.total() >= before + 20)
         finally:
             over.set()
             for thread in callers:

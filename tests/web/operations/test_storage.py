@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -27,7 +26,15 @@ from ostiary_web.cli import context
 from ostiary_web.server import storage
 from ostiary_web.server.database import PostgreSQLDatabase, read_database
 from ostiary_web.server.settings import Settings
-from tests.support.processes import Machine, Process, children_of, free_port, is_active, token
+from tests.support.processes import (
+    Machine,
+    Process,
+    children_of,
+    free_port,
+    is_active,
+    token,
+    wait_until,
+)
 from tests.support.stores import POSTGRESQL
 
 _NOBODY = 65_534
@@ -423,11 +430,3 @@ def test_a_file_that_is_not_at_its_place_is_noticed_and_no_worker_makes_another(
 def holds(pid: int, path: Path) -> bool:
     """Whether a process has a file open."""
     return any(os.path.realpath(each) == str(path) for each in Path(f"/proc/{pid}/fd").iterdir())
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Ask until it is so."""
-    until = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.1)
