@@ -16,6 +16,9 @@ STEPS ?= 1000000
 SEEDS ?= 500
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
+# Each process of a test run or a campaign would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup run demo test check fuzz nightly bench bench-full docs screenshots dist lock clean
 .DEFAULT_GOAL := help
 
@@ -52,7 +55,7 @@ demo: $(SERVER_STAMP)  ## the whole protocol in a browser: the server with sampl
 	@PYTHONPATH=docs/examples $(BIN)/python -m demo
 
 test: $(STAMP)  ## every test, a process for each core
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # Quick, for before a commit: tests only of the folders touched since HEAD. .ci/run takes them all.
 check: $(STAMP)  ## lint, format, types, and the tests of what was touched

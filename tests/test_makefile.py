@@ -71,7 +71,8 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-SERVE, TEST = "run ostiary serve", "run python -m pytest -q -n auto --maxprocesses 4 --dist loadfile"
+SERVE = "run ostiary serve"
+TEST = "run python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder"
 
 
 @pytest.mark.parametrize("target, ran", [("run", SERVE), ("demo", "run python -m demo")])

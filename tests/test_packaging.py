@@ -217,7 +217,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment with the lock of a server and the wheel in it, and nothing else."""
     place = tmp_path_factory.mktemp("installed") / "ostiary"
     venv.create(place, with_pip=False)
-    pip = (sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", "--quiet")
+    install = ("install", "--quiet", "--no-compile")  # most of it is never imported
+    pip = (sys.executable, "-m", "pip", "--python", place / "bin" / "python", *install)
     fetched = subprocess.run(
         [*pip, "--require-hashes", "-r", ROOT / "requirements-server.lock"],
         env=OF_NO_PYTHON,
