@@ -1,4 +1,4 @@
-"""`python -m fuzz.processes.cluster`: three PostgreSQL under Patroni, with etcd, HAProxy and PgBouncer.
+"""A cluster: three PostgreSQL under Patroni, with etcd, HAProxy and PgBouncer.
 
 Each node, with a member of etcd beside it, is a machine of its own on a network of its own (`network`), with
 a disk of its own (`disks`). The files are those that operators are given (docs/deploy/cluster); only
@@ -7,7 +7,6 @@ folder and ends with the process that made it, however that ends (`keeper`).
 """
 
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -134,12 +133,13 @@ class Cluster:
         until = time.monotonic() + seconds
         while not self.is_well():
             if not made_anew and time.monotonic() > until - seconds / 2:
-                made_anew = [each["name"] for each in self.members() if each["state"] in _BROKEN_STATES]
+                made_anew = [each["name"] for each in self.members() if _is_lost(each)]
                 for name in made_anew:
                     self._make_anew(name)
                     until = time.monotonic() + seconds
             if time.monotonic() > until:
-                states = [(each.get("name"), each.get("role"), each.get("state")) for each in self.members()]
+                told = ("name", "role", "state", "timeline", "lag")
+                states = [" ".join(str(each.get(what)) for what in told) for each in self.members()]
                 raise NotWell(f"the cluster is not well after {seconds:.0f} s: {states}")
             time.sleep(_LOOK_SECONDS)
         return made_anew
@@ -149,6 +149,11 @@ class Cluster:
         node = next(each for each in self.nodes if each.name == name)
         with suppress(OSError, ValueError):
             node.ask("POST", "/reinitialize", force=True)
+
+
+def _is_lost(member: dict[str, Any]) -> bool:
+    """Whether it does not come back by itself: it does not run, or goes on from where it cannot."""
+    return member["state"] in _BROKEN_STATES or (member["state"] == "running" and member.get("lag", 0) != 0)
 
 
 @contextmanager
@@ -170,16 +175,3 @@ def running_cluster(*, strict: bool = False, debian: bool = False) -> Iterator[C
             for log in (*folder.glob("*.log"), *folder.glob("*/log")):
                 shutil.copy(log, logs / "-".join(log.relative_to(folder).parts))
             raise
-
-
-def main() -> None:
-    """Run a cluster until the input ends."""
-    with running_cluster() as cluster:
-        print(f"{cluster.patroni}; primary {cluster.primary().name}; files {cluster.folder}")
-        for route, address in cluster.routes.items():
-            print(f"{route:<26} {address}", flush=True)
-        sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()

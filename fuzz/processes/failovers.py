@@ -28,7 +28,7 @@ from fuzz.processes.mishaps import MISHAPS, Scene
 from fuzz.processes.programs import NotWell
 from fuzz.processes.server import NotServing, Server
 from fuzz.processes.tenant import Tenant
-from fuzz.processes.tenants import RoamingConnection, Tenants, what_was_done
+from fuzz.processes.tenants import Tenants, what_was_done
 from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_names
 from fuzz.shared.http_client import basic
 from fuzz.shared.selftest import SEED, run_selftest
@@ -77,17 +77,15 @@ class Campaign:
         random = Random(f"failover {self._seed}/{number}")
         scene = Scene(self._cluster, self._servers, random)
         tenants = await self._find_tenants(number)
-        before = (tenants.tally.checks, tenants.tally.acknowledged.copy(), tenants.tally.unknown.copy())
         self._over_at = 0.0
         self._probe = probe = DatabaseProbe(self._cluster.nodes)
         probes = [InstanceProbe(server.port, basic(*self._machine)) for server in self._servers]
-        watches = [RoamingConnection([server], Random(number), report) for server in self._servers]
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(tenants.keep_acting, self._may_ask)
-                for each, watch in zip(probes, watches, strict=True):
+                for each, server in zip(probes, self._servers, strict=True):
                     nursery.start_soon(each.run)
-                    nursery.start_soon(tenants.keep_watching, watch, Random(each.port))
+                    nursery.start_soon(tenants.keep_watching, server, Random(server.port))
                 await trio.sleep(random.uniform(1, 2))
                 tenants.note_mishap()
                 tenants.tell(f"({name})")
@@ -102,10 +100,8 @@ class Campaign:
         finally:
             probe.stop()
             tenants.close()
-            for watch in watches:
-                watch.close()
         logs = (*self._cluster.folder.glob("*.log"), *(server.log for server in self._servers))
-        look_for_secrets(logs, tenants.tally.secrets)
+        look_for_secrets(logs, tenants.ledger.secrets)
         outages = probe.outages()
         away = max((until - since for since, until in outages), default=0.0)
         beyond = {
@@ -113,17 +109,13 @@ class Campaign:
             for route, each, server in zip(self._cluster.routes, probes, self._servers, strict=True)
             if server is not scene.victim
         }
-        slowest = max(each.slowest for each in (*tenants.connections, *watches))
+        slowest = tenants.ledger.slowest
         report.samples |= {
             f"{name}/away": [away],
             f"{name}/beyond": [max(beyond.values())],
             f"{name}/slowest": [slowest],
             **{f"{_BY}{route}": [seconds] for route, seconds in beyond.items()},
         }
-        checks, acknowledged, unknown = before
-        report.counts["checks"] = tenants.tally.checks - checks
-        report.tables["acknowledged"] = tenants.tally.acknowledged - acknowledged
-        report.tables["unknown"] = tenants.tally.unknown - unknown
         report.line = (
             f"{number + 1:>4} {name:<32} away {away:4.1f} s, beyond {max(beyond.values()):4.1f} s, "
             f"slowest {slowest:4.1f} s; 500: {report.counts['500']}, none: {report.counts['lost']}; "

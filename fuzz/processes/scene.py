@@ -47,8 +47,7 @@ class Scene:
             home, workers=workers, settings=settings, program=(MODULE, "serve"), end_too=keeper.end_too
         )
         server.log = folder / "log"
-        self.tenants = tenants = Tenants(name, range(_TENANTS), [server], report)
-        report.tables |= {"acknowledged": tenants.tally.acknowledged, "unknown": tenants.tally.unknown}
+        self.tenants = Tenants(name, range(_TENANTS), [server], report)
         self.restarts = False
         """Whether the server is killed by what breaks down, and is to be started when it is over."""
         self._may_work = self._is_over = False
@@ -79,9 +78,8 @@ class Scene:
             finally:
                 self.tenants.close()
             files = (each for each in self.server.folder.iterdir() if each.is_file())
-            look_for_secrets((self.server.log, *files), self.tenants.tally.secrets)
+            look_for_secrets((self.server.log, *files), self.tenants.ledger.secrets)
         counts, kept = self.report.counts, self.report.tables["acknowledged"].total()
-        counts["checks"] = self.tenants.tally.checks
         failures = f"500: {counts['500']}, 503: {counts['503']}, no answer: {counts['lost']}"
         self.report.line = f"{name:<22}{failures}; {kept} changes kept, {counts['checks']} questions"
 

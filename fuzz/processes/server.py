@@ -101,15 +101,14 @@ class Server:
             raise NotServing(text[-2_000:].decode("utf-8", "replace"))
         return False
 
-    def start_and_wait(self) -> float:
-        """Start; the seconds until it served."""
+    def start_and_wait(self) -> None:
+        """Start, and be back when it serves. Raises `NotServing`."""
         began = time.monotonic()
         self.start()
         while not self.ready():
             if time.monotonic() - began > _PATIENCE_SECONDS:
                 raise NotServing("no answer in time")
             time.sleep(_LOOK_SECONDS)
-        return time.monotonic() - began
 
     def lives(self) -> bool:
         """Whether its first process runs."""

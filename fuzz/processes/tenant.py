@@ -6,7 +6,7 @@ for the one call that is `pending`.
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
@@ -17,6 +17,7 @@ from fuzz.processes import api
 from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.failures import InvariantBroken
 from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Verb
+from fuzz.shared.campaign import Report
 from fuzz.shared.invariants import ACKNOWLEDGED_STAYS, DOCUMENTED, REDEEMED_ONCE, SAME_PAIR, Invariant
 
 _GRACE_SECONDS: Final = 28.0
@@ -63,17 +64,17 @@ class Pending:
 
 
 @dataclass
-class Tally:
-    """What was acknowledged and what was not, of all tenants."""
+class Ledger:
+    """What the tenants of one database share."""
 
-    acknowledged: Counter[str] = field(default_factory=Counter)
-    """Changes by their verb."""
-    unknown: Counter[str] = field(default_factory=Counter)
-    """Calls that changed something or not, by verb; each was resolved afterwards."""
-    checks: int = 0
-    """Questions about what had been acknowledged."""
+    report: Report
+    """Counts what fails, what was acknowledged, what was not, and questions about what had been."""
+    admin: str = ""
+    """The access token of an administrator."""
     secrets: set[str] = field(default_factory=set)
     """Every token, code and secret that was told."""
+    slowest: float = 0.0
+    """Of all answers since the report was begun, in seconds."""
 
 
 _NO_SESSION: Final = Session("", "", None)
@@ -83,14 +84,9 @@ class Tenant:
     """A client, its user, and their sessions."""
 
     def __init__(
-        self,
-        number: int,
-        connections: Sequence[Connection],
-        random: Random,
-        tally: Tally,
-        admin: Callable[[], str],
+        self, number: int, connections: Sequence[Connection], random: Random, ledger: Ledger
     ) -> None:
-        """The first of the connections is for what is asked once; `admin` gives an administrator's token."""
+        """The first of the connections is for what is asked once."""
         self.client_id = f"client-{number}"
         self.username = f"user-{number}"
         self.password = f"the-password-of-user-{number}"
@@ -98,8 +94,7 @@ class Tenant:
         self.user_id = ""
         self.connections = connections
         self.random = random
-        self.tally = tally
-        self.admin = admin
+        self.ledger = ledger
         self.login: str | None = None
         self.live: list[Session] = []
         self.ended: deque[Session] = deque(maxlen=6)
@@ -119,7 +114,7 @@ class Tenant:
         known = {
             "client_id": self.client_id,
             "secret": self.secret,
-            "login": self.admin() if verb in ADMINISTRATION else self.login,
+            "login": self.ledger.admin if verb in ADMINISTRATION else self.login,
             "user_id": self.user_id,
             "username": self.username,
             "password": self.password,
@@ -186,7 +181,7 @@ class Tenant:
             self.acknowledge(Verb.SIGN_IN)
 
     async def is_active(self, token: str) -> bool:
-        self.tally.checks += 1
+        self.ledger.report.counts["checks"] += 1
         return (await self.get(Verb.INTROSPECT, token=token)).kind is AnswerKind.ACTIVE
 
     # --- what is known
@@ -246,7 +241,7 @@ class Tenant:
     def keep(self, text: str | None) -> str:
         """A secret, which is looked for in all files afterwards."""
         assert text is not None
-        self.tally.secrets.add(text)
+        self.ledger.secrets.add(text)
         return text
 
     def expect_loss(
@@ -258,7 +253,7 @@ class Tenant:
 
     def acknowledge(self, what: str) -> None:
         """The answer came, and says that this was done."""
-        self.tally.acknowledged[what] += 1
+        self.ledger.report.tables["acknowledged"][what] += 1
         self.pending = None
 
     def tell(self, what: str, about: Session | None = None) -> None:
@@ -293,7 +288,7 @@ class Tenant:
             raise self.violation(f"{what} brings another pair", session, SAME_PAIR)
 
     def expect_refusal(self, answer: Answer, what: str, session: Session | None = None) -> None:
-        self.tally.checks += 1
+        self.ledger.report.counts["checks"] += 1
         if answer.error != "invalid_grant":
             raise self.violation(f"{what} is answered: {answer}", session)
 

@@ -63,7 +63,7 @@ async def _retry(tenant: Tenant) -> None:
         return
     answer = await tenant.ask(Verb.REFRESH, token=session.spent[1])
     tenant.expect_same_pair(session, answer, "a retry within the grace")
-    tenant.tally.checks += 1
+    tenant.ledger.report.counts["checks"] += 1
 
 
 async def revoke(tenant: Tenant) -> None:
@@ -151,7 +151,7 @@ async def resolve(tenant: Tenant) -> None:
         return
     if not pending.is_counted:
         pending.is_counted = True
-        tenant.tally.unknown[pending.call.verb] += 1
+        tenant.ledger.report.tables["unknown"][pending.call.verb] += 1
     match pending.call.verb:
         case Verb.REDEEM:
             await _resolve_redemption(tenant, pending)
@@ -170,7 +170,7 @@ async def resolve(tenant: Tenant) -> None:
             await _resolve_change(tenant, pending.ends, has_changed=has_changed)
             tenant.password = str(pending.call.new_password) if has_changed else tenant.password
         case Verb.CHANGE_USER:
-            request = json_request("GET", f"/api/iam/users/{tenant.user_id}", tenant.admin())
+            request = json_request("GET", f"/api/iam/users/{tenant.user_id}", tenant.ledger.admin)
             shown = (await tenant.connections[0].exchange(request)).data
             await _resolve_change(tenant, pending.ends, has_changed=shown["phone"] == pending.call.phone)
             tenant.login = None

@@ -13,7 +13,7 @@ from fuzz.processes import api
 from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.failures import InvariantBroken
 from fuzz.processes.server import ADMIN_PASSWORD, Server
-from fuzz.processes.tenant import Tally, Tenant
+from fuzz.processes.tenant import Ledger, Tenant
 from fuzz.processes.tenant_actions import act, resolve
 from fuzz.shared.calls import AnswerKind, Call, Verb
 from fuzz.shared.campaign import LINE_LENGTH, Report, format_counts
@@ -33,11 +33,9 @@ _RACERS: Final = 4
 class RoamingConnection(Connection):
     """Asks one of several instances, each time another; an answer that says that it failed is a lost one."""
 
-    def __init__(self, servers: Sequence[Server], random: Random, report: Report) -> None:
+    def __init__(self, servers: Sequence[Server], random: Random, ledger: Ledger) -> None:
         super().__init__()
-        self.report = report
-        self.slowest = 0.0
-        self._servers, self._random = servers, random
+        self._servers, self._random, self._ledger = servers, random, ledger
 
     async def exchange(self, request: Request) -> Response:
         serving = [server.port for server in self._servers if server.port]
@@ -50,9 +48,9 @@ class RoamingConnection(Connection):
             try:
                 response = await super().exchange(request)
             except Lost:
-                self.report.counts["lost"] += 1
+                self._ledger.report.counts["lost"] += 1
                 raise
-        self.slowest = max(self.slowest, trio.current_time() - began)
+        self._ledger.slowest = max(self._ledger.slowest, trio.current_time() - began)
         if patience.cancelled_caught or response is None:
             raise InvariantBroken(f"{request.target} is not answered within {_MOST_SECONDS:.0f} s", PROGRESS)
         if response.status in (500, 503):
@@ -60,7 +58,7 @@ class RoamingConnection(Connection):
                 raise InvariantBroken(
                     f"{request.target} is answered {response.status} {response.error}", DOCUMENTED
                 )
-            self.report.counts[str(response.status)] += 1
+            self._ledger.report.counts[str(response.status)] += 1
             raise Lost
         return response
 
@@ -71,32 +69,26 @@ class Tenants:
     def __init__(self, seed: str, numbers: range, servers: Sequence[Server], report: Report) -> None:
         """They ask any of the servers; `report` counts what fails."""
         randoms = (Random(f"{seed}/{each}") for each in itertools.count())
-        self.tally = Tally()
-        self._admin_token = ""
-        self.connections: list[RoamingConnection] = []
+        self.ledger = ledger = Ledger(report)
+        self._connections: list[RoamingConnection] = []
 
         def connect(number: int) -> list[RoamingConnection]:
-            made = [RoamingConnection(servers, next(randoms), report) for _ in range(number)]
-            self.connections += made
+            made = [RoamingConnection(servers, next(randoms), ledger) for _ in range(number)]
+            self._connections += made
             return made
 
         [self._connection] = connect(1)
-        self.all = [
-            Tenant(each, connect(_RACERS), next(randoms), self.tally, lambda: self._admin_token)
-            for each in numbers
-        ]
-        self._mishaps = 0
-        self._checked = [0] * len(self.all)
-        self._all_checked = trio.Event()
+        self.all = [Tenant(each, connect(_RACERS), next(randoms), ledger) for each in numbers]
+        self._unchecked = set[Tenant]()
+        """Those that did not check everything since the last mishap."""
 
     def report_to(self, report: Report) -> None:
-        """Have another report count what fails from now on."""
-        for connection in self.connections:
-            connection.report, connection.slowest = report, 0.0
+        """Have another report count what is done from now on."""
+        self.ledger.report, self.ledger.slowest = report, 0.0
 
     def close(self) -> None:
         """Close their connections; what they ask next makes others."""
-        for connection in self.connections:
+        for connection in self._connections:
             connection.close()
 
     async def move_in(self) -> None:
@@ -107,15 +99,17 @@ class Tenants:
 
     async def sign_in(self) -> None:
         """The first administrator signs in, once more where that was before. Raises as `move_in`."""
-        self._admin_token = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
-        self.tally.secrets |= {ADMIN_PASSWORD, self._admin_token}
+        self.ledger.admin = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
+        self.ledger.secrets |= {ADMIN_PASSWORD, self.ledger.admin}
 
     async def register_machine(self, client_id: str) -> tuple[str, str]:
         """Another client, with its secret. Raises `Lost`, `InvariantBroken`."""
-        return client_id, await api.register_client(self._connection, self._admin_token, client_id)
+        return client_id, await api.register_client(self._connection, self.ledger.admin, client_id)
 
-    async def keep_watching(self, connection: Connection, random: Random) -> None:
-        """Ask again and again whether what ended is back. Raises `Violation`."""
+    async def keep_watching(self, server: Server, random: Random) -> None:
+        """Ask a server again and again whether what ended is back. Raises `InvariantBroken`."""
+        connection = RoamingConnection([server], random, self.ledger)
+        self._connections.append(connection)
         while True:
             tenant = random.choice(self.all)
             if tenant.ended:
@@ -133,24 +127,21 @@ class Tenants:
         `may_ask` lets a tenant wait until what became of its pending request, if any, can be asked.
         """
         async with trio.open_nursery() as nursery:
-            for place in range(len(self.all)):
-                nursery.start_soon(self._keep_one_acting, place, may_ask)
+            for tenant in self.all:
+                nursery.start_soon(self._keep_one_acting, tenant, may_ask)
 
-    async def _keep_one_acting(self, place: int, may_ask: Callable[[Tenant], Awaitable[None]]) -> None:
-        tenant = self.all[place]
+    async def _keep_one_acting(self, tenant: Tenant, may_ask: Callable[[Tenant], Awaitable[None]]) -> None:
         while True:
             await trio.lowlevel.checkpoint()  # or this could not be cancelled: what follows is shielded
             await may_ask(tenant)
-            mishaps = self._mishaps
+            unchecked = self._unchecked
             try:
                 # A request that is given up is still on its way, and may come behind those that follow it.
                 with trio.CancelScope(shield=True):
                     await resolve(tenant)
-                    if self._checked[place] < mishaps:
+                    if tenant in unchecked:
                         await tenant.check()
-                        self._checked[place] = mishaps
-                        if min(self._checked) == self._mishaps:
-                            self._all_checked.set()
+                        unchecked.remove(tenant)
                     await act(tenant)
             except Lost:
                 await trio.sleep(_PAUSE_SECONDS)
@@ -162,14 +153,14 @@ class Tenants:
 
     def note_mishap(self) -> None:
         """Something happened: everything is to be checked."""
-        self._mishaps += 1
-        self._all_checked = trio.Event()
+        self._unchecked = set(self.all)
 
     async def wait_until_checked(self) -> None:
         """Back when everybody has checked everything since the last mishap. Raises `InvariantBroken` where
         that takes too long."""
         with trio.move_on_after(_CHECKING_SECONDS) as patience:
-            await self._all_checked.wait()
+            while self._unchecked:  # noqa: ASYNC110 (what is waited for is begun anew by each mishap)
+                await trio.sleep(_PAUSE_SECONDS)
         if patience.cancelled_caught:
             raise InvariantBroken("what was acknowledged could not be checked in time", PROGRESS)
 

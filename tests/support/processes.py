@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from fuzz.processes.programs import find_postgresql
 from ostiary_core.texts import Languages
 from ostiary_web.cli.command_line import main
 from tests.support import forks
@@ -259,11 +260,6 @@ def is_active(address: str, secret: str, asked: str) -> bool:
     return bool(answer.json()["active"])
 
 
-def _binaries() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
-
-
 class Cluster:
     """One server with its data in a folder."""
 
@@ -341,7 +337,7 @@ def children_of(parent: int) -> list[int]:
 @contextmanager
 def running_cluster() -> Iterator[Cluster]:
     """Yield a new server; skip the test without PostgreSQL."""
-    binaries = _binaries()
+    binaries = find_postgresql()
     if binaries is None:
         if "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
             pytest.fail("OSTIARY_TEST_REQUIRE names postgres, and there is no initdb in /usr/lib/postgresql")

@@ -1,4 +1,4 @@
-"""Which Patroni a cluster runs: a new one, pinned, in an environment under build/, or else Debian's."""
+"""Which Patroni a cluster runs: a new one, pinned, in an environment under build/, or Debian's."""
 
 import subprocess
 import tempfile
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
+
+import click
 
 from fuzz.processes.server import ROOT
 
@@ -22,8 +24,6 @@ class Patroni:
 
     command: str
     version: str
-    instead_of: str = ""
-    """Why it is not a newer one."""
 
     @property
     def _numbers(self) -> tuple[int, ...]:
@@ -49,24 +49,17 @@ class Patroni:
         }
 
     def __str__(self) -> str:
-        return f"Patroni {self.version} ({self.instead_of or 'pinned'}), etcd's {self.etcd_interface}"
+        return f"Patroni {self.version} , etcd's {self.etcd_interface}"
 
 
 def choose_patroni(as_owner: Sequence[str], *, debian: bool) -> Patroni:
-    """The one that is pinned, where it can be had and Debian's is not asked for, as whoever runs it."""
-    reason = "as asked"
-    if not debian:
-        try:
-            command = str(_environment() / "bin" / "patroni")
-            return Patroni(command, _version_of(command, as_owner))
-        except (OSError, subprocess.SubprocessError) as error:
-            said = getattr(error, "stderr", "") or str(error)
-            reason = f"the pinned one cannot be had: {said.strip().splitlines()[-1][-200:]}"
-    return Patroni("patroni", _version_of("patroni", as_owner), f"Debian's, {reason}")
-
-
-def _version_of(command: str, as_owner: Sequence[str]) -> str:
-    return _run(*as_owner, command, "--version").split()[-1]
+    """The one that is pinned, or Debian's, as its owner runs it. Raises `UsageError` where there is none."""
+    try:
+        command = "patroni" if debian else str(_environment() / "bin" / "patroni")
+        return Patroni(command, _run(*as_owner, command, "--version").split()[-1])
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
+        raise click.UsageError(f"no Patroni: {said}; --debian takes Debian's") from error
 
 
 def _environment() -> Path:
