@@ -14,7 +14,7 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
-from tests.support.callers import SOURCE, Browser
+from tests.support.callers import SOURCE, Api, Browser
 from tests.support.files import rows_of
 from tests.support.people import browser_of, with_phone
 from tests.support.served import Served
@@ -264,6 +264,25 @@ async def test_a_selection_is_done_whole_or_not_at_all_and_names_what_is_refused
     faults = re.findall(r"<p>([^<:]*): ", refused.text)
     assert faults == ["console (console)", "nobody"]
     assert served.records()[Table.CLIENT] == before[Table.CLIENT]
+
+
+async def test_whoever_is_among_the_selected_is_told_before_it_is_done(served: Served, api: Api) -> None:
+    anna, own = await served.user("anna"), (await api.succeed("GET", "/api/auth/me"))["id"]
+    served.clock.wait(1)
+    browser = await served.sign_in_browser()
+    here, *_ = (each["id"] for each in (await api.succeed("GET", "/api/monitor/online-users"))["items"])
+    for asked, is_told in (
+        (f"selected/users/delete?id={anna}&id={own}", True),
+        (f"selected/users/disable?id={own}", True),
+        (f"selected/users/enable?id={own}", False),
+        (f"selected/users/delete?id={anna}", False),
+        (f"people/{own}/force-out", True),
+        (f"people/{anna}/force-out", False),
+        (f"online/end?id={here}", True),
+        (f"online/end?id={anna}", False),
+    ):
+        page = (await browser.get(f"/admin/{asked}")).text
+        assert ("you are signed out at once" in page) is is_told, asked
 
 
 async def test_only_who_may_change_records_can_select_them(served: Served) -> None:

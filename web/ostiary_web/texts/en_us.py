@@ -428,6 +428,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.role_holders": "{count} {count:one=user has|other=users have} this role ({enabled} enabled).",
         "page.role_held_by": "Who has it",
         "page.role_all_holders": "All {count}",
+        "page.includes_yourself": "This includes yourself: you are signed out at once.",
         "page.out_of_reach": "Only administrators with all of its permissions can change it: you lack some.",
         "page.role_built_in": "Built in: it holds every permission and cannot be changed.",
         "page.role_delete_will": "The role {name} is deleted. That works only while no user has it.",

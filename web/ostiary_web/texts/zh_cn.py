@@ -359,6 +359,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.role_holders": "{count} 名用户持有此角色（{enabled} 名已启用）。",
         "page.role_held_by": "持有者",
         "page.role_all_holders": "全部 {count} 名",
+        "page.includes_yourself": "其中包括您自己：您将立即退出登录。",
         "page.out_of_reach": "您缺少其部分权限，不能修改；只有拥有其全部权限的管理员可以修改。",
         "page.role_built_in": "内置角色，拥有全部权限，不能修改。",
         "page.role_delete_will": "将删除角色 {name}；仅在无人持有时可删除。",

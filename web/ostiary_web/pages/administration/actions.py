@@ -1,6 +1,6 @@
 """Actions on a record's pages: how one is described, and those of every resource."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar
 
@@ -85,3 +85,9 @@ def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordActi
         batch_text="page.selected_delete_will",
         removes_record=True,
     )
+
+
+def warn_of_oneself(page: PageContext, ids: Collection[str]) -> list[str]:
+    """Return what to say before sessions end, where the visitor or the visitor's session is among `ids`."""
+    is_among = page.request.user.user_id in ids or page.session_id in ids
+    return [page.text("page.includes_yourself")] if is_among else []

@@ -20,6 +20,7 @@ from ostiary_web.http.browser import forget_login
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, require_permission
 from ostiary_web.pages.addresses import see_other
+from ostiary_web.pages.administration.actions import warn_of_oneself
 from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.list_page import filter_list, show_list
 from ostiary_web.pages.administration.list_return import (
@@ -142,6 +143,7 @@ async def ask_to_end(page: PageContext) -> Response:
         heading=page.text("page.online_end_heading", count=len(ids)),
         confirm_text=page.text("page.online_end_will", count=len(ids)),
         details=[_describe(page, session) for session in sessions],
+        warnings=warn_of_oneself(page, ids),
         action_name=page.text("page.online_end"),
         back=_list_or_home(page),
     )

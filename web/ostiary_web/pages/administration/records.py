@@ -18,7 +18,7 @@ from ostiary_web.api.resources.records import create_record
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.actions import RecordAction
+from ostiary_web.pages.administration.actions import RecordAction, warn_of_oneself
 from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.imports import add_import
 from ostiary_web.pages.administration.list_page import export_list, filter_list, show_list
@@ -353,6 +353,7 @@ async def _ask(
         confirm_text=page.text(action.confirm_text or action.name, count=count, name=resource.label(item)),
         action_name=page.text(action.name),
         back=page_of_record(page, pages, item_id),
+        warnings=warn_of_oneself(page, [item_id]),
         asks_password=action.asks_password,
         asks_overlap=action.asks_overlap,
     )

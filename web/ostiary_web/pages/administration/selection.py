@@ -13,7 +13,7 @@ from ostiary_web.api.resources.queries import MOST_VALUES
 from ostiary_web.api.resources.records import combine_refusals
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.actions import RecordAction
+from ostiary_web.pages.administration.actions import RecordAction, warn_of_oneself
 from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.list_return import (
     HOME,
@@ -109,6 +109,7 @@ async def _ask(
         heading=page.text("page.selected_heading", action=action_name, count=len(ids)),
         confirm_text=page.text(action.batch_text or action.name),
         details=[names.get(id, id) for id in ids],
+        warnings=[] if action.confirm_text is None else warn_of_oneself(page, ids),
         action_name=action_name,
         back=_list_or_home(page, resource, list_page),
     )
