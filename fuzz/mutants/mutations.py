@@ -160,10 +160,10 @@ def mutated_tree(mutant: Mutant) -> ast.Module:
 
 
 def _keep_names(tree: ast.Module, node: ast.AST) -> None:
-    """Have a closure name what the change takes away: with fewer cells it could not be put in its place."""
+    """Have a function name what the change takes away, `super` too: with fewer cells it has no place."""
     around = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and node in ast.walk(each)]
     names = sorted({each.id for each in ast.walk(node) if isinstance(each, ast.Name)})
-    if len(around) > 1 and names:
+    if names and (len(around) > 1 or "super" in names):
         unused = [ast.Expr(ast.Name(name, ast.Load())) for name in names]
         around[-1].body.append(ast.If(ast.Constant(False), list(unused), []))
 

@@ -115,6 +115,15 @@ ROOMS: Final = {
         ("tests/web/resources", *_tests("web", "single_permissions bad_fields"), "tests/web/online"),
         may_survive=1.0,
     ),
+    "sheets": Room(
+        # What starts the process that reads a sheet, and what runs in it, are tested in that process.
+        tuple(
+            f"ostiary_web.sheets.{name}"
+            for name in ["book", "cells", "csv_reading", "numbers", "parsing", "reading"]
+        ),
+        _tests("web/resources", "sheets csv"),
+        may_survive=1.0,
+    ),
 }
 """By the name that `--room` gives."""
 

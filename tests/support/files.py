@@ -117,3 +117,8 @@ def book_around(sheet: bytes, **more: bytes) -> bytes:
 def cells(inside: str, before: str = "") -> bytes:
     """The XML of a sheet around its rows."""
     return f'{before}<worksheet xmlns="{MAIN}"><sheetData>{inside}</sheetData></worksheet>'.encode()
+
+
+def shared_texts(*texts: str) -> dict[str, bytes]:
+    """The member that holds what cells refer to."""
+    return {"xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">{"".join(texts)}</sst>'.encode()}

@@ -16,19 +16,13 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.permissions import Permission
 from ostiary_web.sheets import child as sheet_child
 from ostiary_web.sheets.cells import Row, Sheet
-from ostiary_web.sheets.parsing import LONGEST_TEXT, MOST_CHARACTERS
 from ostiary_web.sheets.reader import SheetReader, read_sheet_in_place
 from tests.support.callers import expect_refusal, expect_success, fields_of
-from tests.support.files import MAIN, book_around, cells, sheet_of
+from tests.support.files import book_around, cells, shared_texts, sheet_of
 from tests.support.people import holder_of
 from tests.support.served import Serve
 
 REFERENCE: Final = '<c t="s"><v>0</v></c>'
-
-
-def shared_texts(*texts: str) -> dict[str, bytes]:
-    """The member that holds what cells refer to."""
-    return {"xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">{"".join(texts)}</sst>'.encode()}
 
 
 def _rows(row: str, number: int) -> bytes:
@@ -141,33 +135,6 @@ def test_a_bound_refuses_before_the_memory_is_used(build: Callable[[], bytes]) -
         check=True,
     )
     assert done.stdout in (b'"sheet"', b'"sheet-too-large"')
-
-
-@pytest.mark.parametrize("length, is_read", [(LONGEST_TEXT, True), (LONGEST_TEXT + 1, False)])
-@pytest.mark.parametrize(
-    "written",
-    [
-        lambda text: book_around(
-            cells('<row><c t="s"><v>0</v></c></row>'), **shared_texts(f"<si><t>{text}</t></si>")
-        ),
-        lambda text: book_around(cells(f'<row><c t="inlineStr"><is><t>{text}</t></is></c></row>')),
-        lambda text: book_around(cells(f'<row><c t="str"><f>A2+A3</f><v>{text}</v></c></row>')),
-    ],
-    ids=["shared", "in its cell", "result of a formula"],
-)
-async def test_a_text_is_as_long_as_excel_has_it(
-    written: Callable[[str], bytes], length: int, is_read: bool
-) -> None:
-    expected = (Row(1, ["x" * length]),) if is_read else FieldRule.SHEET_TOO_LARGE
-    assert await read_sheet_in_place(written("x" * length)) == expected
-
-
-async def test_all_texts_together_are_bounded() -> None:
-    text, most = "x" * 16_384, MOST_CHARACTERS // 16_384
-    for number, is_read in ((most, True), (most + 1, False)):
-        sheet = cells('<row><c t="s"><v>0</v></c></row>' * number)
-        found = await read_sheet_in_place(book_around(sheet, **shared_texts(f"<si><t>{text}</t></si>")))
-        assert isinstance(found, tuple) is is_read
 
 
 # --- the process

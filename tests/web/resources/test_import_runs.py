@@ -16,7 +16,7 @@ from tests.support.people import holder_of
 from tests.support.served import Serve, Served
 
 USERS = "/api/iam/users"
-MANY = MOST_HASHED_IN_A_REQUEST + 10
+MANY = MOST_HASHED_IN_A_REQUEST + 1
 
 
 class Hashing:
@@ -77,6 +77,12 @@ async def test_an_import_of_many_passwords_says_how_far_it_is(hashing: Hashing) 
     await hashing.served.api().sign_in("u0", "a good password")
 
 
+async def test_a_preview_hashes_nothing_and_answers_at_once(hashing: Hashing) -> None:
+    api = await hashing.served.administrator()
+    previewed = expect_success(await api.import_sheet(USERS, people(), "insert", preview="true"))
+    assert (previewed["created"], len(previewed["rows"])) == (MANY, MANY)
+
+
 async def test_a_run_that_is_refused_is_answered_as_its_request_would_have_been(hashing: Hashing) -> None:
     api = await hashing.served.administrator()
     address = (await api.import_sheet(USERS, people(phone="no number"), "insert")).headers["Location"]
@@ -102,7 +108,9 @@ async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) 
     nobody = await holder_of(hashing.served, Permission.ROLE_LIST, username="reader")
     api = await hashing.served.administrator()
     address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
-    for asked in (address, f"{USERS}/import/{'0' * 32}", f"{USERS}/import/x"):
+    folder = hashing.served.application.settings.data_dir / "imports"
+    (folder / f"{'1' * 32}.json").write_text("of another release")
+    for asked in (address, *(f"{USERS}/import/{name}" for name in ("0" * 32, "1" * 32, "x"))):
         await other.fail(404, "A0404", "GET", asked)
     await nobody.fail(403, "A0403", "GET", address)
 
@@ -140,13 +148,29 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
         address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
     async with serve() as served:
         api = await served.administrator()
+        served.clock.wait(60)
         assert (await api.succeed("GET", address))["state"] == "running"
-        served.clock.wait(61)
+        served.clock.wait(0.001)
         assert (await api.succeed("GET", address))["state"] == "lost"
-        served.clock.wait(60 * 60)
+        served.clock.wait(59 * 60 - 0.001)
         api = await served.administrator()
         expect_success(await api.import_sheet(USERS, people(), "insert"), 202)
+        assert (await api.succeed("GET", address))["state"] == "lost"
+        served.clock.wait(0.001)
+        expect_success(await api.import_sheet(USERS, people(), "insert"), 202)
         await api.fail(404, "A0404", "GET", address)
+
+
+async def test_runs_that_could_not_begin_take_no_place(hashing: Hashing) -> None:
+    api, hindrance = (
+        await hashing.served.administrator(),
+        hashing.served.application.settings.data_dir / "imports",
+    )
+    hindrance.write_text("no folder")
+    for _ in range(2):
+        expect_refusal(await api.import_sheet(USERS, people(), "insert"), 500, "A0500")
+    hindrance.unlink()
+    expect_success(await api.import_sheet(USERS, people(), "insert"), 202)
 
 
 async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(

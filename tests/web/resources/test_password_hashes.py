@@ -85,7 +85,7 @@ def on_file(served: Served, username: str) -> str:
 async def test_everybody_signs_in_as_before_and_the_hash_becomes_ours(served: Served, api: Api) -> None:
     sheet = sheet_with(MADE_ELSEWHERE)
     done = expect_success(await api.import_sheet(USERS.path, sheet, mode="insert"))
-    assert (done["created"], done["unchanged"]) == (len(MADE_ELSEWHERE), 0)
+    assert (done["created"], done["unchanged"], done["hashesLeft"]) == (len(MADE_ELSEWHERE), 0, 0)
     again = expect_success(await api.import_sheet(USERS.path, sheet))
     assert (again["updated"], again["unchanged"]) == (0, len(MADE_ELSEWHERE))
     for username, made in MADE_ELSEWHERE.items():
@@ -130,5 +130,8 @@ async def test_a_hash_is_for_new_users_and_stands_alone(served: Served, api: Api
     for made in (BCRYPT, "{noop}password"):
         done = expect_success(await api.import_sheet(USERS.path, sheet_with({"anna": made})))
         assert (done["updated"], done["hashesLeft"]) == (0, 1), "it is left (READINGS 50)"
+    changed = [["username", "name", "passwordHash"], ["anna", "Anna", BCRYPT]]
+    done = expect_success(await api.import_sheet(USERS.path, changed))
+    assert (done["updated"], done["hashesLeft"]) == (1, 1)
     new = {**USERS.new("ben"), "passwordHash": BCRYPT}
     assert fields_of(await api.fail(400, "A0401", "POST", USERS.path, new)) == ["passwordHash"]

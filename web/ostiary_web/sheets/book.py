@@ -97,10 +97,6 @@ class Book:
         self._zip = _UnfinishedZip(self._sink, "w", ZIP_DEFLATED, compresslevel=_LEVEL)
         self._titles: list[str] = []
         self._sheet: IO[bytes] | None = None
-        self._names: Sequence[str] = ()
-        self._written = 0
-        self.row = 0
-        """The number of the row that was written last."""
         self._write_part("_rels/.rels", _relationships(_ROOT_PARTS))
         self._write_part("docProps/core.xml", _CORE.format(created=created.strftime("%Y-%m-%dT%H:%M:%SZ")))
         self._write_part("xl/styles.xml", _styles())
@@ -110,19 +106,19 @@ class Book:
         """Whether the sheet has so many bytes that the next row belongs on another."""
         return self._written >= _LONGEST_SHEET
 
-    def begin_sheet(self, title: str, columns: Sequence[SheetColumn], *, is_frozen: bool = False) -> None:
-        """Begin the next sheet; `is_frozen` keeps its first row in sight."""
+    def begin_sheet(self, title: str, columns: Sequence[SheetColumn]) -> None:
+        """Begin the next sheet, whose first row stays in sight."""
         self._end_sheet()
         self._titles.append(title)
         self._names = [_column_name(place) for place in range(len(columns))]
         self._sheet = self._zip.open(f"xl/worksheets/sheet{len(self._titles)}.xml", "w")
-        self._written = self.row = 0
-        pane = (
-            '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>' if is_frozen else ""
-        )
-        widths = "".join(map(_describe_column, range(1, len(columns) + 1), columns))
+        self._written = 0
+        self.row = 0
+        """The number of the row that was written last."""
+        widths = "".join(_describe_column(place, column) for place, column in enumerate(columns, 1))
         self._write(
-            f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetViews><sheetView workbookViewId="0">{pane}</sheetView>'
+            f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetViews><sheetView workbookViewId="0">'
+            '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView>'
             f'</sheetViews><sheetFormatPr defaultRowHeight="15"/><cols>{widths}</cols><sheetData>'
         )
 
@@ -257,7 +253,7 @@ def _styles() -> str:
     none = '<xf numFmtId="0" fontId="0" fillId="0" borderId="0"'
     formats = "".join(
         f'<xf numFmtId="{number}" fontId="{font}" fillId="0" borderId="0" xfId="0"{more}'
-        ' applyNumberFormat="1" applyFont="1" applyAlignment="1"' + (f">{inner}</xf>" if inner else "/>")
+        f' applyNumberFormat="1" applyFont="1" applyAlignment="1">{inner}</xf>'
         for number, font, more, inner in _FORMATS
     )
     font = '<sz val="11"/><name val="Calibri"/><family val="2"/>'

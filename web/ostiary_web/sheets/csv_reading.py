@@ -41,8 +41,7 @@ def read_csv(content: bytes) -> Sheet:
 def _split_rows(text: str) -> Iterator[list[str]]:
     """Return a reader of rows with the delimiter of the headings, or that of a first line `sep=;`."""
     first = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
-    named = first[4:] if first.startswith("sep=") else ""
-    delimiter = named if named in (*_DELIMITERS, "|") else max(_DELIMITERS, key=first.count)
+    delimiter = "|" if first == "sep=|" else max(_DELIMITERS, key=first.count)
     return csv.reader(StringIO(text, newline=""), strict=True, delimiter=delimiter)
 
 
@@ -77,6 +76,5 @@ def _is_chinese(text: str) -> bool:
     An accented letter of a Western text and the letter behind it can be read as a rare Chinese character,
     but as a common one (GB 2312) only where two accented letters meet.
     """
-    beyond = [character for character in text if character > "\x7f"]
-    common = "".join(beyond).encode("gb2312", "ignore")  # two bytes each
-    return len(common) >= len(beyond)
+    # ASCII takes a byte, a common character two, and a rare one is left out.
+    return len(text.encode("gb2312", "ignore")) >= len(text)

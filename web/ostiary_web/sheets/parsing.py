@@ -141,8 +141,6 @@ class _Texts(Elements):
     """Texts of elements `t`, without the readings beside them in East Asian sheets (`rPh`)."""
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._length = 0
         self._readings = 0
         self._is_in_text = False
 
@@ -154,11 +152,11 @@ class _Texts(Elements):
             self._pieces.append(text)
 
     def _begin(self) -> None:
-        self._pieces, self._length = [], 0
+        self._pieces: list[str] = []
+        self._length = 0
 
     def _whole(self) -> str:
-        text = "".join(self._pieces)
-        return _ESCAPE.sub(_unescape, text) if "_x" in text else text
+        return _ESCAPE.sub(_unescape, "".join(self._pieces))
 
 
 class SharedTexts(_Texts):
@@ -267,7 +265,7 @@ class Rows(_Texts):
             refuse()
         self._column = column
         self._is_in_cell, self._has_formula, self._has_value = True, False, False
-        self._kind, self._style = attributes.get("t", "n"), attributes.get("s", "")
+        self._kind, self._style = attributes.get("t", "n"), attributes.get("s", "0")
         self._begin()
 
     def _refer(self, reference: str) -> int:
@@ -310,7 +308,7 @@ class Rows(_Texts):
             case _ if not text:
                 return BadCell(FieldRule.CELL_FORMULA)
             case "s":
-                place = int(text) if _INDEX.fullmatch(text) else len(self._shared)
+                place = _whole_number(text)
                 if place >= len(self._shared):
                     refuse()
                 return self._shared[place]
@@ -323,9 +321,7 @@ class Rows(_Texts):
                 return BadCell(FieldRule.CELL_FORMAT)
 
     def _code(self) -> str | None:
-        if not self._style or not self._codes:
-            return GENERAL
-        place = int(self._style) if _INDEX.fullmatch(self._style) else 0
+        place = _whole_number(self._style)
         return self._codes[place] if place < len(self._codes) else GENERAL
 
     def _end_row(self) -> None:

@@ -84,7 +84,7 @@ class SheetWriter(Generic[V]):
     def _begin_sheet(self) -> None:
         self._sheets += 1
         title = self._title if self._sheets == 1 else f"{self._title} {self._sheets}"
-        self._book.begin_sheet(title, _size_columns(self._fields), is_frozen=True)
+        self._book.begin_sheet(title, _size_columns(self._fields))
         headings = []
         for field in self._fields:
             heading = self._list_view.heading(field, self._language)
@@ -126,7 +126,7 @@ def write_template(
         field for field in list_view.fields if field.sheet in (SheetUse.IMPORT_EXPORT, SheetUse.IMPORT_ONLY)
     ]
     book = _new_book(now)
-    book.begin_sheet(list_view.title(language), _size_columns(taken), is_frozen=True)
+    book.begin_sheet(list_view.title(language), _size_columns(taken))
     book.write_row([text_cell(list_view.heading(field, language), Style.HEADING) for field in taken])
     widths = [SheetColumn(width) for _, width in _NOTES_COLUMNS]
     book.begin_sheet(language.text("sheet.notes"), widths)
