@@ -167,10 +167,15 @@ def run_mishaps(
     seed: int, rounds: int, mishaps: Sequence[str], *, strict: bool, debian: bool
 ) -> Iterator[Report]:
     """One after another on one cluster, in an order of the seed's in which each comes as often."""
-    with _open_campaign(seed, strict=strict, debian=debian) as campaign:
-        drawn = draw_names(mishaps, Random(f"failover {seed}"))
-        for number, name in zip(range(rounds), drawn, strict=False):
-            yield campaign.meet(number, name)
+    try:
+        with _open_campaign(seed, strict=strict, debian=debian) as campaign:
+            drawn = draw_names(mishaps, Random(f"failover {seed}"))
+            for number, name in zip(range(rounds), drawn, strict=False):
+                yield campaign.meet(number, name)
+    except (NotWell, NotServing) as error:
+        report = Report()
+        fail(report, error, "before any mishap: the cluster or an instance on it does not come up")
+        yield report
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from fuzz.processes.failures import InvariantBroken
 from fuzz.processes.faults import faults_of
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.calls import Call, Verb
-from fuzz.shared.campaign import Report, add_up, conduct
+from fuzz.shared.campaign import Report, add_up, command, conduct, tell_failure
 from fuzz.shared.http_client import HttpClient, Request, Response
 from fuzz.shared.invariants import DOCUMENTED, UNTIMED, Violation
 from fuzz.shared.rank_test import Comparison, compare
@@ -258,7 +258,7 @@ def measure(connection: Timed, group: Group, random: Random) -> list[dict[str, l
     return blocks
 
 
-def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: float) -> Report:
+def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: float, again: str) -> Report:
     """What was found in a group; a kind that is told apart is a violation, a control fails the run."""
     first, control, *_ = (kind.name for kind in group.kinds)
     found = {
@@ -279,9 +279,15 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
         detail = f"{kind.name:<32}{describe(comparison)}  {told if kind.is_judged else told and f'({told})'}"
         lines.append(f"    {detail}".rstrip())
         if is_told_apart and kind.is_judged:
-            if kind.name != control:
-                report.violations += (Violation(UNTIMED, f"{group.name}: {kind.name}"),)
-            report.stories.append(partial(str, f"TOLD APART {group.name}: {detail}"))
+            violation = Violation(UNTIMED, f"{group.name}: {kind.name}")
+            report.violations += () if kind.name == control else (violation,)
+            means = (
+                UNTIMED.sentence if kind.name != control else "Names or the machine tell more: run it alone.",
+                f"compared with {first}, how often it is the later, by how much, and how likely by chance:",
+            )
+            head = f"FAILED {group.name}"
+            story = partial(tell_failure, head, [violation], [*means, detail], f"once more:  {again}")
+            report.stories.append(story)
     report.line = "\n  ".join(lines)
     return report
 
@@ -308,6 +314,7 @@ def describe(comparison: Comparison) -> str:
 def run_groups(folder: Path, seed: int, samples: int, sign_ins: int) -> Iterator[Report]:
     """Measure and judge one group after the other, on one new server."""
     random = Random(f"timing {seed}")
+    again = command("timing", "--seed", seed, "--samples", samples, "--sign-ins", sign_ins)
     with Server(folder, settings=_SETTINGS) as server:
         server.start_and_wait()
         people = Population(sign_ins)
@@ -318,7 +325,7 @@ def run_groups(folder: Path, seed: int, samples: int, sign_ins: int) -> Iterator
         try:
             for group in every:
                 warm_up(connection, group)
-                yield judge(group, measure(connection, group, random), most_p)
+                yield judge(group, measure(connection, group, random), most_p, again)
         finally:
             connection.close()
 

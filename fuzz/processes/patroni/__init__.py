@@ -49,7 +49,7 @@ class Patroni:
         }
 
     def __str__(self) -> str:
-        return f"Patroni {self.version} , etcd's {self.etcd_interface}"
+        return f"Patroni {self.version}, etcd's {self.etcd_interface}"
 
 
 def choose_patroni(as_owner: Sequence[str], *, debian: bool) -> Patroni:
