@@ -12,7 +12,7 @@ from fuzz.processes.server import ADMIN_PASSWORD, Server
 from ostiary_net.front_door.listeners import open_listeners
 from tests.support.asks import VERIFIER
 from tests.support.callers import Registered, forms_in, registration
-from tests.support.stores import POSTGRESQL, lent_schema
+from tests.support.stores import lent_schema
 
 PATIENCE_SECONDS: Final = 30
 """How long a busy machine may take; nothing here waits for a time to pass."""
@@ -63,8 +63,7 @@ def open_house(folder: Path, way: str = "serve") -> Iterator[House]:
     with ExitStack() as stack:
         settings, database = {}, None
         if way == "postgresql":
-            assert POSTGRESQL is not None
-            database = settings["DATABASE_URL"] = stack.enter_context(lent_schema(POSTGRESQL))
+            database = settings["DATABASE_URL"] = stack.enter_context(lent_schema())
         if way == "hypercorn":
             [listener] = stack.enter_context(open_listeners("127.0.0.1:0"))
             os.set_inheritable(listener.fileno(), True)

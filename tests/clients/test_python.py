@@ -22,21 +22,14 @@ from ostiary_net.sql.columns import TABLES
 from tests.clients.parties import House, open_house
 from tests.support.asks import VERIFIER
 from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Registered, in_query
-from tests.support.stores import POSTGRESQL
 
 with warnings.catch_warnings():
     # It prefers a successor of httpx and says so on import.
     warnings.simplefilter("ignore")
     from authlib.integrations.httpx_client import OAuth2Client
 
-WITH_POSTGRESQL = pytest.mark.skipif(
-    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
-)
 
-
-@pytest.fixture(
-    scope="module", params=["serve", "hypercorn", pytest.param("postgresql", marks=WITH_POSTGRESQL)]
-)
+@pytest.fixture(scope="module", params=["serve", "hypercorn", "postgresql"])
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with open_house(tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running

@@ -178,15 +178,29 @@ def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 _numbers = count()
-_made: list[tuple[str, str]] = []
+_made: list[str] = []
 _free: list[str] = []
 _WITHOUT_RECORDS = ("TRUNCATE audit RESTART IDENTITY", "TRUNCATE summaries, refusals, milestones")
 
 
+POSTGRESQL = os.environ.get("OSTIARY_TEST_POSTGRES")
+"""A PostgreSQL server that the tests may use, as postgresql://user@host:port/database."""
+
+if POSTGRESQL is None and "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+    raise RuntimeError("OSTIARY_TEST_REQUIRE asks for PostgreSQL, and OSTIARY_TEST_POSTGRES names no server")
+
+
+def need_postgresql() -> str:
+    """Return the address of that server; skip the test without one."""
+    if POSTGRESQL is None:
+        pytest.skip("OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)")
+    return POSTGRESQL
+
+
 @contextmanager
-def lent_schema(server: str) -> Iterator[str]:
+def lent_schema() -> Iterator[str]:
     """Yield the address of a schema without records."""
-    address = _free.pop() if _free else made_schema(server)
+    address = _free.pop() if _free else made_schema()
     try:
         yield address
     finally:
@@ -194,12 +208,12 @@ def lent_schema(server: str) -> Iterator[str]:
         _free.append(address)
 
 
-def made_schema(server: str) -> str:
+def made_schema() -> str:
     """Return the address of an empty schema."""
-    name = f"ostiary_test_{os.getpid()}_{next(_numbers)}"
+    server, name = need_postgresql(), f"ostiary_test_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}".encode())
-    _made.append((server, name))
+    _made.append(name)
     joint = "&" if "?" in server else "?"
     return f"{server}{joint}options={quote(f'-c search_path={name}')}"
 
@@ -208,9 +222,8 @@ def drop_schemas() -> None:
     """Take back all schemas that this process made."""
     _free.clear()
     while _made:
-        server, name = _made.pop()
-        with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
+        with psycopg.connect(need_postgresql(), autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA {_made.pop()} CASCADE".encode())
 
 
 def _empty(address: str) -> None:
@@ -242,23 +255,9 @@ PENDING_ENTRIES_MAX = 7
 OpenStore = Callable[[], AbstractContextManager[ContractStore]]
 """Opens the store of one test; opened again, it is the same store."""
 
-POSTGRESQL = os.environ.get("OSTIARY_TEST_POSTGRES")
-"""A PostgreSQL server that the tests may use, as postgresql://user@host:port/database."""
+KINDS = ("memory", "sqlite", "postgresql")
 
-if POSTGRESQL is None and "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
-    raise RuntimeError("OSTIARY_TEST_REQUIRE asks for PostgreSQL, and OSTIARY_TEST_POSTGRES names no server")
-
-_postgresql = pytest.param(
-    "postgresql",
-    marks=pytest.mark.skipif(
-        POSTGRESQL is None,
-        reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)",
-    ),
-)
-
-KINDS = ("memory", "sqlite", _postgresql)
-
-DURABLE = ("sqlite", _postgresql)
+DURABLE = ("sqlite", "postgresql")
 """Kinds of stores that keep their data, and that many threads may use at once."""
 
 
@@ -274,8 +273,7 @@ def open_kind(kind: str, folder: Path) -> Iterator[OpenStore]:
                 patched.setattr(record_sql, "PENDING_ENTRIES_MAX", PENDING_ENTRIES_MAX)
                 yield lambda: SQLiteStore(folder / "ostiary.db")
         case "postgresql":
-            assert POSTGRESQL is not None
-            with lent_schema(POSTGRESQL) as address:
+            with lent_schema() as address:
                 yield lambda: PostgreSQLStore(address, keeps_time=False, most_connections=16)
         case _:
             raise ValueError(f"there is no store called {kind}")

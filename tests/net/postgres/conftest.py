@@ -5,15 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.processes import Cluster, running_cluster
-from tests.support.stores import POSTGRESQL, made_schema
+from tests.support.stores import made_schema
 
 
 @pytest.fixture
 def address() -> str:
     """Where there is an empty schema and nothing else to be seen."""
-    if POSTGRESQL is None:
-        pytest.skip("OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)")
-    return made_schema(POSTGRESQL)
+    return made_schema()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.migrations import Migration
 from tests.net.sqlite.test_file import read_columns
 from tests.support import asks
-from tests.support.stores import POSTGRESQL, made_schema
+from tests.support.stores import made_schema
 from tests.support.story import START
 
 TYPES = {"TEXT": "text", "BLOB": "bytea", "INTEGER": "bigint"}
@@ -119,10 +119,8 @@ def test_a_step_that_waits_for_a_lock_holds_nobody_up(address: str, monkeypatch:
 @pytest.fixture(scope="module")
 def columns() -> dict[str, dict[str, tuple[str, bool]]]:
     """Every table's columns: their type and whether they may be NULL."""
-    if POSTGRESQL is None:
-        pytest.skip("OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)")
     found: dict[str, dict[str, tuple[str, bool]]] = {}
-    address = made_schema(POSTGRESQL)
+    address = made_schema()
     PostgreSQLStore(address).close()
     with psycopg.connect(address) as connection:
         rows = connection.execute(

@@ -8,27 +8,21 @@ from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore
 from tests.support.processes import Machine, is_active, token
-from tests.support.stores import POSTGRESQL, lent_schema
-
-WITHOUT = pytest.mark.skipif(
-    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
-)
+from tests.support.stores import lent_schema
 
 
-@WITHOUT
 def test_everything_arrives_and_tokens_live_on(tmp_path: Path) -> None:
-    assert POSTGRESQL is not None
     machine = Machine(tmp_path)
     assert machine.run("migrate").exit_code == 0
     secret = machine.client()
     with machine.serving() as address:
         issued = token(address, secret)
         source = machine.environment["DATABASE_URL"]
-        with lent_schema(POSTGRESQL) as url:
+        with lent_schema() as url:
             beside = Machine(tmp_path, DATABASE_URL=url).run("copy", source)
         assert (beside.exit_code, beside.out) == (1, "")
         assert "ostiary.db is in use: stop the server" in beside.err
-    with lent_schema(POSTGRESQL) as url:
+    with lent_schema() as url:
         moved = Machine(tmp_path, DATABASE_URL=url)
         counts = moved.script("copy", source)
         with SQLiteStore(tmp_path / "ostiary.db") as old, PostgreSQLStore(url) as new:
@@ -42,7 +36,7 @@ def test_everything_arrives_and_tokens_live_on(tmp_path: Path) -> None:
             assert is_active(address, secret, issued)
         again = moved.run("copy", source)
         assert (again.exit_code, "is not empty" in again.err) == (1, True)
-    with lent_schema(POSTGRESQL) as url:
+    with lent_schema() as url:
         assert "sessions: 1" in Machine(tmp_path, DATABASE_URL=url).run("copy", source).lines
 
 

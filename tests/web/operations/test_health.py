@@ -17,7 +17,7 @@ from tests.net.sqlite.disk import Disk
 from tests.support.callers import expect_refusal
 from tests.support.processes import Machine, free_port, token, wait_until
 from tests.support.served import Served
-from tests.web.operations.test_storage import made_database, needs_postgresql
+from tests.web.operations.test_storage import made_database
 
 
 async def test_a_process_with_its_store_is_healthy_and_ready(served: Served) -> None:
@@ -93,7 +93,6 @@ def test_a_disk_with_room_for_less_than_a_turn_is_not_ready_and_the_metrics_tell
         wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
 
 
-@needs_postgresql
 @pytest.mark.parametrize(
     "statement", ["REVOKE UPDATE ON sessions FROM {role}", "ALTER TABLE audit RENAME TO kept"]
 )

@@ -35,14 +35,11 @@ from tests.support.processes import (
     token,
     wait_until,
 )
-from tests.support.stores import POSTGRESQL
+from tests.support.stores import need_postgresql
 
 _NOBODY = 65_534
 _SERVICE: Final = 10_001
 _AS_SERVICE: Final = ("setpriv", f"--reuid={_SERVICE}", f"--regid={_SERVICE}", "--clear-groups")
-needs_postgresql = pytest.mark.skipif(
-    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
-)
 
 
 @pytest.fixture
@@ -90,9 +87,7 @@ LOOKING: Final = (
 """Commands that are no reason for a database to be there, or to be another release's."""
 
 
-@pytest.mark.parametrize(
-    "kind", ["missing", "of no bytes", pytest.param("postgresql", marks=needs_postgresql)]
-)
+@pytest.mark.parametrize("kind", ["missing", "of no bytes", "postgresql"])
 def test_a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else(kind: str, tmp_path: Path) -> None:
     with ExitStack() as stack:
         url = f"sqlite:///{tmp_path / 'here.db'}"
@@ -113,7 +108,7 @@ def test_a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else(kind: 
         assert machine.run("migrate").exit_code == 0
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=needs_postgresql)])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_database_of_the_release_before_is_left_to_it_until_it_is_migrated(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +183,6 @@ def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
     assert (server.returncode, out, err) == (0, "", "")
 
 
-@needs_postgresql
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_a_database_that_has_no_room_for_every_name_is_left_alone(encoding: str, tmp_path: Path) -> None:
     with made_database(f"TEMPLATE template0 LOCALE 'C' ENCODING '{encoding}'") as url:
@@ -202,7 +196,6 @@ def test_a_database_that_has_no_room_for_every_name_is_left_alone(encoding: str,
         assert relations_in(url) == set()
 
 
-@needs_postgresql
 @pytest.mark.parametrize("table", ["users", "schema_migrations"])
 def test_a_database_of_another_program_is_left_alone(table: str, tmp_path: Path) -> None:
     with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
@@ -216,7 +209,6 @@ def test_a_database_of_another_program_is_left_alone(table: str, tmp_path: Path)
         assert relations_in(url) == {table}
 
 
-@needs_postgresql
 def test_what_an_extension_brought_along_is_no_other_program(tmp_path: Path) -> None:
     with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
         with psycopg.connect(url) as connection:
@@ -228,15 +220,13 @@ def test_what_an_extension_brought_along_is_no_other_program(tmp_path: Path) -> 
 @contextmanager
 def made_database(how: str) -> Iterator[str]:
     """A database of the test's own; its address."""
-    assert POSTGRESQL is not None
-    name = f"ostiary_test_{os.getpid()}"
-    with psycopg.connect(POSTGRESQL, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name} {how}".encode())
+    server, name = need_postgresql(), f"ostiary_test_{os.getpid()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} {how}".encode())
         try:
-            parts = urlsplit(POSTGRESQL)
-            yield urlunsplit(parts._replace(path=f"/{name}"))
+            yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
         finally:
-            server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 def relations_in(url: str) -> set[str]:

@@ -5,7 +5,6 @@ import shutil
 import socket
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -179,15 +178,9 @@ def test_a_port_that_a_worker_cannot_have_stops_the_start(
     )
     taken = socket.create_server(("127.0.0.1", first + 1 if why == "in use" else 0))
     with taken:
-        ran = subprocess.run(
-            [sys.executable, "-m", "ostiary_web", "serve"],
-            env=os.environ | machine.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-    assert (ran.returncode, ran.stdout) == (1, "")
-    [line] = ran.stderr.splitlines()
+        ran = machine.run("serve")
+    assert (ran.exit_code, ran.out) == (1, "")
+    [line] = ran.err.splitlines()
     assert line.startswith(f"ostiary: METRICS_BIND: cannot listen on 127.0.0.1:{first + 1}: ")
     assert "worker 2 of 2" in line
 
