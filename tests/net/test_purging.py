@@ -1,6 +1,7 @@
 """What has expired is purged: a store under a constant load stays as large, and nobody notices."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,7 +38,7 @@ from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge
 from tests.net.conftest import AnyStore
 from tests.support import asks, story
-from tests.support.stores import DURABLE, HandClock, PlainStore, open_kind
+from tests.support.stores import DURABLE, HandClock, PlainStore, at_once, open_kind
 
 DAY = 24 * 60 * 60
 MAXIMUM = 7 * DAY
@@ -280,6 +281,10 @@ def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> 
         assert not take("one")
         clock.wait(60)
         assert take("one")
+        for name in map(str, range(10)):
+            holders = map(str, range(8))
+            takes = [partial(store.take_lease, name, holder, 60, clock.now()) for holder in holders]
+            assert sum(at_once(takes)) == 1, "of several at once one has it"
 
 
 @pytest.mark.parametrize("failure, times", [("clearing failed", 2), ("summaries failed", 3)])

@@ -20,6 +20,7 @@ from tests.support.people import (
     with_phone,
 )
 from tests.support.served import Served
+from tests.web.account.test_personal_tokens import is_accepted, program_with
 
 USERS = "/api/iam/users"
 NEW = "another password"
@@ -28,9 +29,10 @@ Ending = Callable[[Served, Api, str, Open], Awaitable[Any]]
 """What an administrator does to a user, or what that user does."""
 
 
-def ending(act: Ending, *, proves: str, goes_on: bool = False, case: str = "") -> Any:
+def ending(act: Ending, *, proves: str = "", goes_on: bool = False, case: str = "") -> Any:
     """`goes_on` is whether the session in which it was done does."""
-    return pytest.param(act, goes_on, id=case or proves, marks=row("Session and tokens", proves))
+    marks = [row("Session and tokens", proves)] if proves else []
+    return pytest.param(act, goes_on, id=case or proves, marks=marks)
 
 
 async def change_password(served: Served, admin: Api, user_id: str, anna: Open) -> None:
@@ -69,6 +71,10 @@ async def change_phone_by_a_sheet(served: Served, admin: Api, user_id: str, anna
     assert expect_success(done) == {"created": 0, "updated": 1, "unchanged": 0, "hashesLeft": 0}
 
 
+async def sign_out_elsewhere(served: Served, admin: Api, user_id: str, anna: Open) -> None:
+    await anna.here.succeed("POST", "/api/auth/logout-elsewhere")
+
+
 async def force_out_everybody(served: Served, admin: Api, user_id: str, anna: Open) -> None:
     await admin.succeed("POST", "/api/monitor/force-logout-all")
 
@@ -92,6 +98,7 @@ ENDINGS = [
         case="telephone by an administrator",
     ),
     ending(change_phone_by_a_sheet, proves="user changes telephone number", case="telephone by a sheet"),
+    ending(sign_out_elsewhere, goes_on=True, case="signed out elsewhere"),
 ]
 
 
@@ -160,11 +167,15 @@ async def enter_recovery(served: Served, code: str, phone: str = ANNAS_PHONE) ->
         ),
     ],
 )
-async def test_a_code_by_text_message_dies_with_every_ending_of_its_account(
+async def test_a_code_by_text_message_and_a_personal_token_die_with_every_ending_of_their_account(
     served: Served, api: Api, act: Ending, goes_on: bool
 ) -> None:
-    anna_id = await with_phone(served, "anna")
+    role = {"code": "reader", "name": "Reader", "permissions": ["oauth.client.list"]}
+    await api.succeed("POST", "/api/iam/roles", role, status=201)
+    anna_id = await with_phone(served, "anna", roleIds=["reader"])
     anna = await everything_open(served, await served.client())
+    program = await program_with(served, anna.here)
+    assert await is_accepted(program)
     codes = {
         purpose: await code_sent_to(served, phone, purpose, anna.here)
         for phone, purpose in ((ANNAS_PHONE, "reset-password"), (OTHER_PHONE, "change-phone"))
@@ -173,6 +184,7 @@ async def test_a_code_by_text_message_dies_with_every_ending_of_its_account(
 
     await act(served, api, anna_id, anna)
 
+    assert not await is_accepted(program)
     for password in ("anna password", NEW) if goes_on else ():
         moved = new_number(codes["change-phone"], password, OTHER_PHONE)
         await anna.here.call("PUT", "/api/auth/phone", moved)

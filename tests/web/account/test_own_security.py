@@ -32,30 +32,16 @@ from tests.support.served import Served, in_memory, serving
 from tests.support.stores import PlainStore
 
 
-async def is_signed_in(api: Api) -> bool:
-    return (await api.call("GET", "/api/auth/me")).status_code == 200
-
-
-@pytest.mark.parametrize("face", ["interface", "page"])
-async def test_signing_out_elsewhere_ends_everything_but_the_session_that_asks(
-    served: Served, face: str
-) -> None:
+async def test_the_page_signs_out_elsewhere_after_a_question(served: Served) -> None:
+    """What that ends, tests/web/test_endings.py tells."""
     await with_phone(served)
-    client = await served.client()
-    anna = await everything_open(served, client)
-    if face == "interface":
-        assert await anna.here.succeed("POST", "/api/auth/logout-elsewhere") is None
-        assert await is_signed_in(anna.here)
-    else:
-        browser = await served.sign_in_browser("anna", PASSWORD)
-        asked = await browser.get("/account/sessions/end-others")
-        done = await browser.submit(asked, to="/account/sessions/end-others")
-        assert done.status_code == 303
-        assert (await browser.get("/account/sessions")).status_code == 200
-        assert not await is_signed_in(anna.here)
-    assert not await is_signed_in(anna.elsewhere)
-    for pair in (anna.rotated, anna.fresh):
-        assert not await anna.here.is_active(client, pair["access_token"])
+    anna = await everything_open(served, await served.client())
+    browser = await served.sign_in_browser("anna", PASSWORD)
+    asked = await browser.get("/account/sessions/end-others")
+    done = await browser.submit(asked, to="/account/sessions/end-others")
+    assert done.status_code == 303
+    assert (await browser.get("/account/sessions")).status_code == 200
+    assert await anna.living() == set()
 
 
 async def test_another_browser_is_signed_out_from_here_and_this_one_is_not_offered(

@@ -176,39 +176,6 @@ async def test_administrators_see_and_end_the_tokens_of_others_as_they_do_sessio
     assert not await is_accepted(program)
 
 
-@pytest.mark.parametrize(
-    "ending",
-    ["password", "disabled", "reset", "deleted", "forced out", "elsewhere", "everybody", "wrong passwords"],
-)
-async def test_a_token_ends_with_everything_of_its_holder(served: Served, api: Api, ending: str) -> None:
-    holder = await holder_of(served, Permission.CLIENT_LIST)
-    user_id = (await holder.succeed("GET", "/api/auth/me"))["id"]
-    program = await program_with(served, holder)
-    path = f"/api/iam/users/{user_id}"
-    match ending:
-        case "password":
-            body = {"oldPassword": "the holder's", "newPassword": "another long one"}
-            await holder.succeed("PUT", "/api/auth/password", body)
-        case "disabled":
-            await api.succeed("PUT", f"{path}/enabled", {"enabled": False})
-            await api.succeed("PUT", f"{path}/enabled", {"enabled": True})
-        case "reset":
-            await api.succeed("PUT", f"{path}/password", {"password": "another long one"})
-        case "deleted":
-            await api.succeed("DELETE", path)
-        case "forced out":
-            await api.succeed("POST", f"{path}/force-logout")
-        case "elsewhere":
-            await holder.succeed("POST", "/api/auth/logout-elsewhere")
-        case "everybody":
-            await api.succeed("POST", "/api/monitor/force-logout-all")
-        case "wrong passwords":
-            for _ in range(5):
-                wrong = {"oldPassword": "not it", "newPassword": "another long one"}
-                await holder.call("PUT", "/api/auth/password", wrong)
-    assert not await is_accepted(program)
-
-
 async def test_a_token_waits_while_its_holder_must_change_the_password(served: Served, api: Api) -> None:
     holder = await holder_of(served, Permission.CLIENT_LIST)
     user_id = (await holder.succeed("GET", "/api/auth/me"))["id"]

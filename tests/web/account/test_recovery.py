@@ -132,22 +132,6 @@ async def test_a_code_to_change_to_a_number_is_for_who_is_signed_in(served: Serv
     assert outbox(served) == []
 
 
-async def test_one_address_asks_and_tries_twenty_times_a_minute(served: Served) -> None:
-    for path, body in (
-        ("/api/auth/sms-code", {"phone": NOBODYS_PHONE, "purpose": "reset-password"}),
-        ("/api/auth/reset-password", reset("000000", NOBODYS_PHONE)),
-    ):
-        api = served.api()
-        for _ in range(20):
-            assert (await api.call("POST", path, body)).status_code in (200, 422)
-        over = await api.call("POST", path, body)
-        expect_refusal(over, 429, "A0429")
-        assert 1 <= int(over.headers["retry-after"]) <= 60
-        assert (await served.api("198.51.100.9").call("POST", path, body)).status_code in (200, 422)
-        served.clock.wait(60)
-        assert (await api.call("POST", path, body)).status_code in (200, 422)
-
-
 # --- how often an account may ask, whatever the numbers (READINGS 43)
 
 

@@ -26,6 +26,8 @@ from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.postgres.schema import _LOCK_TIMEOUT_MS, _MOST_LOCK_ATTEMPTS, _PAUSE_SECONDS
 from ostiary_net.runtime.foreign_hashes import _MOST_BYTES
+from ostiary_web.api.avatars import UPLOAD_LIMITS
+from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.cli.command_line import _GRACEFUL_SECONDS, main
 from ostiary_web.server.database import PostgreSQLDatabase
 from ostiary_web.server.readiness import _TIMEOUT_SECONDS
@@ -359,11 +361,14 @@ def test_what_kubernetes_selects_is_the_pods_that_serve() -> None:
     assert 0 < budget["minAvailable"] < kubernetes("Deployment")["spec"]["replicas"]
 
 
-def test_nginx_takes_as_long_a_head_as_the_server_and_waits_for_a_long_list() -> None:
+def test_nginx_takes_as_much_as_the_server_and_waits_for_a_long_list_and_sends_no_post_twice() -> None:
     text = (DEPLOY / "nginx.conf").read_text()
     [kibibytes] = re.findall(r"^ *large_client_header_buffers \d+ (\d+)k;", text, re.MULTILINE)
     [head_bytes] = [each.default for each in fields(DoorLimits) if each.name == "head_bytes"]
     assert int(kibibytes) * 1024 == head_bytes
+    [mebibytes] = re.findall(r"^ *client_max_body_size (\d+)m;", text, re.MULTILINE)
+    assert int(mebibytes) * 2**20 >= max(LONGEST_IMPORT, *UPLOAD_LIMITS.values())
+    assert re.findall(r"^ *proxy_next_upstream (.*);", text, re.MULTILINE) == ["error timeout"]
     [seconds] = re.findall(r"proxy_read_timeout (\d+)s", text)
     assert int(seconds) >= 300, "an export of 400,000 entries takes 75"
 
@@ -384,11 +389,13 @@ def test_ingress_nginx_is_told_what_nginx_is() -> None:
         assert said == value.removesuffix("s"), name
 
 
-def test_proxies_close_idle_connections_before_ostiary_does() -> None:
+def test_proxies_close_idle_connections_before_ostiary_does_and_ask_whether_it_is_ready() -> None:
     [idle_seconds] = [each.default for each in fields(DoorLimits) if each.name == "idle_seconds"]
     assert isinstance(idle_seconds, float)
     [by_nginx] = re.findall(r"keepalive_timeout (\d+)s", (DEPLOY / "nginx.conf").read_text())
-    [by_caddy] = re.findall(r"keepalive (\d+)s", (DEPLOY / "Caddyfile").read_text())
+    caddyfile = (DEPLOY / "Caddyfile").read_text()
+    [by_caddy] = re.findall(r"keepalive (\d+)s", caddyfile)
+    assert re.findall(r"health_uri (.*)", caddyfile) == ["/readyz"]
     assert max(float(by_nginx), float(by_caddy)) < idle_seconds
 
 
