@@ -66,6 +66,13 @@ async def test_a_person_who_comes_beside_the_public_path_is_told_on_a_page(serve
     assert 'href="/auth/"' in response.text
 
 
+async def test_a_browser_that_opens_the_answer_to_a_form_again_is_told_what_it_was(served: Served) -> None:
+    """As a telephone does that had no room to keep the page while a code was looked up."""
+    response = await served.browser().get("/login/second-factor")
+    assert response.status_code == 405
+    assert "This was the answer to a form" in response.text
+
+
 # --- signing in, when the first try did not do
 
 

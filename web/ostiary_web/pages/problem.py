@@ -12,7 +12,13 @@ from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.http.context import request_context
 from ostiary_web.pages.context import PageContext, choose_language, find_opened_page, open_page, render
 
-_HEADINGS: Final = {403: "page.not_yours", 413: "page.too_large", 414: "page.too_long", 429: "page.too_fast"}
+_HEADINGS: Final = {
+    403: "page.not_yours",
+    405: "page.form_answer",
+    413: "page.too_large",
+    414: "page.too_long",
+    429: "page.too_fast",
+}
 _REFUSED_AT_THE_DOOR: Final = {
     404: Why.ROUTE_UNKNOWN,
     408: Why.REQUEST_MALFORMED,

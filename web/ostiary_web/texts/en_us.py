@@ -24,6 +24,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.expired": "This page is too old",
         "page.expired_lead": "It was opened in another session, or too long ago. Nothing was changed.",
         "page.start_again": "Open it again",
+        "page.form_answer": "This was the answer to a form",
+        "page.form_answer_lead": "It cannot be opened by its address. Please fill in the form again.",
         "page.not_found": "There is nothing here",
         "page.not_found_lead": "The address may be mistyped, or what was here is gone.",
         "page.not_yours": "You have no access to this page",

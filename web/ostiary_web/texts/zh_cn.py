@@ -24,6 +24,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.expired": "页面已过期",
         "page.expired_lead": "该页面是在另一个会话中打开的，或打开时间过久。未做任何更改。",
         "page.start_again": "重新打开",
+        "page.form_answer": "此页面是提交表单后的结果",
+        "page.form_answer_lead": "无法直接通过地址打开，请重新填写表单。",
         "page.not_found": "页面不存在",
         "page.not_found_lead": "地址可能有误，或内容已被移除。",
         "page.not_yours": "您无权访问此页面",
