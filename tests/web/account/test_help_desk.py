@@ -30,7 +30,7 @@ async def sign_in(api: Api, password: str = "wrong", username: str = "anna") -> 
     return (await attempt(api, username, password)).status_code
 
 
-async def found(api: Api, **query: str) -> list[str]:
+async def list_names(api: Api, **query: str) -> list[str]:
     return [user["username"] for user in (await api.succeed("GET", USERS, params=query))["items"]]
 
 
@@ -44,13 +44,13 @@ async def test_a_sign_in_is_remembered_and_people_are_found_by_it(served: Served
     served.clock.wait(60)
     today = iso_time(served.clock.now())
 
-    assert await found(api, lastSignInAtTo=today) == ["admin", "anna"]
-    assert await found(api, lastSignInAtFrom=today) == []
+    assert await list_names(api, lastSignInAtTo=today) == ["admin", "anna"]
+    assert await list_names(api, lastSignInAtFrom=today) == []
     assert await sign_in(served.api()) == 401
-    assert await found(api, lastSignInAtFrom=today) == []
+    assert await list_names(api, lastSignInAtFrom=today) == []
     assert await sign_in(served.api(), PASSWORD) == 200
-    assert await found(api, lastSignInAtFrom=today) == ["anna"]
-    assert await found(api, sort="lastSignInAt") == ["admin", "anna"]
+    assert await list_names(api, lastSignInAtFrom=today) == ["anna"]
+    assert await list_names(api, sort="lastSignInAt") == ["admin", "anna"]
     assert (await api.succeed("GET", f"{USERS}/{anna}"))["lastSignInAt"] == today
 
 
@@ -59,10 +59,10 @@ async def test_people_are_found_by_role_and_by_what_they_must_do_first(served: S
     await holder_of(served, Permission.USER_LIST, username="desk-two")
     await served.user("new", "first password", mustChangePassword=True)
 
-    assert await found(api, roleIds="role-of-desk") == ["desk"]
-    assert await found(api, roleIds="super_admin", enabled="true") == ["admin"]
-    assert await found(api, roleIds="role-of") == await found(api, roleIds='role-of-desk","x') == []
-    assert await found(api, mustChangePassword="true") == ["new"]
+    assert await list_names(api, roleIds="role-of-desk") == ["desk"]
+    assert await list_names(api, roleIds="super_admin", enabled="true") == ["admin"]
+    assert await list_names(api, roleIds="role-of") == await list_names(api, roleIds='role-of-desk","x') == []
+    assert await list_names(api, mustChangePassword="true") == ["new"]
 
     browser = await served.sign_in_browser()
     people = (await browser.get("/admin/people?roleIds=role-of-desk")).text
