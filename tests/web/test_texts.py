@@ -33,7 +33,16 @@ LISTS = (*SHEETS, online.RUNNING_SESSIONS, audit.AUDIT_EVENTS)
 DEFAULT = LANGUAGES.default
 COUNTED = ("running", "refused", "sign_ins", "failed", "started", "ended", "refreshed", "retried")
 RANGES = ("day", "week", "month")
-PROBLEMS = ("not_yours", "too_large", "too_long", "too_slow", "too_fast", "not_found", "went_wrong")
+PROBLEMS = (
+    "not_yours",
+    "form_answer",
+    "too_large",
+    "too_long",
+    "too_slow",
+    "too_fast",
+    "not_found",
+    "went_wrong",
+)
 NAMES = {"Ostiary", "Asia/Shanghai"}
 """What no language says otherwise."""
 MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true" autofocus'}
