@@ -12,7 +12,15 @@ from hypothesis import HealthCheck, Phase, given, seed as seeded, settings, stra
 from fuzz.faults.planting import read_faults
 from fuzz.parsers import of_addresses, of_cookies, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target
-from fuzz.shared.campaign import LINE_LENGTH, Report, choose_names, command, conduct, tell_failure
+from fuzz.shared.campaign import (
+    LINE_LENGTH,
+    Report,
+    choose_names,
+    command,
+    conduct,
+    failure_file,
+    tell_failure,
+)
 from fuzz.shared.invariants import READ_ALIKE, Violation
 from fuzz.shared.selftest import SEED, run_selftest
 
@@ -36,7 +44,7 @@ def inputs_of(target: Target) -> Iterator[tuple[str, bytes]]:
 
 
 def search(target: Target, seed: int, examples: int) -> None:
-    """Judge so many new inputs; raises with the smallest that fails."""
+    """Judge so many new inputs; raises with the smallest that fails, which is in a file then."""
     piece = st.sampled_from(target.pieces) | st.binary(max_size=4)
     committed = [content for _, content in inputs_of(target)]
     parts = st.lists(piece, max_size=_MOST_PIECES).map(b"".join)
@@ -53,9 +61,17 @@ def search(target: Target, seed: int, examples: int) -> None:
     )
     @given(whole)
     def judged(data: bytes) -> None:
-        target.judge(data)
+        try:
+            target.judge(data)
+        except Exception:
+            _input_file(target).write_bytes(data)  # the smallest is the last
+            raise
 
     judged()
+
+
+def _input_file(target: Target) -> Path:
+    return failure_file(f"{target.name}.input")
 
 
 def _splice(both: tuple[bytes, bytes]) -> bytes:
@@ -79,26 +95,25 @@ def _run_target(target: Target, seed: int, seconds: float) -> Report:
         try:
             target.judge(content)
         except Exception as failure:
-            return _report_failure(target, seed, failure, f"the input: {CORPUS.name}/{target.name}/{name}")
+            return _report_failure(target, seed, failure, CORPUS / target.name / name)
     until = time.monotonic() + seconds
     rounds = 0
     while rounds == 0 or time.monotonic() < until:
         try:
             search(target, seed + rounds, _EXAMPLES_A_ROUND)
         except Exception as failure:
-            return _report_failure(target, seed + rounds, failure)
+            return _report_failure(target, seed + rounds, failure, _input_file(target))
         rounds += 1
     told = f"{len(target.corpus)} of the corpus, {rounds * _EXAMPLES_A_ROUND:,} examples"
     return Report(line=f"{target.name:<13} {told}")
 
 
-def _report_failure(target: Target, seed: int, failure: Exception, *inputs: str) -> Report:
+def _report_failure(target: Target, seed: int, failure: Exception, file: Path) -> Report:
     """What differs, the rule that the oracle goes by, the input, and the command that shows it again."""
     kind = "" if isinstance(failure, AssertionError) else f"{type(failure).__name__}: "
     violation = Violation(READ_ALIKE, f"{target.name}: {kind}{failure}")
     rule = " ".join((target.judge.__doc__ or "").split())
-    notes = (" ".join(note.split()) for note in getattr(failure, "__notes__", ()))
-    lines = [line for text in (f"the rule: {rule}", *inputs, *notes) for line in wrap(text, LINE_LENGTH)]
+    lines = [*wrap(f"the rule: {rule}", LINE_LENGTH), f"the input: {file}"]
     again = f"once more: {command('parsers', '--seed', seed, '--target', target.name)}"
     story = partial(tell_failure, f"FAILED reader {target.name}", [violation], lines, again)
     return Report(line=f"{target.name:<13} FAILED", violations=(violation,), stories=[story])
@@ -115,5 +130,5 @@ def run_planted(number: int) -> Report:
     try:
         search(target, SEED + number, _EXAMPLES_A_RUN)
     except Exception as failure:
-        return _report_failure(target, SEED + number, failure)
+        return _report_failure(target, SEED + number, failure, _input_file(target))
     return Report()
