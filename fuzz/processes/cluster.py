@@ -169,9 +169,10 @@ def running_cluster(*, strict: bool = False, debian: bool = False) -> Iterator[C
         try:
             cluster.start()
             yield cluster
-        except BaseException:
+        except BaseException as error:
             logs = folder.with_name(f"{folder.name}-logs")
             logs.mkdir()
             for log in (*folder.glob("*.log"), *folder.glob("*/log")):
                 shutil.copy(log, logs / "-".join(log.relative_to(folder).parts))
+            error.add_note(f"its logs:   {logs}")
             raise

@@ -39,6 +39,7 @@ def fail(report: Report, error: BaseException, head: str, *where: str) -> None:
     own: list[str] = []
     history: tuple[str, ...] = ()
     for each in _errors_in(error):
+        where = (*where, *getattr(each, "__notes__", ()))
         match each:
             case InvariantBroken():
                 history = history or tuple(each.history)

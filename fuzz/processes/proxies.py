@@ -32,7 +32,8 @@ class Proxies:
             words = {
                 "host=127.0.0.1 port=5000": f"host={self._host} port=5000",
                 "listen_addr = 127.0.0.1": f"listen_addr = {self._host}",
-                "listen_port = 6432": f"listen_port = {port}",
+                # Its usual socket lies in /tmp, where that of another cluster's may be.
+                "listen_port = 6432": f"listen_port = {port}\nunix_socket_dir =",
                 "pool_mode = session": f"pool_mode = {pool_mode}",
                 "/etc/pgbouncer/userlist.txt": str(users),
             }
