@@ -123,6 +123,6 @@ async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(
     body = {**authorization(), "approve": True}
     bearer = {"Authorization": f"Bearer {token}", "Origin": "https://elsewhere.example"}
     expect_success(await browser.post(PATH, json=body, headers=bearer))
-    expect_refusal(
-        await browser.get(PATH, params=authorization(), headers={"Authorization": "Bearer x"}), 401, "A1001"
-    )
+    for other in ("Bearer x", "Basic x", ""):
+        refused = await browser.get(PATH, params=authorization(), headers={"Authorization": other})
+        expect_refusal(refused, 401, "A1001")

@@ -1,5 +1,7 @@
 """No other site makes a browser do anything: every page that takes a form, and every route by its cookie."""
 
+import hmac
+from base64 import urlsafe_b64encode
 from typing import Any
 
 import httpx
@@ -9,7 +11,7 @@ from demo.third_party import third_party
 from structlog.testing import capture_logs
 
 from ostiary_web.texts import LANGUAGES
-from tests.support.callers import BASE, Browser, form_token_in
+from tests.support.callers import ADMIN_PASSWORD, BASE, Browser, form_token_in
 from tests.support.served import Served, routes
 from tests.web.test_malformed import standing
 
@@ -75,6 +77,14 @@ async def test_a_forged_request_does_nothing(served: Served, browser: Browser, s
     browser.cookies.update(kept)
     assert (await browser.get("/api/auth/me")).status_code == 200
     assert standing(served) == before
+
+
+async def test_the_token_of_no_cookie_at_all_proves_nothing(served: Served) -> None:
+    """Anybody can make it: nothing in it is secret."""
+    of_nothing = urlsafe_b64encode(hmac.digest(b"", b"ostiary form token", "sha256")).rstrip(b"=").decode()
+    values = {"username": "admin", "password": ADMIN_PASSWORD, "form_token": of_nothing}
+    response = await served.browser().post("/login", data=values)
+    assert (response.status_code, "ostiary_access" in response.cookies) == (403, False)
 
 
 # --- the demonstration's third party

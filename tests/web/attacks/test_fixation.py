@@ -113,3 +113,9 @@ async def test_over_https_a_cookie_without_the_hosts_own_prefix_proves_nothing(s
     own = served.browser(base=HTTPS)
     own.cookies.update({f"__Host-{name}": known[name] for name in PAIR})
     assert expect_success(await own.get("/api/auth/me"))["username"] == "admin"
+    # Browsers heed none of these names, also where they are deleted, without all of this.
+    left = await own.submit(await own.get("/"), to="/logout")
+    deleted = [each for each in left.headers.get_list("set-cookie") if "Max-Age=0" in each]
+    assert {each.partition("=")[0] for each in deleted} == {f"__Host-{name}" for name in known}
+    for each in deleted:
+        assert {"Secure", "HttpOnly", "Path=/", "SameSite=Lax"} <= set(each.split("; ")), each

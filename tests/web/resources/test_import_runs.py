@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from ostiary_core.model.permissions import Permission
@@ -110,7 +111,7 @@ async def test_a_run_is_told_to_nobody_but_whom_it_belongs_to(hashing: Hashing) 
     address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
     folder = hashing.served.application.settings.data_dir / "imports"
     (folder / f"{'1' * 32}.json").write_text("of another release")
-    for asked in (address, *(f"{USERS}/import/{name}" for name in ("0" * 32, "1" * 32, "x"))):
+    for asked in (address, *(f"{USERS}/import/{name}" for name in ("0" * 32, "1" * 32, "x", "%00"))):
         await other.fail(404, "A0404", "GET", asked)
     await nobody.fail(403, "A0403", "GET", address)
 
@@ -125,8 +126,12 @@ async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(h
     # One of them makes the people, and to the other they are there.
     assert sorted([(await await_end(api, each)).status_code for each in addresses]) == [200, 409]
     assert (await api.import_sheet(USERS, people(MOST_HASHED_IN_A_REQUEST), "insert")).status_code == 409
-    assert (await api.import_sheet(USERS, people(), "insert")).status_code == 202
-    hashing.let(MANY)
+    assert [(await api.import_sheet(USERS, people(), "insert")).status_code for _ in range(3)] == [
+        202,
+        202,
+        429,
+    ]
+    hashing.let(2 * MANY)
 
 
 async def test_a_run_that_cannot_begin_takes_no_place(hashing: Hashing) -> None:
@@ -161,6 +166,32 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
         await api.fail(404, "A0404", "GET", address)
 
 
+async def test_a_run_that_fails_is_told_to_the_operator_and_takes_no_place(
+    hashing: Hashing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(password: str) -> str:
+        raise MemoryError(password)
+
+    monkeypatch.setattr(hashing.served.services.passwords, "hash", fail)
+    api = await hashing.served.administrator()
+    with capture_logs() as log:
+        addresses = []
+        for _ in range(3):
+            addresses.append((await api.import_sheet(USERS, people(), "insert")).headers["Location"])
+            await trio.sleep(0.5)
+        expect_refusal(await api.import_sheet(USERS, people(2), "insert"), 500, "A0500")
+    told = [each for each in log if each["log_level"] == "error"]
+    assert [each["event"] for each in told] == [
+        *["an import went wrong after its request"] * 3,
+        "unexpected error",
+    ]
+    assert {(each["cause"], each["where"][0].rpartition(" ")[2]) for each in told} == {
+        ("MemoryError", "fail")
+    }
+    hashing.served.clock.wait(61)
+    assert [(await api.succeed("GET", each))["state"] for each in addresses] == ["lost"] * 3
+
+
 async def test_runs_that_could_not_begin_take_no_place(hashing: Hashing) -> None:
     api, hindrance = (
         await hashing.served.administrator(),
@@ -170,7 +201,10 @@ async def test_runs_that_could_not_begin_take_no_place(hashing: Hashing) -> None
     for _ in range(2):
         expect_refusal(await api.import_sheet(USERS, people(), "insert"), 500, "A0500")
     hindrance.unlink()
-    expect_success(await api.import_sheet(USERS, people(), "insert"), 202)
+    hindrance.mkdir()
+    (hindrance / "old.json").write_text("of another release")
+    statuses = [(await api.import_sheet(USERS, people(), "insert")).status_code for _ in range(3)]
+    assert statuses == [202, 202, 429]
 
 
 async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(

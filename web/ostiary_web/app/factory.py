@@ -19,7 +19,7 @@ from ostiary_core.http.envelope import token_service_failure
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_net.front_door.limits import Receive, Scope, Send
-from ostiary_net.observability.log import list_frames
+from ostiary_net.observability.log import list_frames, unwrap_error
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.account import account
 from ostiary_web.api.auth import auth
@@ -215,8 +215,8 @@ async def _unexpected_failure(error: Exception) -> Response:
 
 
 def _answer_unexpected(error: Exception) -> None:
-    trace_id, where = request_context().trace_id, list_frames(error)
-    _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+    trace_id, fault = request_context().trace_id, unwrap_error(error)
+    _log.error("unexpected error", trace_id=trace_id, cause=type(fault).__name__, where=list_frames(fault))
 
 
 async def _answer_refusal(why: Why) -> Response:

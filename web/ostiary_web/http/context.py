@@ -26,6 +26,7 @@ from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.texts import Language, Languages
 from ostiary_core.throttling.rate_windows import Operation
+from ostiary_net.front_door.limits import Scope
 from ostiary_net.observability.log import log_refusal
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.text_messages import TextMessage
@@ -229,15 +230,16 @@ def request_context() -> RequestContext:
     """Return the context of the current request, one a request."""
     if "request_context" not in g:
         behind = current_services()
-        headers = tuple(request.scope["headers"])
-        client = request.scope.get("client")
-        source = str(request.scope.get("ostiary.source") or (client[0] if client else ""))
-        trace_id = str(request.scope.get("ostiary.trace_id") or behind.service.draw_trace_id())
+        scope: Scope = request.scope  # type: ignore[assignment]
+        headers = tuple(scope["headers"])
         g.request_context = RequestContext(
             services=behind,
             headers=headers,
             language=language_of(headers, behind.service.endpoint.languages),
-            origin=behind.service.make_origin(headers, source, trace_id),
+            # Both are the front door's, which every request comes through.
+            origin=behind.service.make_origin(
+                headers, scope["ostiary.source"], str(scope["ostiary.trace_id"])
+            ),
         )
     found: RequestContext = g.request_context
     return found

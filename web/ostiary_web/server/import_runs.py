@@ -23,6 +23,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
+from ostiary_net.observability.log import list_frames, unwrap_error
 from ostiary_net.runtime.system import Clock, EntropySource, RunSync
 
 _log = structlog.get_logger("ostiary")
@@ -137,13 +138,13 @@ class ImportRuns:
                 nursery.start_soon(report)
                 ending = await work(count)
                 with trio.CancelScope(shield=True):
-                    await self._write_progress(
-                        name, msgspec.structs.replace(run, prepared=prepared, ending=ending)
-                    )
+                    await self._write_progress(name, msgspec.structs.replace(run, ending=ending))
                 nursery.cancel_scope.cancel()
         except Exception as error:
             # What is said of it is what is known: that it is lost.
-            _log.error("an import went wrong after its request", cause=type(error).__name__)
+            fault = unwrap_error(error)
+            where = list_frames(fault)
+            _log.error("an import went wrong after its request", cause=type(fault).__name__, where=where)
         finally:
             self._running -= 1
 
