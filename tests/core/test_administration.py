@@ -14,7 +14,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.record_type import RESERVED
 from ostiary_core.model.records import Client, GrantType, Role, revise
-from ostiary_core.model.reply import ClientKnown, Done, Refused, RoleKnown, SecretIssued
+from ostiary_core.model.reply import ClientKnown, Done, Refused, RoleKnown, SecretIssued, UserKnown
 from tests.rows import row
 from tests.support import asks
 from tests.support.story import START, World, client, given, refusal_for, user
@@ -287,7 +287,16 @@ def test_nobody_puts_more_into_a_role_than_they_hold(world: World) -> None:
     assert world.decide(e.RoleChanged, "clerk", role_id="mine", fields={"permissions": more}) == missing
     assert world.decide(e.RoleChanged, "clerk", role_id="keeper", fields={"permissions": []}) == missing
     # Whoever has every permission by another role is no super administrator.
-    assert world.decide(e.UserForcedOut, "keeper", user_id=world.user_ids["root"]) == missing
+    root, clerk = (world.user_ids[name] for name in ("root", "clerk"))
+    assert world.decide(e.UserForcedOut, "keeper", user_id=root) == missing
+    assert world.decide(e.UserForcedOut, "keeper", user_id=clerk).changes
+    for user_id, told in ((root, (P.USER_UPDATE, P.USER_DELETE)), (clerk, ())):
+        known = world.decide(e.UserRequested, "keeper", user_id=user_id).reply
+        assert isinstance(known, UserKnown)
+        assert known.out_of_reach == told
+    for role, out_of_reach in (("mine", ()), ("keeper", (P.ROLE_UPDATE,))):
+        shown = world.decide(e.RoleRequested, "clerk", role_id=role)
+        assert shown == Decision(RoleKnown(world.role(role), out_of_reach))
     narrower = world.decide(e.RoleChanged, "clerk", role_id="mine", fields={"permissions": []})
     assert [(fact.kind, fact.actor_id) for fact in narrower.facts] == [(FactKind.ROLE_CHANGED, actor)]
 
