@@ -19,6 +19,12 @@ _LOOKS = (
     ("narrow", {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark", "locale": "zh-CN"}),
 )
 
+_FORGET_THE_MACHINE = """() => {
+    for (const each of document.querySelectorAll(".attention li"))
+        if (/[ ]\\/[a-z]+\\//.test(each.textContent)) each.remove();
+}"""
+"""Script that removes what the overview says of paths on the machine that takes the pictures."""
+
 
 def main() -> None:
     """Look at every page, and write down where the pictures are."""
@@ -89,6 +95,7 @@ def _look(visitor: Visitor, household: Household, folder: Path, look: str) -> No
 
 
 def _shoot(visitor: Visitor, file: Path) -> None:
+    visitor.page.evaluate(_FORGET_THE_MACHINE)
     visitor.page.screenshot(path=file, full_page=True)
     sys.stdout.write(f"{file.name}\n")
 

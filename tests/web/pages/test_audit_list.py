@@ -98,6 +98,20 @@ async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: b
     assert hidden.status_code == (200 if sees_machines else 404)
 
 
+async def test_sentences_of_a_history_are_in_the_zone_of_the_page(served: Served, browser: Browser) -> None:
+    app = await served.client()
+    pair = await served.tokens(app)
+    served.clock.wait(1)
+    await served.api().refresh(app, pair["refresh_token"])
+    served.clock.wait(31)
+    running, ended = "It is running until 2027-01-22 16:00:00.123", "First use: 2027-01-15 16:00:01.123"
+    for text in (running, ended):
+        listed = (await browser.get("/admin/audit?kind=session-started&clientId=app")).text
+        [address] = set(re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)[?"]', listed))
+        assert text in (await browser.get(address)).text
+        await served.api().refresh(app, pair["refresh_token"])
+
+
 async def test_people_are_named_and_found_by_their_names(served: Served, browser: Browser) -> None:
     anna, ann = await served.user("anna"), await served.user("ann")
     await served.user("bob")

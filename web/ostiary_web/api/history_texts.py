@@ -1,7 +1,7 @@
 """The history of a session in words: a sentence for each step and for the retries.
 
-Times are ISO-8601 in UTC. A User-Agent is what a client sent, so it is quoted, cut to a line's length, and
-without characters that would control a terminal.
+Times are ISO-8601 in UTC, unless a page writes them in its visitor's zone. A User-Agent is what a client sent,
+so it is quoted, cut to a line's length, and without characters that would control a terminal.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +24,9 @@ Names = Mapping[str, str]
 AgentText = Callable[[str | None, Language], str]
 """Function that writes a User-Agent, or that there was none."""
 
+TimeText = Callable[[Instant], str]
+"""Function that writes a time."""
+
 ENDINGS: Final = tuple(why for why in Why if f"ending.{why}" in LANGUAGES.default.texts)
 """Reasons of all endings of sessions, which have a text each; a test compares them with the rules."""
 
@@ -35,6 +38,7 @@ def step_text(
     names: Names = MappingProxyType({}),
     policy: Policy = SPECIFICATION,
     agent_text: AgentText | None = None,
+    say_time: TimeText = iso_time,
 ) -> str:
     """Write one step as a sentence; `agent_text` replaces a User-Agent's name and text by another."""
     say = agent_text or whole_agent_text
@@ -52,12 +56,12 @@ def step_text(
             fact = "" if step.fact is None else step.fact.value
             text = language.text("history.noted", fact=fact) + _request_text(step, language, say)
         case StepKind.ENDED:
-            text = _ended_text(step, language, names, policy, say)
+            text = _ended_text(step, language, names, policy, say, say_time)
         case StepKind.MAXIMUM_REACHED:
             duration = duration_text(of.session.expires_at - of.session.started_at, language)
             text = language.text("history.maximum_reached", duration=duration)
         case StepKind.RUNNING:
-            text = _running_text(step, of, language)
+            text = _running_text(step, of, language, say_time)
         case _:
             assert_never(step.kind)
     return language.text("history.sentence", text=text)
@@ -128,17 +132,19 @@ def _issued_text(of: Explanation, language: Language) -> str:
     return language.text(f"history.issued.{session.kind}", client=client, user=user, scopes=scopes)
 
 
-def _running_text(step: HistoryStep, of: Explanation, language: Language) -> str:
+def _running_text(step: HistoryStep, of: Explanation, language: Language, say_time: TimeText) -> str:
     session = of.session
     is_good = step.at is None or step.at < session.access_expires_at
     return language.text(
         "history.running" if is_good else "history.running_to_be_refreshed",
-        end=iso_time(session.expires_at),
-        access=iso_time(session.access_expires_at),
+        end=say_time(session.expires_at),
+        access=say_time(session.access_expires_at),
     )
 
 
-def _ended_text(step: HistoryStep, language: Language, names: Names, policy: Policy, say: AgentText) -> str:
+def _ended_text(
+    step: HistoryStep, language: Language, names: Names, policy: Policy, say: AgentText, say_time: TimeText
+) -> str:
     actor = _actor_text(step, language, names)
     is_by_user = step.actor_id is None and not _is_by_operator(step)
     ending = language.text(
@@ -157,9 +163,9 @@ def _ended_text(step: HistoryStep, language: Language, names: Names, policy: Pol
         "history.ended_by_replay",
         ending=ending,
         first=language.text("history.last_rotation" if is_late else "history.first_use"),
-        earlier_at=iso_time(step.earlier_at),
+        earlier_at=say_time(step.earlier_at),
         earlier_agent=say(step.earlier_user_agent, language),
-        at=iso_time(step.at),
+        at=say_time(step.at),
         agent=say(step.user_agent, language),
         source=_source_text(step, language),
     )

@@ -52,6 +52,16 @@ def moment(instant: Instant, zone: ZoneInfo, *, seconds: bool = False) -> Markup
     return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, zone.key, shown)
 
 
+def moment_text(instant: Instant, zone: ZoneInfo) -> str:
+    """Return a time to the millisecond, within a sentence.
+
+    >>> moment_text(Instant(1_728), ZoneInfo("Asia/Shanghai"))
+    '1970-01-01 08:00:01.728'
+    """
+    at = datetime.fromtimestamp(instant // SECOND_MS, zone)
+    return f"{at:%Y-%m-%d %H:%M:%S}.{instant % SECOND_MS:03}"
+
+
 def ago(passed_ms: int, language: Language) -> str | None:
     """Return how long ago something was, in its largest unit; None for the future.
 

@@ -28,6 +28,7 @@ from ostiary_web.pages.administration.list_page import export_list, filter_list,
 from ostiary_web.pages.administration.list_return import address_of_list
 from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
 from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.moments import moment_text
 from ostiary_web.pages.routes import PageRoutes
 
 audit_pages = PageRoutes("audit_pages", __name__)
@@ -131,7 +132,14 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
         steps=[
             (
                 step,
-                step_text(step, explanation, page.language, names, agent_text=_short_agent_text),
+                step_text(
+                    step,
+                    explanation,
+                    page.language,
+                    names,
+                    agent_text=_short_agent_text,
+                    say_time=lambda at: moment_text(at, page.zone),
+                ),
                 "—" if step.at is None else page.moment(step.at, seconds=True),
                 [
                     agent
