@@ -21,7 +21,7 @@ _LOOKS = (
 
 _FORGET_THE_MACHINE = """() => {
     for (const each of document.querySelectorAll(".attention li"))
-        if (/[ ]\\/[a-z]+\\//.test(each.textContent)) each.remove();
+        if (/[^:\\w\\/]\\/[a-z]+\\//.test(each.textContent)) each.remove();
 }"""
 """Script that removes what the overview says of paths on the machine that takes the pictures."""
 

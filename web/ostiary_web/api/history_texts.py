@@ -1,7 +1,7 @@
 """The history of a session in words: a sentence for each step and for the retries.
 
-Times are ISO-8601 in UTC, unless a page writes them in its visitor's zone. A User-Agent is what a client sent,
-so it is quoted, cut to a line's length, and without characters that would control a terminal.
+Times are ISO-8601 in UTC, unless a page writes them in its visitor's zone. A User-Agent is what a client
+sent, so it is quoted, cut to a line's length, and without characters that would control a terminal.
 """
 
 from collections.abc import Callable, Mapping
