@@ -74,25 +74,21 @@ class Node:
 
     def _environment(self) -> dict[str, str]:
         """Its own side of Patroni's settings."""
-        rest, postgres = f"{self.host}:8008", f"{self.host}:5432"
         etcd = "ETCD3" if self._programs.patroni.etcd_interface == "v3" else "ETCD"
-        return {
-            "PATRONI_NAME": self.name,
-            "PATRONI_RESTAPI_LISTEN": rest,
-            "PATRONI_RESTAPI_CONNECT_ADDRESS": rest,
-            "PATRONI_RESTAPI_USERNAME": "patroni",
-            "PATRONI_RESTAPI_PASSWORD": PASSWORD,
-            "PATRONI_POSTGRESQL_LISTEN": postgres,
-            "PATRONI_POSTGRESQL_CONNECT_ADDRESS": postgres,
-            "PATRONI_POSTGRESQL_DATA_DIR": str(self.data),
-            "PATRONI_POSTGRESQL_BIN_DIR": str(find_postgresql()),
-            "PATRONI_POSTGRESQL_PGPASS": str(self.folder / "pgpass"),
-            "PATRONI_SUPERUSER_USERNAME": "postgres",
-            "PATRONI_SUPERUSER_PASSWORD": PASSWORD,
-            "PATRONI_REPLICATION_USERNAME": "replicator",
-            "PATRONI_REPLICATION_PASSWORD": PASSWORD,
-            f"PATRONI_{etcd}_HOSTS": ",".join(each.etcd_address for each in self._nodes),
+        members = ",".join(each.etcd_address for each in self._nodes)
+        words = {
+            "PATRONI_NAME=db1": f"PATRONI_NAME={self.name}",
+            "0.0.0.0": self.host,
+            "db1.internal": self.host,
+            "/var/lib/postgresql/15/ostiary": str(self.data),
+            "/usr/lib/postgresql/15/bin": str(find_postgresql()),
+            "/var/lib/postgresql/patroni.pgpass": str(self.folder / "pgpass"),
+            **dict.fromkeys(("change-me-1", "change-me-2", "change-me-3"), PASSWORD),
+            "etcd1.internal:2379,etcd2.internal:2379,etcd3.internal:2379": members,
+            "PATRONI_ETCD3_HOSTS=": f"PATRONI_{etcd}_HOSTS=",
         }
+        text = self._programs.write("patroni.env", words, self.name).read_text(encoding="utf-8")
+        return dict(line.split("=", 1) for line in text.splitlines() if not line.startswith("#"))
 
     def processes(self, *, patroni: bool = True, etcd: bool = True) -> list[int]:
         """Those of PostgreSQL, and unless that alone is meant, of Patroni and etcd; or of all but etcd."""
