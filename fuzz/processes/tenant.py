@@ -270,7 +270,7 @@ class Tenant:
             words.append(f"from {OTHER_AGENT}")
         if times > 1:
             words.append(f"{times} times at once")
-        told = Counter(f"{answer.kind} {answer.error}".strip() for answer in answers) or {"no answer": 1}
+        told = Counter(f"{answer.kind} {answer.error}".strip() for answer in answers) or {"no answer": times}
         answered = ", ".join(f"{count} {each}" if times > 1 else each for each, count in told.items())
         self.tell(f"{' '.join(words)}: {answered}", session or _NO_SESSION)
 
@@ -279,13 +279,13 @@ class Tenant:
     def expect(self, answer: Answer, what: str, session: Session | None = None) -> Answer:
         """The answer, where it is no refusal."""
         if answer.kind is AnswerKind.REFUSED:
-            raise self.violation(f"{what} is {answer}", session, DOCUMENTED)
+            invariant = DOCUMENTED if session is None else ACKNOWLEDGED_STAYS
+            raise self.violation(f"{what} is {answer}", session, invariant)
         return answer
 
     def expect_same_pair(self, session: Session, answer: Answer, what: str) -> None:
-        self.expect(answer, what, session)
         if (answer.access, answer.refresh) != (session.access, session.refresh):
-            raise self.violation(f"{what} brings another pair", session, SAME_PAIR)
+            raise self.violation(f"{what} brings another pair, or none: {answer}", session, SAME_PAIR)
 
     def expect_refusal(self, answer: Answer, what: str, session: Session | None = None) -> None:
         self.ledger.report.counts["checks"] += 1
