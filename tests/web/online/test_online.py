@@ -214,7 +214,9 @@ async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_n
     for login in (one for one in logins if one["username"] == "admin"):
         await guard.fail(403, "A0403", "DELETE", f"{PATH}/{login['id']}")
         asked = await browser.get(f"/admin/online/end?id={login['id']}")
-        assert (await browser.submit(asked, to="/admin/online/end")).status_code == 403
+        refused = await browser.submit(asked, to="/admin/online/end")
+        assert (refused.status_code, "permission to do this" in refused.text) == (403, True)
+        assert "admin (admin)" in refused.text
     await api.succeed("GET", "/api/auth/me")
     [equal] = [one for one in logins if one["username"] == "other"]
     await guard.succeed("DELETE", f"{PATH}/{equal['id']}")

@@ -11,6 +11,7 @@ from ostiary_core.events import SessionForcedOut
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import Kind
 from ostiary_core.model.records import SessionKind
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, OnlineSession
 from ostiary_web.api.resources.fields import Field, ListView
@@ -128,9 +129,15 @@ async def filter_online(page: PageContext) -> Response:
 @online_pages.get(f"{_PLACE}/end", gate=require_permission(Permission.ONLINE_KILL))
 async def ask_to_end(page: PageContext) -> Response:
     """Ask before sessions are ended, and say whose they are."""
-    ids = [id for id in request.args.getlist("id") if IDENTIFIER.fullmatch(id)][:MOST_VALUES]
-    if not ids:
-        return page.redirect(_list_or_home(page))
+    ids = _read_ids()
+    return await _ask_to_end(page, ids) if ids else page.redirect(_list_or_home(page))
+
+
+def _read_ids() -> list[str]:
+    return [id for id in request.args.getlist("id") if IDENTIFIER.fullmatch(id)][:MOST_VALUES]
+
+
+async def _ask_to_end(page: PageContext, ids: list[str], refused: Refused | None = None) -> Response:
     sessions: Sequence[OnlineSession] = ()
     if page.may(Permission.ONLINE_LIST):
         source = select_visible_sessions(page.request).source
@@ -140,6 +147,7 @@ async def ask_to_end(page: PageContext) -> Response:
         page,
         "administration/confirm.html",
         place=_PLACE,
+        refused=refused,
         heading=page.text("page.online_end_heading", count=len(ids)),
         confirm_text=page.text("page.online_end_will", count=len(ids)),
         details=[_describe(page, session) for session in sessions],
@@ -152,16 +160,16 @@ async def ask_to_end(page: PageContext) -> Response:
 @online_pages.post(f"{_PLACE}/end", gate=require_permission(Permission.ONLINE_KILL))
 async def end(page: PageContext) -> Response:
     """End sessions; one refused keeps no other alive, and of several one that has ended is no error."""
-    refused: RequestRefused | None = None
-    ids = request.args.getlist("id")[:MOST_VALUES]
+    refused: Refused | None = None
+    ids = _read_ids()
     for session_id in ids:
         try:
             await page.request.decide(SessionForcedOut(caller=page.request.caller, session_id=session_id))
         except RequestRefused as refusal:
             if len(ids) == 1 or refusal.reply.why is not Why.NOT_FOUND:
-                refused = refusal
+                refused = refusal.reply
     if refused is not None:
-        raise refused
+        return await _ask_to_end(page, ids, refused)
     there = _list_or_home(page)
     return page.redirect(with_done_notice(there) if there == HOME else there)
 
