@@ -50,8 +50,9 @@ acknowledged alone by the second."""
 class Campaign:
     """One cluster, its instances, and those who live on it, mishap after mishap."""
 
-    def __init__(self, cluster: Cluster, servers: Sequence[Server], seed: int) -> None:
-        self._cluster, self._servers = cluster, servers
+    def __init__(self, cluster: Cluster, servers: Sequence[Server], seed: int, options: list[str]) -> None:
+        """`options` are those by which the cluster is made again."""
+        self._cluster, self._servers, self._options = cluster, servers, options
         self._seed = seed
         self._tenants: Tenants | None = None
         self._machine = ("", "")
@@ -67,7 +68,7 @@ class Campaign:
             self._cluster.wait_until_well(_WELL_SECONDS)
             trio.run(self._meet, number, name)
         except* (InvariantBroken, NotWell, NotServing) as group:
-            again = command("failover", "--seed", self._seed, "--mishap", name)
+            again = command("failover", *self._options, "--seed", self._seed, "--mishap", name)
             head = f"as mishap {number + 1} of seed {self._seed}: {name}"
             fail(report, group, head, f"its logs:   {self._cluster.folder}-logs", f"once more:  {again}")
         return report
@@ -191,7 +192,8 @@ def _open_campaign(seed: int, *, strict: bool = False, debian: bool = False) -> 
             server = Server(folder, settings=settings, end_too=cluster.keeper.end_too)
             servers.append(stack.enter_context(server))
             server.start_and_wait()
-        yield Campaign(cluster, servers, seed)
+        options = [*(["--strict"] if strict else []), *(["--debian"] if debian else [])]
+        yield Campaign(cluster, servers, seed, options)
 
 
 def selftest(only: str) -> int:

@@ -71,7 +71,8 @@ def run_one(seed: int, number: int, name: str, postgres: str = "") -> Report:
             trio.run(live)
         except* Exception as group:
             head = f"in fault {number + 1} of seed {seed}: {name}"
-            again = command("machine", "--seed", seed, "--fault", name)
+            database = ("--postgres", "URL") if postgres else ()
+            again = command("machine", *database, "--seed", seed, "--fault", name)
             fail(scene.report, group, head, f"its files:  {folder}", f"once more:  {again}")
     if not scene.report.stories:  # whose disk is unmounted by now
         shutil.rmtree(folder)
