@@ -88,9 +88,11 @@ async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Serv
 @row("General envelope and status codes", "401")
 async def test_who_is_not_signed_in_gets_401(served: Served) -> None:
     """That every route does, tests/web/test_gate.py walks; here, whatever stands in place of a token."""
+    signed_in = await served.sign_in_browser()
     odd = ("Bearer", "Bearer ", "Bearer a b", "Basic YWRtaW46YWRtaW4=", "bearer\tx", "Bearer \xe9")
     for endpoint in ("GET /api/auth/me", "POST /api/auth/logout", "POST /api/oauth2/authorize"):
         for authorization in (None, *odd, "Bearer " + "x" * 43, "Bearer " + "x" * 8000):
             headers = [] if authorization is None else [(b"Authorization", authorization.encode("latin-1"))]
-            response = await served.api().request(*endpoint.split(), headers=headers, json={})
-            expect_refusal(response, 401, "A1001")
+            for visitor in (served.api(), signed_in) if headers else (served.api(),):
+                response = await visitor.request(*endpoint.split(), headers=headers, json={})
+                expect_refusal(response, 401, "A1001")

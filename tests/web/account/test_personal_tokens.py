@@ -17,7 +17,7 @@ from tests.support.callers import (
     expect_refusal,
     expect_success,
 )
-from tests.support.people import holder_of, sign_in
+from tests.support.people import HOLDERS_PASSWORD, holder_of, sign_in
 from tests.support.served import Served
 
 DAY_SECONDS = 86_400
@@ -102,6 +102,9 @@ async def test_nobody_gives_a_token_what_they_may_not_do_themselves(served: Serv
     for permissions in (["iam.user.list"], ["oauth.client.list", "iam.user.list"]):
         refused = await holder.call("POST", "/api/auth/tokens", {**LISTS_CLIENTS, "permissions": permissions})
         expect_refusal(refused, 403, "A0403")
+    browser = await served.sign_in_browser("holder", HOLDERS_PASSWORD)
+    offered = re.findall('name="permissions" value="([^"]+)"', (await browser.get("/account/tokens")).text)
+    assert offered == ["oauth.client.list"]
     await served.user("nobody")
     nobody = await sign_in(served, "nobody", "anna's password")
     await nobody.fail(403, "A0403", "POST", "/api/auth/tokens", LISTS_CLIENTS)

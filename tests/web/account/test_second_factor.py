@@ -3,7 +3,7 @@
 from base64 import b32decode
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx
 import pytest
@@ -271,10 +271,13 @@ async def test_setting_up_takes_the_password_and_a_right_code_and_ends_every_oth
     await anna.api.fail(409, "A0409", "POST", OWN, {"password": ANNA[1]})
 
 
-async def test_the_address_for_authenticators_names_server_and_user(anna: Holder) -> None:
+async def test_the_address_for_authenticators_names_server_and_user(serve: Serve) -> None:
+    async with serve(BRAND_NAME="Söhne & Co") as served:
+        await served.user()
+        anna = await offer(served)
     uri = urlsplit(anna.uri)
-    assert (uri.scheme, uri.netloc, uri.path) == ("otpauth", "totp", "/Ostiary:anna")
-    assert parse_qs(uri.query) == {"secret": [anna.secret], "issuer": ["Ostiary"]}
+    assert (uri.scheme, uri.netloc, unquote(uri.path)) == ("otpauth", "totp", "/Söhne & Co:anna")
+    assert parse_qs(uri.query) == {"secret": [anna.secret], "issuer": ["Söhne & Co"]}
 
 
 async def test_removing_takes_password_and_code_and_signs_out_elsewhere(served: Served, anna: Holder) -> None:
@@ -478,7 +481,7 @@ async def test_a_sign_in_that_took_too_long_begins_again(served: Served, anna: H
 
 
 async def test_the_pages_set_one_up_where_it_is_asked_for(serve: Serve) -> None:
-    async with serve(REQUIRE_SECOND_FACTOR="administrators") as served:
+    async with serve(REQUIRE_SECOND_FACTOR="administrators", BRAND_NAME="Söhne & Co") as served:
         browser = served.browser()
         page = await browser.sign_in(return_to="/admin")
         [form] = [form for form in forms_in(page) if form.action == CODE_PAGE]
@@ -488,6 +491,7 @@ async def test_the_pages_set_one_up_where_it_is_asked_for(serve: Serve) -> None:
         wrong = await browser.submit(page, {"code": wrong_code(served, secret)}, to=CODE_PAGE)
         assert wrong.status_code == 401
         assert form.fields["recovery_codes"].split()[0] in wrong.text
+        assert page.text.partition("<svg")[2].partition("</svg>")[0] in wrong.text
         done = await browser.submit(wrong, {"code": code_of(served, secret)}, to=CODE_PAGE)
         assert (await browser.follow(done)).status_code == 200
 

@@ -97,6 +97,18 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
     await watcher.fail(404, "A0404", "DELETE", f"{PATH}/{ended['id']}")
 
 
+async def test_of_several_sessions_one_that_has_ended_meanwhile_is_no_error(served: Served, api: Api) -> None:
+    await served.user("anna")
+    for _ in range(2):
+        await served.api().sign_in("anna", "anna's password")
+    ids = [session["id"] for session in await list_sessions(api, username="anna")]
+    browser = await served.sign_in_browser()
+    asked = await browser.get("/admin/online/end", params={"id": ids})
+    await api.succeed("DELETE", f"{PATH}/{ids[0]}")
+    assert (await browser.submit(asked, to="/admin/online/end")).status_code == 303
+    assert await list_sessions(api, username="anna") == []
+
+
 # --- the end of all of a client, and of all there is
 
 ANNA = ("anna", "anna's password")

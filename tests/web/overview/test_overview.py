@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +15,8 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.upkeep.flushing import flush_refusals
 from ostiary_net.upkeep.summarising import Summarising
 from tests.support.callers import Api, Browser, Registered, expect_refusal, fields_of, sso
-from tests.support.people import holder_of
-from tests.support.served import Served
+from tests.support.people import browser_of, holder_of
+from tests.support.served import Served, in_memory, serving
 
 PATH = "/api/monitor/overview"
 
@@ -189,6 +190,13 @@ async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -
         longer = (await browser.get("/admin", params={"range": name})).text
         assert len(re.findall('<tr><th scope="row">', longer)) == 7 * periods
         assert "3 requests came with a wrong secret" in longer
+
+
+async def test_a_database_with_backups_of_its_own_is_asked_for_none(tmp_path: Path) -> None:
+    url = "postgresql://ostiary@db.example/ostiary"
+    async with serving(tmp_path, open_store=in_memory(), DATABASE_URL=url) as served:
+        page = (await (await browser_of(served, Permission.ONLINE_LIST)).get("/admin")).text
+    assert ('id="state"' in page, "ackup" in page) == (True, False)
 
 
 async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(

@@ -157,6 +157,7 @@ async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_
 
 async def test_past_the_last_page_there_is_a_way_back(served: Served, browser: Browser) -> None:
     for number in range(21):
+        assert "page=2" not in (await people(browser, q="anna")).text
         await served.user(f"anna{number}")
     beyond = await people(browser, page=99, q="anna", sort="-username")
     assert (beyond.status_code, names_on(beyond)) == (200, [])

@@ -134,16 +134,6 @@ async def test_few_runs_go_on_at_a_time_and_others_are_told_when_to_come_again(h
     hashing.let(2 * MANY)
 
 
-async def test_a_run_that_cannot_begin_takes_no_place(hashing: Hashing) -> None:
-    api, folder = await hashing.served.administrator(), hashing.served.services.import_runs.folder
-    folder.touch()
-    for _ in range(3):
-        expect_refusal(await api.import_sheet(USERS, people(), "insert"), 500, "A0500")
-    folder.unlink()
-    assert (await api.import_sheet(USERS, people(), "insert")).status_code == 202
-    hashing.let(MANY)
-
-
 async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +147,8 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
         assert (await api.succeed("GET", address))["state"] == "running"
         served.clock.wait(0.001)
         assert (await api.succeed("GET", address))["state"] == "lost"
+        page = await (await served.sign_in_browser()).get(address.replace(USERS, "/admin/people"))
+        assert (page.status_code, "refresh" in page.headers) == (200, False)
         served.clock.wait(59 * 60 - 0.001)
         api = await served.administrator()
         expect_success(await api.import_sheet(USERS, people(), "insert"), 202)
