@@ -12,6 +12,7 @@ from fuzz.processes.server import ADMIN_PASSWORD, Server
 from ostiary_net.front_door.listeners import open_listeners
 from tests.support.asks import VERIFIER
 from tests.support.callers import Registered, forms_in, registration
+from tests.support.processes import ForkedServer
 from tests.support.stores import lent_schema
 
 PATIENCE_SECONDS: Final = 30
@@ -69,12 +70,12 @@ def open_house(folder: Path, way: str = "serve") -> Iterator[House]:
             os.set_inheritable(listener.fileno(), True)
             bind = ("--worker-class", "trio", "--bind", f"fd://{listener.fileno()}")
             program = ("hypercorn", *bind, "ostiary_web.asgi:app")
-            server = Server(folder, program=program, inherits=[listener.fileno()])
+            server: Server = Server(folder, program=program, inherits=[listener.fileno()])
             server.start()
             # Who connects before it serves waits in the kernel's queue.
             server.port = listener.getsockname()[1]
         else:
-            server = Server(folder, workers=2 if database else 1, settings=settings)
+            server = ForkedServer(folder, workers=2 if database else 1, settings=settings)
             server.start_and_wait()
         with server:
             yield House(server, database)

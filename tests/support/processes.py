@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from fuzz.processes.programs import find_postgresql
+from fuzz.processes.server import Server
 from ostiary_core.texts import Languages
 from ostiary_web.cli.command_line import main
 from tests.support import forks
@@ -148,15 +149,22 @@ class Process(subprocess.Popen[str]):
 class ForkedProcess(Process):
     """`ostiary` forked from a process that has imported it, whose child it is; that one says how it ended."""
 
-    def __init__(self, words: Sequence[str], environment: Mapping[str, str], stderr: int | None) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        stdout: int = subprocess.PIPE,
+        stderr: int = 2,
+        inherits: Sequence[int] = (),
+    ) -> None:
         self.args, self.returncode = words, None
-        self.stdin = self.stderr = None
-        self.stdout, out = _open_pipe()
-        if stderr == subprocess.PIPE:
-            self.stderr, err = _open_pipe()
-        else:
-            err = os.dup(2 if stderr is None else stderr)
-        self._forked = forks.start(words, environment, out, err)
+        self.stdin = None
+        self.stdout, out = _open_pipe() if stdout == subprocess.PIPE else (None, stdout)
+        self.stderr, err = _open_pipe() if stderr == subprocess.PIPE else (None, stderr)
+        self._forked = forks.start(words, environment, out, err, inherits)
+        for pipe, end in ((self.stdout, out), (self.stderr, err)):
+            if pipe is not None:
+                os.close(end)
         assert self._forked.pid is not None
         self.pid = self._forked.pid
 
@@ -173,12 +181,27 @@ class ForkedProcess(Process):
 
     def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
         self.wait(timeout)
-        out, err = ("" if each is None or each.closed else each.read() for each in (self.stdout, self.stderr))
-        return out, err
+        return _read_to_the_end(self.stdout), _read_to_the_end(self.stderr)
 
     def send_signal(self, sig: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, sig)
+
+
+def _read_to_the_end(stream: IO[str] | None) -> str:
+    if stream is None or stream.closed:
+        return ""
+    with stream:
+        return stream.read()
+
+
+class ForkedServer(Server):
+    """A server of the campaigns whose first process is forked too."""
+
+    def _launch(
+        self, program: Sequence[str], environment: Mapping[str, str], log: int, inherits: Sequence[int]
+    ) -> Process:
+        return ForkedProcess(program[1:], environment, log, log, inherits)
 
 
 def _open_pipe() -> tuple[IO[str], int]:
@@ -232,12 +255,10 @@ class Machine:
         words = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
         return str(self.script(*words, "--grant", "client_credentials")["secret"])
 
-    def start(
-        self, *words: str, stderr: int | None = None, settings: Mapping[str, str] | None = None
-    ) -> Process:
+    def start(self, *words: str, stderr: int = 2, settings: Mapping[str, str] | None = None) -> Process:
         """A command in a process of its own, as it starts; `serve` by default."""
         environment = {**os.environ, **self.environment, **(settings or {})}
-        return ForkedProcess(words or ("serve",), environment, stderr)
+        return ForkedProcess(words or ("serve",), environment, stderr=stderr)
 
     @contextmanager
     def serving(self) -> Iterator[str]:

@@ -16,7 +16,7 @@ from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, refusal
 from tests.net.postgres.load import Desk, Load
-from tests.support.processes import Cluster
+from tests.support.processes import Cluster, ForkedServer
 
 INSTANCES = 2
 MOST_SECONDS = 20.0
@@ -31,10 +31,10 @@ OUTAGE_SECONDS = float(os.environ.get("OSTIARY_TEST_OUTAGE_SECONDS", "6"))
 def servers(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
     """Instances that start at the same moment on an empty database."""
     with ExitStack() as stack:
-        started = []
+        started: list[Server] = []
         for _ in range(INSTANCES):
             folder = tmp_path_factory.mktemp("instance")
-            server = Server(folder, settings={"DATABASE_URL": cluster.address})
+            server = ForkedServer(folder, settings={"DATABASE_URL": cluster.address})
             started.append(stack.enter_context(server))
             server.start()
         deadline = time.monotonic() + 60

@@ -17,7 +17,7 @@ import trio
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from ostiary_net.front_door.listeners import open_listeners
 from tests.net.postgres.load import Desk, Load, Pair
-from tests.support.processes import Cluster
+from tests.support.processes import Cluster, ForkedServer
 
 INSTANCES = 2
 CALLERS_OF_A_KIND = 4
@@ -43,7 +43,9 @@ async def test_a_rolling_restart_of_all_instances_under_load_loses_no_request(
         def instance(name: str) -> Server:
             (tmp_path / name).mkdir()
             settings = {"DATABASE_URL": database, "BIND": f"fd://{descriptor}"}
-            server = stack.enter_context(Server(tmp_path / name, settings=settings, inherits=[descriptor]))
+            server = stack.enter_context(
+                ForkedServer(tmp_path / name, settings=settings, inherits=[descriptor])
+            )
             server.start_and_wait()
             return server
 

@@ -25,9 +25,15 @@ import httpx
 import pytest
 from cryptography import x509
 
-from fuzz.processes.server import Server
 from tests.support.callers import forms_in
-from tests.support.processes import Certificate, Machine, free_port, made_certificate, wait_until
+from tests.support.processes import (
+    Certificate,
+    ForkedServer,
+    Machine,
+    free_port,
+    made_certificate,
+    wait_until,
+)
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"
 NGINX: Final = shutil.which("nginx", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")
@@ -315,7 +321,7 @@ def test_instances_behind_a_proxy_are_replaced_one_by_one_and_nobody_notices(
                 "BIND": f"127.0.0.1:{free_port()}",
                 "TRUST_PROXY": PROXY,
             }
-            instance = stack.enter_context(Server(tmp_path / name, settings=settings))
+            instance = stack.enter_context(ForkedServer(tmp_path / name, settings=settings))
             instance.start_and_wait()
             instances.append(instance)
         (tmp_path / "proxy").mkdir()

@@ -31,6 +31,7 @@ from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import open_turns
 from tests.net.postgres.load import Desk
+from tests.support.processes import ForkedServer
 from tests.support.stores import HandClock, PlainStore, registration_of
 
 PATIENCE_SECONDS = 30.0
@@ -128,7 +129,7 @@ def server(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> It
         "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test",
         "OTEL_BSP_SCHEDULE_DELAY": "50",
     }
-    with Server(tmp_path_factory.mktemp("traced"), settings=settings) as made:
+    with ForkedServer(tmp_path_factory.mktemp("traced"), settings=settings) as made:
         made.start_and_wait()
         yield made
 
@@ -313,7 +314,7 @@ async def test_a_page_that_asks_has_the_outcome_in_its_span(collector: Collector
 
 async def test_a_collector_that_is_away_costs_no_request_and_no_graceful_stop(tmp_path: Path) -> None:
     settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_BSP_SCHEDULE_DELAY": "10"}
-    with Server(tmp_path, settings=settings) as server:
+    with ForkedServer(tmp_path, settings=settings) as server:
         server.start_and_wait()
         for _ in range(20):
             assert (await ask(server, "GET", "/healthz", [])).status == 200

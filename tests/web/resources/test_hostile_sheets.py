@@ -149,7 +149,7 @@ async def test_a_process_reads_what_is_read_in_place() -> None:
         assert await SheetReader().read(content) == await read_sheet_in_place(content), content
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def slow_sheet() -> bytes:
     return book_around(cells("\n" * 60_000_000))
 
