@@ -16,7 +16,7 @@ from fuzz.shared.meaning import call_of
 from fuzz.shared.steps import Step
 from fuzz.simulation.connections import send_garbage
 from fuzz.simulation.documented import ISSUING
-from fuzz.simulation.exchanges import DESK, DESKS, OTHER_DESK, Exchanges
+from fuzz.simulation.exchanges import DESK, DESKS, GUEST, OTHER_DESK, Exchanges
 from fuzz.simulation.forms import may_be_in_a_form
 from fuzz.simulation.instance import Instance
 from fuzz.simulation.plan import Line, Mishap
@@ -33,7 +33,7 @@ _THIEF: Final = "thief" * 120
 
 @dataclass
 class Desk:
-    """An administrator to whom nobody does anything, and the login they have at present."""
+    """Somebody to whom nobody does anything, mostly an administrator, and the login they have at present."""
 
     token: str | None = None
     since: float = -math.inf
@@ -51,7 +51,7 @@ class Callers:
     story: Story
     exchanges: Exchanges
     instances: Sequence[Instance] = ()
-    desks: dict[str, Desk] = field(default_factory=lambda: {name: Desk() for name in DESKS})
+    desks: dict[str, Desk] = field(default_factory=lambda: {name: Desk() for name in (*DESKS, GUEST)})
     desk_calls: int = 0
 
     # --- a line of the plan
@@ -183,7 +183,7 @@ class Callers:
         return call._replace(face=Face.PAGE, must_change=must_change)
 
     async def sign_in_at(self, name: str) -> str:
-        """A token of an administrator's, who signs in where they have none that lasts."""
+        """A token of an administrator's, or of the guest's, who signs in where they have none that lasts."""
         desk = self.desks[name]
         async with desk.lock:
             now = trio.current_time()

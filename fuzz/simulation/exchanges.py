@@ -55,6 +55,8 @@ DESK: Final = "desk"
 OTHER_DESK: Final = "other-desk"
 DESKS: Final = (DESK, OTHER_DESK)
 """Who administers: super administrators to whom nobody does anything."""
+GUEST: Final = "guest"
+"""Somebody who has no role, and does nothing before the end."""
 
 _RENEWED: Final = ["LoginRefreshed", "AccountRequested"]
 

@@ -13,7 +13,7 @@ from fuzz.shared.meaning import call_of
 from fuzz.shared.seeds import SeededEntropy
 from fuzz.shared.steps import registrations_of
 from fuzz.simulation.callers import Callers
-from fuzz.simulation.exchanges import DESKS
+from fuzz.simulation.exchanges import DESKS, GUEST
 from fuzz.simulation.sheets import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD
 from ostiary_core import events
@@ -39,10 +39,10 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
 
     def know(reply: Any, password: str) -> KnownUser:
         if not isinstance(reply, UserKnown):
-            raise TypeError(f"an administrator could not be made: {reply}")
+            raise TypeError(f"an account could not be made: {reply}")
         user_id, username = reply.user.user_id, reply.user.username
         model.realm.users[user_id] = ModelUser(
-            user_id, username, password, roles=frozenset({SUPER_ADMINISTRATOR})
+            user_id, username, password, roles=frozenset(reply.user.role_ids)
         )
         history.users[user_id] = KnownUser(user_id, username, password)
         return history.users[user_id]
@@ -56,15 +56,15 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
         )
     )
     history.names[ADMINISTRATOR] = know(made.reply, ROOT_PASSWORD)
-    for desk in DESKS:
+    for name in (*DESKS, GUEST):
         made = await turns.decide(
             events.UserRegistered(
                 caller=events.Operator(),
                 fields={
-                    "username": desk,
-                    "name": desk,
+                    "username": name,
+                    "name": name,
                     "mustChangePassword": False,
-                    "roleIds": [SUPER_ADMINISTRATOR],
+                    "roleIds": [] if name == GUEST else [SUPER_ADMINISTRATOR],
                 },
                 password_hash=password_hash[DESK_PASSWORD],
                 entropy=drawn.draw(),

@@ -23,7 +23,7 @@ from fuzz.shared.invariants import DOCUMENTED, PROGRESS, Violation
 from fuzz.simulation.callers import Callers
 from fuzz.simulation.connections import EXCHANGE_SECONDS, Wire
 from fuzz.simulation.determinism import run_determined
-from fuzz.simulation.exchanges import DESK, Exchanges
+from fuzz.simulation.exchanges import DESK, GUEST, Exchanges
 from fuzz.simulation.instance import MOST_WRONG_SECONDS, ROUTES, Instance
 from fuzz.simulation.judge import verdicts, wrong_sources
 from fuzz.simulation.limits import overruns
@@ -184,10 +184,13 @@ class _World:
         random = Random(f"{self.seed} mishaps")
         for _ in range(self.swarm.turns):
             workload.at = max(workload.at, round(trio.current_time() * 1000))
-            yield [
-                Line(replace(step, crash=False, restart=False), self.swarm.mishap(random))
-                for step in workload.turn()
-            ]
+            turn = []
+            for step in workload.turn():
+                mishap = self.swarm.mishap(random)
+                if step.number <= workload.calm_steps:
+                    mishap = Mishap(instance=mishap.instance, new=True, page=mishap.page)
+                turn.append(Line(replace(step, crash=False, restart=False), mishap))
+            yield turn
 
     async def _take(self, turn: list[Line], callers: trio.Nursery) -> None:
         await trio.sleep_until(turn[0].step.at / 1000)
@@ -251,22 +254,23 @@ class _World:
 
     async def _visit(self) -> None:
         random = Random(f"{self.seed} visits")
-        login = await self.callers.sign_in_at(DESK)
+        login, guest = await self.callers.sign_in_at(DESK), await self.callers.sign_in_at(GUEST)
         any_form = Call(verb=Verb.SIGN_OUT, login=login)
         for route in choose_routes(int(self.seed)):
             form = await self.exchanges.open_form(any_form, VISITOR, self.instances[0])
             if form is None:
                 self.story.fault(DOCUMENTED, "a page with a form has none though nothing is wrong any more")
                 return
-            request = draw_visit(route, login, form, self.history, random)
-            self.wire.is_noted = route not in OF_THE_MACHINE
-            response = await self.exchanges.ask_aside(request, VISITOR, random.choice(self.instances))
-            self.wire.is_noted = True
-            wrong = "" if response is None else find_wrong(route, response)
-            if response is None and not self.story.violations:
-                self.story.fault(PROGRESS, f"{route} is not answered though nothing is wrong any more")
-            elif wrong:
-                self.story.fault(DOCUMENTED, wrong)
+            for by in (login, guest, None):
+                request = draw_visit(route, by, form, self.history, random)
+                self.wire.is_noted = route not in OF_THE_MACHINE
+                response = await self.exchanges.ask_aside(request, VISITOR, random.choice(self.instances))
+                self.wire.is_noted = True
+                wrong = "" if response is None else find_wrong(route, response, is_super=by == login)
+                if response is None and not self.story.violations:
+                    self.story.fault(PROGRESS, f"{route} is not answered though nothing is wrong any more")
+                elif wrong:
+                    self.story.fault(DOCUMENTED, wrong)
 
     def _result(self) -> Run:
         for instance in self.instances:

@@ -1,5 +1,7 @@
 """Visits: once nothing fails any more, an administrator goes where no step leads, and everywhere else.
 
+So do a guest who has no role, and somebody who is not signed in, to whom all of the administration is closed.
+
 A few routes in every seed and all of them in a few: lists, exports, pages and every form, with a cookie or a
 Bearer token, now and then from another site or in another language. Each is answered as documented.
 """
@@ -25,6 +27,8 @@ OF_THE_MACHINE: Final = ("GET /readyz", "GET /admin", "GET /api/monitor/overview
 """What tells of the machine, which no seed decides."""
 _OPEN: Final = ("/static/", "/brand/", "/files/", "/healthz", "/readyz")
 """No page and no interface: whatever is not there is plain text."""
+_ADMINISTRATION: Final = ("/admin", "/api/audit/", "/api/iam/", "/api/monitor/", "/api/oauth/")
+"""Where nobody has anything to do who holds no permission."""
 _CONTENT: Final = {"name": "visited", "locale": "zh-CN", "timezone": "Asia/Shanghai", "phone": "+49301234567"}
 """What is written into every form, and into a request of the interface as far as it knows it."""
 
@@ -40,8 +44,8 @@ def choose_routes(seed: int) -> tuple[str, ...]:
     return tuple(every[(seed * VISITS + place) % len(every)] for place in range(VISITS))
 
 
-def draw_visit(route: str, login: str, form: Form, history: History, random: Random) -> Request:
-    """Make the request of a visit, mostly by somebody who is signed in; `form` is one that is open."""
+def draw_visit(route: str, by: str | None, form: Form, history: History, random: Random) -> Request:
+    """Make the request of a visit, by whoever holds this access token; `form` is one that is open."""
     method, _, path = route.partition(" ")
     known = [
         *(history.clients if "client" in path else ()),
@@ -50,7 +54,6 @@ def draw_visit(route: str, login: str, form: Form, history: History, random: Ran
         "1",
     ]
     target = "/".join(quote(random.choice(known)) if "<" in part else part for part in path.split("/"))
-    by = login if random.random() < 0.9 else None
     if path == "/sso":
         asked = Call(Verb.CHECK, client_id=random.choice(known), redirect_uri="https://app.example/callback")
         target = f"/sso?{urlencode(authorization_parameters(asked))}"
@@ -89,11 +92,15 @@ def _manners(random: Random) -> Fields:
     return fields
 
 
-def find_wrong(route: str, response: Response) -> str | None:
-    """Return why a response cannot be one to a visit."""
+def find_wrong(route: str, response: Response, *, is_super: bool) -> str | None:
+    """Return why a response cannot be one to a visit, of a super administrator or of somebody else."""
     if response.status >= 500:
         return f"{route} is answered {response.status} though nothing fails"
     path = route.partition(" ")[2]
+    is_sent_away = response.status == 303 and response.field("location").startswith("/login")
+    is_closed = path.startswith(_ADMINISTRATION) and not is_super
+    if is_closed and not is_sent_away and response.status not in (401, 403):
+        return f"{route} is answered {response.status} to somebody who may administer nothing"
     if response.status < 400 or not path.startswith("/api/") or path.startswith(_OPEN):
         return None
     if response.error == "invalid_client" and response.status == 400:

@@ -76,10 +76,16 @@ class Workload:
         self.own_accounts = OwnAccounts(random, self.picks, is_of_the_rules=is_of_the_rules)
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
-        opening = self.administration.appointments() if self.deputed else []
+        story: list[tuple[int, Step]] = []
         if not is_of_the_rules and random.random() < 0.4:
-            opening = self.own_accounts.failures_that_are_forgiven() + opening
-        self.again: list[tuple[int, Step]] = [(0, step) for step in reversed(opening)]
+            story = self.own_accounts.failures_that_are_forgiven()
+        elif not is_of_the_rules and random.random() < 0.4:
+            story = self.own_accounts.codes_that_are_forgiven()
+        self.calm_steps = len(story)
+        """How many steps from the beginning on show nothing where anything else goes wrong."""
+        appointments = self.administration.appointments() if self.deputed else []
+        opening = [*story, *((0, step) for step in appointments)]
+        self.again: list[tuple[int, Step]] = opening[::-1]
         """What somebody insists on, the next one last, and how long they wait before each."""
 
     def turn(self) -> list[Step]:

@@ -221,10 +221,25 @@ class OwnAccounts:
         logins = [one for one in self.picks.history.logins if one.username == name]
         return [Ref(Kind.ACCESS, one.number) for one in logins[-1:]]
 
-    def failures_that_are_forgiven(self) -> list[Step]:
+    def failures_that_are_forgiven(self) -> list[tuple[int, Step]]:
         """A beginning in which somebody who fails is unlocked, and signs in at once."""
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=self.picks.people[0])
-        return [replace(right, twist=Twist.WRONG_PASSWORD), replace(right, verb=Verb.UNLOCK_USER), right]
+        unlocked = replace(right, verb=Verb.UNLOCK_USER)
+        return [(0, replace(right, twist=Twist.WRONG_PASSWORD)), (0, unlocked), (0, right)]
+
+    def codes_that_are_forgiven(self) -> list[tuple[int, Step]]:
+        """A beginning in which somebody sets up a second factor, enters five wrong codes, is unlocked, and
+        enters the right one at once."""
+        right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=self.picks.people[0])
+        entry = replace(right, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, 1), change="now")
+        set_up = [replace(entry, verb=Verb.OFFER_FACTOR, change=None), entry]
+        if not self.is_asked_for_factor(self.picks.people[0]):
+            by = Ref(Kind.ACCESS, 1)
+            begun = replace(right, verb=Verb.BEGIN_FACTOR, by=by)
+            set_up = [begun, replace(begun, verb=Verb.CONFIRM_FACTOR, change="now")]
+        again = replace(entry, token=Ref(Kind.TICKET, len(set_up) + 2))
+        steps = [*[replace(again, twist=Twist.WRONG_CODE)] * 5, replace(right, verb=Verb.UNLOCK_USER), again]
+        return [(0, right), *((0, step) for step in set_up), (30_000, right), *((0, step) for step in steps)]
 
     def set_up_when_appointed(self, step: Step) -> list[tuple[int, Step]]:
         """Somebody who is given a role, and is signed in, signs in once more and sets up a second factor; the

@@ -20,4 +20,5 @@ FAULTS: Final = (
     *read_faults(Path(__file__).with_name("of_the_door.txt")),
     *of_answers.FAULTS,
     *find_faults("judged-by-its-turn", "retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked"),
+    *find_faults("unlock-spares-codes"),
 )

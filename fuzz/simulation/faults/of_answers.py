@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from fuzz.faults.planting import Fault, read_faults
+from fuzz.faults.planting import Fault, instead, read_faults, together
 from ostiary_core.http import token_service
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
@@ -38,6 +38,14 @@ FAULTS: Final = (
         "failure-unknown",
         "a failure has a code that nobody knows",
         change_meaning(Why.INTERNAL_ERROR, "code", "A0999"),
+    ),
+    Fault(
+        "administration-open",
+        "who is signed in may read all of the administration",
+        together(
+            instead("ostiary_web.http.gate.Gate.require_account", "permission=self.permission,", ""),
+            instead("ostiary_web.http.gate.Gate.refusal", "self.permission is not None", "False"),
+        ),
     ),
     Fault(
         "no-challenge",
