@@ -34,22 +34,12 @@ SAMPLED_EVERY = 16
 
 ENDING_A_USER = frozenset(
     {
-        Verb.DISABLE_USER,
-        Verb.DELETE_USER,
-        Verb.RESET_PASSWORD,
-        Verb.FORCE_OUT_USER,
-        Verb.RECOVER_PASSWORD,
-        Verb.CHANGE_PASSWORD,
-        Verb.CHANGE_PHONE,
-        Verb.SIGN_OUT_ELSEWHERE,
-        Verb.CONFIRM_FACTOR,
-        Verb.REMOVE_FACTOR,
-        Verb.RESET_FACTOR,
+        *(Verb.DISABLE_USER, Verb.DELETE_USER, Verb.FORCE_OUT_USER, Verb.SIGN_OUT_ELSEWHERE),
+        *(Verb.RESET_PASSWORD, Verb.RECOVER_PASSWORD, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE),
+        *(Verb.CONFIRM_FACTOR, Verb.REMOVE_FACTOR, Verb.RESET_FACTOR),
     }
 )
-BY_THEMSELVES = ABOUT_OWN_FACTOR | {
-    *(Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.SIGN_OUT_ELSEWHERE),
-}
+BY_THEMSELVES = ABOUT_OWN_FACTOR | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.SIGN_OUT_ELSEWHERE}
 """What people do with their own account, mostly with their current password."""
 ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT, Verb.FORCE_OUT_CLIENT})
 

@@ -1,6 +1,6 @@
 """What the invariants say about the writes of a decision: whose they may be, and what they may do."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any, get_args
@@ -8,13 +8,7 @@ from typing import Any, get_args
 from fuzz.rules.driver import Outcome
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.history import History
-from fuzz.shared.invariants import (
-    CLIENTS_APART,
-    NO_SECRETS,
-    REFUSALS,
-    STRANGERS,
-    Violation,
-)
+from fuzz.shared.invariants import CLIENTS_APART, NO_SECRETS, REFUSALS, STRANGERS, Violation
 from fuzz.shared.record_checks import faults_of_update
 from fuzz.shared.telling_checks import faults_of_telling
 from ostiary_core.model.decision import Change, Delete, Insert, Update
@@ -105,27 +99,17 @@ def is_stranger(call: Call, now: int, history: History) -> bool:
 # --- refusals
 
 ROTATION = {Session, RefreshToken}
-MAY_WRITE: dict[Verb, set[type[Record]]] = {
+MAY_WRITE: dict[Verb, Set[type[Record]]] = {
     Verb.REDEEM: {AuthorizationCode, Session},
-    Verb.REFRESH: {Session},
-    Verb.REFRESH_LOGIN: {Session},
+    **dict.fromkeys((Verb.REFRESH, Verb.REFRESH_LOGIN), frozenset({Session})),
     Verb.CHANGE_PASSWORD: {User},
     Verb.CHANGE_PHONE: {TextCode, User},
     Verb.RECOVER_PASSWORD: {TextCode},
     Verb.BEGIN_FACTOR: {User},
-    Verb.CONFIRM_FACTOR: {SecondFactor},
-    Verb.REMOVE_FACTOR: {SecondFactor, User},
-    Verb.RENEW_CODES: {SecondFactor, User},
-    Verb.ENTER_FACTOR: {SecondFactor},
+    **dict.fromkeys((Verb.CONFIRM_FACTOR, Verb.ENTER_FACTOR), frozenset({SecondFactor})),
+    **dict.fromkeys((Verb.REMOVE_FACTOR, Verb.RENEW_CODES), frozenset({SecondFactor, User})),
 }
-COUNTERS = {
-    "wrong_passwords_at",
-    "epoch",
-    "epoch_why",
-    "epoch_at",
-    "updated_at",
-    "revision",
-}
+COUNTERS = {"wrong_passwords_at", "epoch", "epoch_why", "epoch_at", "updated_at", "revision"}
 
 
 def _faults_of_refusal(outcome: Outcome) -> Iterator[Violation]:

@@ -96,16 +96,8 @@ WITH_A_TICKET = frozenset({Verb.OFFER_FACTOR, Verb.ENTER_FACTOR})
 BY_LOGIN = (
     AT_THE_CONSENT_PAGE
     | ABOUT_OWN_FACTOR
-    | {
-        Verb.WITHDRAW,
-        Verb.SIGN_OUT,
-        Verb.CHANGE_PASSWORD,
-        Verb.CHANGE_PHONE,
-        Verb.END_OWN_SESSION,
-        Verb.SIGN_OUT_ELSEWHERE,
-        Verb.CREATE_TOKEN,
-        Verb.CHOOSE,
-    }
+    | {Verb.WITHDRAW, Verb.SIGN_OUT, Verb.SIGN_OUT_ELSEWHERE, Verb.END_OWN_SESSION}
+    | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.CREATE_TOKEN, Verb.CHOOSE}
 )
 """What only somebody with a login may do."""
 

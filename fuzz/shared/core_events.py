@@ -161,7 +161,7 @@ def event_of(call: Call, drawn: Entropy, now: Instant, **known: object) -> event
         "session_id": lambda: call.session_id or "",
         "username": lambda: call.username or "",
         "phone": lambda: call.phone or "",
-        "fields": lambda: _fields_sent(call),
+        "fields": lambda: fields_sent(call),
         "shown": lambda: _fields_seen(call),
         "replace": lambda: call.replaces,
         "faults": lambda: _found_outside(call),
@@ -229,15 +229,15 @@ def _fields_seen(call: Call) -> dict[str, object] | None:
         case None:
             return None
         case "as-sent":
-            return _fields_sent(call)
+            return fields_sent(call)
         case _:
-            return dict.fromkeys(_fields_sent(call), "what nobody ever chose")
+            return dict.fromkeys(fields_sent(call), "what nobody ever chose")
 
 
 # --- what the interface is sent
 
 
-def _fields_sent(call: Call) -> dict[str, object]:
+def fields_sent(call: Call) -> dict[str, object]:
     """The fields of a record, with what is odd in them."""
     fields_of = _FIELDS.get(call.verb)
     return {} if fields_of is None else with_odd_fields(call, fields_of(call))

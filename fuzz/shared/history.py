@@ -248,7 +248,7 @@ class History:
         client_id, secret = call.client_id or "", answer.secret or ""
         if call.verb in BEGINS_A_CLIENT:
             settings = ClientSettings(**call.settings)
-            self.clients[client_id] = KnownClient(client_id, settings, settings, secret, nonsense(client_id))
+            self.clients[client_id] = KnownClient(client_id, settings, secret, nonsense(client_id))
         else:
             client = self.clients[client_id]
             if client.is_used or now >= client.old_until:

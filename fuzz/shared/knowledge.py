@@ -13,7 +13,6 @@ class KnownClient:
 
     client_id: str
     settings: ClientSettings
-    first: ClientSettings
     secret: str
     old_secret: str
     old_until: int = 0

@@ -132,36 +132,23 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
     user = history.names.get(step.user or "")
     call = base._replace(user_id="nobody" if user is None else user.user_id, username=step.user)
     others = [one for one in history.names.values() if one is not user]
-    match step.change:
-        case "renamed":
-            first_name = (step.user or "").partition("-")[0]
-            return call._replace(new_username=f"{first_name}-{step.number}")
-        case "taken-name":
-            return call._replace(new_username=others[0].username if others else step.user)
-        case "new-phone":
-            return call._replace(phone=f"+{20_000_000 + step.number}")
-        case "taken-phone":
-            phones = [one.phone for one in others if one.phone is not None]
-            return call._replace(phone=phones[-1] if phones else f"+{20_000_000 + step.number}")
-        case "awaited-phone":
-            return call._replace(phone=NUMBERS["new"])
-        case "no-phone":
-            return call._replace(phone="")
-        case "must-change":
-            return call._replace(must_change=True)
-        case "role":
-            return call._replace(roles=(step.role or "",))
-        case "another-role":
-            held = () if user is None else user.roles
-            return call._replace(roles=tuple(dict.fromkeys((*held, step.role or ""))))
-        case "no-such-role":
-            return call._replace(roles=("nobody",))
-        case "no-role":
-            return call._replace(roles=())
-        case "promoted":
-            return call._replace(roles=(SUPER_ADMINISTRATOR,))
-        case _:
-            return call
+    phones = [one.phone for one in others if one.phone is not None]
+    new_phone, role = f"+{20_000_000 + step.number}", step.role or ""
+    changes: dict[str | None, dict[str, Any]] = {
+        "renamed": {"new_username": f"{(step.user or '').partition('-')[0]}-{step.number}"},
+        "taken-name": {"new_username": others[0].username if others else step.user},
+        "new-phone": {"phone": new_phone},
+        "taken-phone": {"phone": phones[-1] if phones else new_phone},
+        "awaited-phone": {"phone": NUMBERS["new"]},
+        "no-phone": {"phone": ""},
+        "must-change": {"must_change": True},
+        "role": {"roles": (role,)},
+        "another-role": {"roles": tuple(dict.fromkeys((*(() if user is None else user.roles), role)))},
+        "no-such-role": {"roles": ("nobody",)},
+        "no-role": {"roles": ()},
+        "promoted": {"roles": (SUPER_ADMINISTRATOR,)},
+    }
+    return call._replace(**changes.get(step.change, {}))
 
 
 def _account_call(history: History, step: Step, base: Call) -> Call:

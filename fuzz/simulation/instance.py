@@ -114,7 +114,6 @@ class Instance:
     times_set: int = 0
     """How often its clock was set: there and back again shows in no offset."""
     incarnation: int = 0
-    crashes: int = 0
     up: trio.Event = field(default_factory=trio.Event)
     """Set while it serves; another one from each crash on."""
     store: FaultyStore | None = None
@@ -200,7 +199,6 @@ class Instance:
             recovery_by_text_message=self.policy.text_recovery,
         )
         application.dependencies = self._dependencies()
-        self._down = trio.Event()
         self._config.include_date_header = False
         async with application.open() as services:
             self.service = services.service
@@ -262,7 +260,6 @@ class Instance:
     def crash(self) -> None:
         """Lose everything that is not stored, in the middle of whatever is going on."""
         if self.is_up:
-            self.crashes += 1
             self._die()
             self._scope.cancel()
 

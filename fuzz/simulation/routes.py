@@ -5,16 +5,7 @@ from typing import Final
 from urllib.parse import quote
 
 from fuzz.shared.calls import Call, Verb
-from fuzz.shared.core_events import (
-    fields_of_new_client,
-    fields_of_new_role,
-    fields_of_new_user,
-    fields_of_token,
-    overlap_fields,
-    role_fields,
-    settings_of,
-    user_fields,
-)
+from fuzz.shared.core_events import fields_sent
 from fuzz.shared.seeds import nonsense
 
 Content = Callable[[Call], Mapping[str, object] | None]
@@ -106,7 +97,6 @@ SENT: Final[Mapping[Verb, Content]] = {
     Verb.OFFER_FACTOR: _send("ticket"),
     Verb.ENTER_FACTOR: _send("ticket", "code"),
     Verb.REFRESH_LOGIN: lambda call: {"refreshToken": call.token or nonsense("no token")},
-    Verb.CREATE_TOKEN: fields_of_token,
     Verb.CHANGE_PASSWORD: _send("oldPassword", "newPassword"),
     Verb.CHANGE_PHONE: _send("phone", "code", "password"),
     Verb.REQUEST_TEXT_CODE: _purpose,
@@ -114,15 +104,12 @@ SENT: Final[Mapping[Verb, Content]] = {
     Verb.BEGIN_FACTOR: _send("password"),
     Verb.CONFIRM_FACTOR: _send("code"),
     **dict.fromkeys((Verb.REMOVE_FACTOR, Verb.RENEW_CODES), _send("password", "code")),
-    Verb.REGISTER_USER: lambda call: {**fields_of_new_user(call), "password": call.password},
-    Verb.CHANGE_USER: user_fields,
+    Verb.REGISTER_USER: lambda call: {**fields_sent(call), "password": call.password},
     **dict.fromkeys((Verb.ENABLE_USER, Verb.DISABLE_USER, Verb.ENABLE_CLIENT, Verb.DISABLE_CLIENT), _switch),
     Verb.RESET_PASSWORD: lambda call: {"password": call.new_password},
-    Verb.REGISTER_ROLE: fields_of_new_role,
-    Verb.CHANGE_ROLE: role_fields,
-    Verb.REGISTER_CLIENT: fields_of_new_client,
-    Verb.CHANGE_CLIENT: settings_of,
-    Verb.RESET_SECRET: lambda call: overlap_fields(call) or None,
+    **dict.fromkeys((Verb.CHANGE_USER, Verb.CHANGE_ROLE, Verb.CHANGE_CLIENT), fields_sent),
+    **dict.fromkeys((Verb.REGISTER_ROLE, Verb.REGISTER_CLIENT, Verb.CREATE_TOKEN), fields_sent),
+    Verb.RESET_SECRET: lambda call: fields_sent(call) or None,
 }
 """What the interface is sent, and the form of a page has written into it; nothing for the others."""
 ENTERED: Final[Mapping[Verb, Content]] = {

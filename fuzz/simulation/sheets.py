@@ -14,7 +14,7 @@ from argon2 import PasswordHasher, Type
 from xlsxwriter import Workbook
 
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
-from fuzz.shared.core_events import fields_of_new_client, fields_of_new_role, fields_of_new_user
+from fuzz.shared.core_events import fields_sent
 from fuzz.shared.http_client import Fields, Request, Response, bearer
 
 _PEOPLE: Final = (Verb.REGISTER_USER, Verb.IMPORT_USER)
@@ -38,16 +38,12 @@ _MADE_AT: Final = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
 def _row_of(call: Call) -> dict[str, object]:
-    if call.verb in _ROLES:
-        return fields_of_new_role(call)
-    if call.verb in _CLIENTS:
-        return fields_of_new_client(call)
-    fields = fields_of_new_user(call)
+    fields, password = fields_sent(call), call.password or ""
     if call.verb is Verb.REGISTER_USER:
-        return {**fields, "password": call.password}
-    del fields["mustChangePassword"]
-    password = (call.password or "").encode()
-    return {**fields, "passwordHash": CHEAP.hash(password, salt=sha256(password).digest()[:16])}
+        fields["password"] = password
+    if call.verb is Verb.IMPORT_USER:
+        fields["passwordHash"] = CHEAP.hash(password, salt=sha256(password.encode()).digest()[:16])
+    return fields
 
 
 def import_request(call: Call) -> Request:

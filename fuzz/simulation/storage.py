@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import trio
 
@@ -39,30 +39,6 @@ class StoreFault(OSError):
     """What a disk or a database says when it fails; like theirs, its text quotes what it was about."""
 
 
-class Shared(Protocol):
-    """What the instances have in common, in one run."""
-
-    def open_store(self) -> AbstractContextManager[Any]:
-        """The store as one more instance opens it."""
-        ...
-
-    def run_sync(self, random: Random, witness: Witness) -> RunSync:
-        """Where an instance's turns run."""
-        ...
-
-    def records(self, table: Table) -> Iterable[Record]:
-        """Everything in one table."""
-        ...
-
-    def audit(self) -> Sequence[AuditEntry]:
-        """The audit trail, the oldest first."""
-        ...
-
-    def texts(self) -> bytes:
-        """All that is stored, as bytes that can be searched."""
-        ...
-
-
 class OnFile:
     """SQLite on a file: every instance opens it for itself."""
 
@@ -72,18 +48,23 @@ class OnFile:
         self._own = SQLiteStore(self.path, policy=policy)
 
     def open_store(self) -> AbstractContextManager[SQLiteStore]:
+        """The store as one more instance opens it."""
         return SQLiteStore(self.path, policy=self._policy)
 
     def run_sync(self, random: Random, witness: Witness) -> RunSync:
+        """Where an instance's turns run."""
         return run_inline
 
     def records(self, table: Table) -> Iterable[Record]:
+        """Everything in one table."""
         return self._own.records(table)
 
     def audit(self) -> Sequence[AuditEntry]:
+        """The audit trail, the oldest first."""
         return self._own.audit()
 
     def texts(self) -> bytes:
+        """All that is stored, as bytes that can be searched."""
         self._own.close()
         return b"".join(path.read_bytes() for path in sorted(self.path.parent.glob("ostiary.db*")))
 
@@ -139,6 +120,10 @@ class SharedMemory(ServerMemoryStore):
     def texts(self) -> bytes:
         stored = [*(self.records(table) for table in RECORD_TABLES), self.audit()]
         return repr(stored).encode()
+
+
+Shared = OnFile | SharedMemory
+"""What the instances have in common, in one run."""
 
 
 class FaultyStore:

@@ -80,12 +80,8 @@ SEEN_SHARE: Final = 0.2
 """How often what is sent of a record has something odd in it, or is said to have been seen before."""
 
 ENDINGS: Final = ADMINISTRATION | {
-    Verb.REVOKE,
-    Verb.WITHDRAW,
-    Verb.SIGN_OUT,
-    Verb.CHANGE_PASSWORD,
-    Verb.CHANGE_PHONE,
-    Verb.RECOVER_PASSWORD,
+    *(Verb.REVOKE, Verb.WITHDRAW, Verb.SIGN_OUT),
+    *(Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
 }
 ALONE: Final = frozenset(
     {
@@ -97,17 +93,8 @@ ALONE: Final = frozenset(
 
 ABOUT_USERS: Final = frozenset(
     {
-        Verb.ENABLE_USER,
-        Verb.DISABLE_USER,
-        Verb.DELETE_USER,
-        Verb.RESET_PASSWORD,
-        Verb.FORCE_OUT_USER,
-        Verb.UNLOCK_USER,
-        Verb.WITHDRAW_FOR,
-        Verb.IMPORT_USER,
-        Verb.REGISTER_USER,
-        Verb.CHANGE_USER,
-        Verb.RESET_FACTOR,
+        *(verb for verb in Verb if verb.endswith("-user")),
+        *(Verb.RESET_PASSWORD, Verb.WITHDRAW_FOR, Verb.RESET_FACTOR),
     }
 )
 ABOUT_AN_OWN_ACCOUNT: Final = (
@@ -119,7 +106,7 @@ ABOUT_AN_OWN_ACCOUNT: Final = (
         *(Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE),
     }
 )
-ABOUT_ROLES: Final = frozenset({Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE, Verb.IMPORT_ROLE})
+ABOUT_ROLES: Final = frozenset(verb for verb in Verb if verb.endswith("-role"))
 AGENTS: Final = ("phone", "desk", None)
 EXCHANGE_TWISTS: Final = (
     Twist.WRONG_VERIFIER,
