@@ -48,6 +48,8 @@ class Manner(StrEnum):
     """By a script of somebody else's page, which has a token all the same; no browser sends a form so."""
 
 
+RETRIES_MS: Final = (0, 10, 2_000, 20_000, 29_000, 29_000, 29_995, 30_000, 30_001)
+"""How long a caller waits who asks again: mostly to the edge of the grace of a refresh, or just past it."""
 AT_THE_STORE: Final = (Fate.STORE_FAILS, Fate.COMMIT_UNHEARD, Fate.CRASH_BEFORE, Fate.CRASH_AFTER)
 
 
@@ -176,7 +178,7 @@ class Swarm:
             new=happens("new"),
             form=random.random() < 0.3,
             fate=fate,
-            retry_ms=random.choice((0, 10, 2_000, 20_000, 29_000, 31_000)) if random.random() < 0.7 else None,
+            retry_ms=random.choice(RETRIES_MS) if random.random() < 0.7 else None,
             race=race,
             two_agents=race > 1 and random.random() < 0.2,
             pipelined=race > 1 and random.random() < 0.3,
