@@ -3,12 +3,17 @@
 That the rest is kept as it was told, with the history and ending of each session, is the kit's to check.
 """
 
+from typing import cast
+
 from ostiary_core.events import ClientDisabled, GraceExpired, Operator
 from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import TokensIssued
+from ostiary_net.sql.store import SQLStore
+from ostiary_net.turns.ports import TrailEnd
 from tests.support import asks
 from tests.support.stores import ContractStore, world_on
+from tests.support.story import START
 
 
 def test_a_refusal_that_changes_nothing_and_housekeeping_are_not_kept(store: ContractStore) -> None:
@@ -34,3 +39,14 @@ def test_what_is_done_to_a_client_is_no_use_of_it(store: ContractStore) -> None:
     world.when(asks.machine(asks.credentials("app", "a wrong secret")))
     world.given(ClientDisabled(caller=Operator(), client_id="app"))
     assert store.last_used(["app"]) == {"app": used_at}
+
+
+def test_the_end_of_the_trail_is_its_last_entry_and_what_is_before_is_read_in_parts(
+    durable_store: ContractStore,
+) -> None:
+    store = cast(SQLStore, durable_store)
+    assert store.trail_end().number == 0
+    durable_store.turn([asks.user(f"user{number}") for number in range(9)], START)
+    assert store.trail_end() == TrailEnd(9, frozenset())
+    parts = [store.entries_between(after, 8, 4) for after in (0, 4, 8)]
+    assert [[entry.number for entry in part] for part in parts] == [[1, 2, 3, 4], [5, 6, 7, 8], []]
