@@ -95,7 +95,7 @@ ROOMS: Final = {
     "upkeep": Room(
         ("ostiary_net.upkeep",),
         (
-            *_tests("net", "sweeping purging metrics"),
+            *_tests("net", "sweeping purging summarising metrics"),
             *_tests("web/operations", "upkeep copy"),
             *_tests("web/overview", "overview"),
         ),
