@@ -6,8 +6,8 @@ import trio
 
 from fuzz.shared.calls import Answer, Call
 from fuzz.shared.http_client import Fields, HttpClient, NotHttp, Request, Response, form_request
-from fuzz.simulation.requests import request_of
-from fuzz.simulation.responses import answer_of
+from fuzz.shared.requests import request_of
+from fuzz.shared.responses import answer_of
 
 _MOST_BYTES: Final = 65_536
 _PATIENCE_SECONDS: Final = 60.0

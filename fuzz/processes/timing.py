@@ -38,8 +38,8 @@ from fuzz.shared.campaign import Report, add_up, command, conduct, tell_failure
 from fuzz.shared.http_client import HttpClient, Request, Response
 from fuzz.shared.invariants import DOCUMENTED, UNTIMED, Violation
 from fuzz.shared.rank_test import Comparison, compare
+from fuzz.shared.requests import request_of
 from fuzz.shared.selftest import SEED, run_selftest
-from fuzz.simulation.requests import request_of
 
 _ALPHA: Final = 0.001
 _BLOCK: Final = 20

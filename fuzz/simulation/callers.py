@@ -13,6 +13,8 @@ from fuzz.shared.authenticator import STEP_MS, code_at
 from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Face, Verb
 from fuzz.shared.history import History
 from fuzz.shared.meaning import call_of
+from fuzz.shared.requests import may_be_asked
+from fuzz.shared.sheets import IMPORTS, SHEETS, picture_of
 from fuzz.shared.steps import Step
 from fuzz.simulation.connections import send_garbage
 from fuzz.simulation.documented import ISSUING
@@ -20,8 +22,6 @@ from fuzz.simulation.exchanges import DESK, DESKS, GUEST, OTHER_DESK, Exchanges
 from fuzz.simulation.forms import may_be_in_a_form
 from fuzz.simulation.instance import Instance
 from fuzz.simulation.plan import Line, Mishap
-from fuzz.simulation.requests import may_be_asked
-from fuzz.simulation.sheets import IMPORTS, SHEETS, picture_of
 from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 
 LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from random import Random
 from typing import Any, Final
@@ -10,8 +11,9 @@ from typing import Any, Final
 import trio
 import trio.testing
 
-from fuzz.shared.http_client import HttpClient, Request, Response
-from fuzz.simulation.plan import Fate, Mishap
+from fuzz.shared.http_client import FORM, Fields, HttpClient, Request, Response
+from fuzz.simulation.plan import Fate, Manner, Mishap
+from fuzz.simulation.witness import OPERATION
 
 HOST: Final = "id.example"
 EXCHANGE_SECONDS: Final = 100.0
@@ -163,6 +165,38 @@ def connect(wire: Wire, source: str, *, slow: bool) -> tuple[Connection, Any]:
     stream: Any = trio.StapledStream(server_send, server_receive)
     stream.socket = _Socket(source, close_server_end)
     return Connection(wire, client_send, client_receive, sever, slow=slow), stream
+
+
+def manner_fields(manner: Manner | None, origin: str) -> Fields:
+    """The fields by which a request says what kind of caller makes it."""
+    match manner:
+        case Manner.CHINESE:
+            return [("Accept-Language", "zh-CN, en;q=0.1")]
+        case Manner.KLINGON:
+            return [("Accept-Language", "tlh, *;q=0.1")]
+        case Manner.ELSEWHERE:
+            return [("X-Timezone", "America/Los_Angeles")]
+        case Manner.NOWHERE:
+            return [("X-Timezone", "../etc/passwd")]
+        case Manner.OWN_PAGE:
+            return [("Origin", origin), ("Sec-Fetch-Site", "same-origin")]
+        case Manner.OTHER_PAGE:
+            return [("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site")]
+        case None:
+            return []
+
+
+def number_request(request: Request, operation: int, more: Fields) -> Request:
+    """The request with more fields, saying which operation it is.
+
+    A backend's form says it in a parameter of its own, which the server ignores as any it does not know, so
+    that it sends the very same head again and again, as backends do; everything else in a header field.
+    """
+    fields = [*request.fields, *more]
+    if ("Content-Type", FORM) not in fields or not request.target.startswith("/api/"):
+        return replace(request, fields=[*fields, (OPERATION.decode(), str(operation))])
+    said = b"%s=%06d" % (OPERATION, operation)
+    return replace(request, fields=fields, body=request.body + b"&" + said if request.body else said)
 
 
 async def send_garbage(connection: Connection, random: Random) -> None:

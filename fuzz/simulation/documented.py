@@ -8,7 +8,7 @@ from typing import Final
 
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.http_client import Response
-from fuzz.simulation.responses import code_of_page
+from fuzz.shared.responses import code_of_page
 
 ISSUING: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
 """What is asked at `/token`."""

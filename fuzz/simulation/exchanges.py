@@ -14,8 +14,11 @@ from fuzz.shared.history import BEGINS_A_CLIENT, History
 from fuzz.shared.http_client import Fields, NotHttp, Request, Response
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.shared.invariants import DOCUMENTED, PROGRESS
+from fuzz.shared.requests import request_of, with_cookies_of_https
+from fuzz.shared.responses import answer_of
+from fuzz.shared.sheets import answer_of_import, picture_request
 from fuzz.shared.steps import Step
-from fuzz.simulation.connections import EXCHANGE_SECONDS, HOST, Connection
+from fuzz.simulation.connections import EXCHANGE_SECONDS, HOST, Connection, manner_fields, number_request
 from fuzz.simulation.documented import OVERTAKEN, STATUS_OF_CODE, is_undocumented
 from fuzz.simulation.forms import (
     Form,
@@ -32,14 +35,6 @@ from fuzz.simulation.judge import RightSource
 from fuzz.simulation.malformed import STRANGERS, draw_mistake
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.plan import AT_THE_STORE, Fate, Manner, Mishap
-from fuzz.simulation.requests import (
-    manner_fields,
-    number_request,
-    request_of,
-    with_cookies_of_https,
-)
-from fuzz.simulation.responses import answer_of
-from fuzz.simulation.sheets import answer_of_import, picture_request
 from fuzz.simulation.storage import Shared
 from fuzz.simulation.story import AT_THE_DESK, Story
 from fuzz.simulation.witness import AHEAD, Witness

@@ -14,12 +14,12 @@ from urllib.parse import urlencode
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, canonical_codes, consent_of, refusal
 from fuzz.shared.http_client import FORM, Request, Response
 from fuzz.shared.initial_states import Settings
+from fuzz.shared.requests import authorization_parameters, user_agent_fields
+from fuzz.shared.responses import code_of_page
+from fuzz.shared.routes import ENTERED, ROUTES, SENT, fill_path
 from fuzz.shared.seeds import nonsense
 from fuzz.shared.steps import CHANGES_A_RECORD
 from fuzz.simulation.documented import OVERTAKEN
-from fuzz.simulation.requests import authorization_parameters, user_agent_fields
-from fuzz.simulation.responses import code_of_page
-from fuzz.simulation.routes import ENTERED, ROUTES, SENT, fill_path
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.secret import PERSONAL_TOKEN_PREFIX

@@ -18,9 +18,9 @@ from quart import request
 
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.shared.seeds import SeededEntropy
+from fuzz.shared.sheets import CHEAP
 from fuzz.simulation.connections import HOST, Connection, Wire, connect
 from fuzz.simulation.plan import Swarm
-from fuzz.simulation.sheets import CHEAP
 from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.http import TokenEndpoint

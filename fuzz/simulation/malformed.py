@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.http_client import FORM, JSON, Request, basic
-from fuzz.simulation.requests import request_of
-from fuzz.simulation.sheets import import_request_with_error
+from fuzz.shared.requests import request_of
+from fuzz.shared.sheets import import_request_with_error
 
 STRANGERS: Final = ("198.51.100.67", "2001:db8::67", "::ffff:198.51.100.68", "not an address: at all")
 """Where these come from, so that they use up nobody else's minute."""

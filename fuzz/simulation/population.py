@@ -11,10 +11,10 @@ from fuzz.shared.invariants import EXPLAINED
 from fuzz.shared.knowledge import KnownUser
 from fuzz.shared.meaning import call_of
 from fuzz.shared.seeds import SeededEntropy
+from fuzz.shared.sheets import CHEAP
 from fuzz.shared.steps import registrations_of
 from fuzz.simulation.callers import Callers
 from fuzz.simulation.exchanges import DESKS, GUEST
-from fuzz.simulation.sheets import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD
 from ostiary_core import events
 from ostiary_core.model.instant import Instant

@@ -14,11 +14,11 @@ from urllib.parse import quote, urlencode
 from fuzz.shared.calls import Call, Verb
 from fuzz.shared.history import History
 from fuzz.shared.http_client import Fields, Request, Response, bearer, form_request, json_request
+from fuzz.shared.requests import authorization_parameters
+from fuzz.shared.sheets import picture_of, upload_request
 from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR
 from fuzz.simulation.forms import Form, PageForm, sending_request
 from fuzz.simulation.instance import read_routes
-from fuzz.simulation.requests import authorization_parameters
-from fuzz.simulation.sheets import picture_of, upload_request
 
 VISITS: Final = 14
 """Visits a seed; the next seed goes on where it ends."""

@@ -5,12 +5,10 @@ from typing import Final
 from urllib.parse import urlencode
 
 from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Face, Verb
-from fuzz.shared.http_client import FORM, Fields, Request, basic, form_request, json_request
+from fuzz.shared.http_client import Fields, Request, basic, form_request, json_request
 from fuzz.shared.initial_states import CHOICES, NUMBERS
-from fuzz.simulation.plan import Manner
-from fuzz.simulation.routes import ROUTES, SENT, fill_path
-from fuzz.simulation.sheets import import_request
-from fuzz.simulation.witness import OPERATION
+from fuzz.shared.routes import ROUTES, SENT, fill_path
+from fuzz.shared.sheets import import_request
 
 
 def request_of(call: Call, *, by_form: bool) -> Request:
@@ -46,25 +44,6 @@ def authorization_parameters(call: Call) -> dict[str, str]:
     )
 
 
-def manner_fields(manner: Manner | None, origin: str) -> Fields:
-    """The fields by which a request says what kind of caller makes it."""
-    match manner:
-        case Manner.CHINESE:
-            return [("Accept-Language", "zh-CN, en;q=0.1")]
-        case Manner.KLINGON:
-            return [("Accept-Language", "tlh, *;q=0.1")]
-        case Manner.ELSEWHERE:
-            return [("X-Timezone", "America/Los_Angeles")]
-        case Manner.NOWHERE:
-            return [("X-Timezone", "../etc/passwd")]
-        case Manner.OWN_PAGE:
-            return [("Origin", origin), ("Sec-Fetch-Site", "same-origin")]
-        case Manner.OTHER_PAGE:
-            return [("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site")]
-        case None:
-            return []
-
-
 def with_cookies_of_https(request: Request) -> Request:
     """The request with its cookies as they are called where the browser comes over https."""
     fields = [
@@ -72,19 +51,6 @@ def with_cookies_of_https(request: Request) -> Request:
         for name, value in request.fields
     ]
     return replace(request, fields=fields)
-
-
-def number_request(request: Request, operation: int, more: Fields) -> Request:
-    """The request with more fields, saying which operation it is.
-
-    A backend's form says it in a parameter of its own, which the server ignores as any it does not know, so
-    that it sends the very same head again and again, as backends do; everything else in a header field.
-    """
-    fields = [*request.fields, *more]
-    if ("Content-Type", FORM) not in fields or not request.target.startswith("/api/"):
-        return replace(request, fields=[*fields, (OPERATION.decode(), str(operation))])
-    said = b"%s=%06d" % (OPERATION, operation)
-    return replace(request, fields=fields, body=request.body + b"&" + said if request.body else said)
 
 
 def _at_the_token_service(call: Call, *, by_form: bool) -> Request:
