@@ -173,4 +173,4 @@ def what_was_done(total: Report) -> list[str]:
         f"{unknown.total():,} unanswered, and asked again: {format_counts(unknown) or 'none'}",
         f"{total.counts['checks']:,} questions about what had been acknowledged",
     )
-    return [line for each in told for line in wrap(each, LINE_LENGTH)]
+    return [line for each in told for line in wrap(each, LINE_LENGTH, break_on_hyphens=False)]
