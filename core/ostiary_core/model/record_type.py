@@ -152,14 +152,17 @@ class RecordField(Generic[R]):
 
     def _read_list(self, reader: FieldReader, stored: Any, policy: Policy) -> tuple[str, ...]:
         values = reader.texts(self.name, stored)
-        bad = [place for place, item in enumerate(values) if not self._is_allowed(item, policy)]
-        for place in bad:
-            reader.fault(f"{self.name}.{place}", self.rule)
+        read = list(values)
+        for place, item in enumerate(values):
+            if self._is_allowed(item, policy):
+                read[place] = self.convert(item)
+            else:
+                reader.fault(f"{self.name}.{place}", self.rule)
         if self.most is not None and len(values) > self.most:
             reader.fault(self.name, FieldRule.TOO_LONG)
         if self.is_required and not values:
             reader.fault(self.name, FieldRule.REQUIRED)
-        return tuple(item if place in bad else self.convert(item) for place, item in enumerate(values))
+        return tuple(read)
 
     def _is_allowed(self, text: str, policy: Policy) -> bool:
         return self.is_valid(text) and (self.choices is None or text in self.choices(policy))
