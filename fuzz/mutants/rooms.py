@@ -104,15 +104,24 @@ ROOMS: Final = {
     "gate": Room(
         ("ostiary_web.http", "ostiary_web.app.asgi_app"),
         (
-            *_tests("web", "gate forgery browser_session public_path limits authorization"),
-            *_tests("web/attacks", "header_fields fixation"),
+            *_tests("web", "gate forgery browser_session public_path limits authorization trace_ids"),
+            *_tests("web/attacks", "header_fields fixation redirects"),
+            *_tests("web/account", "recovery personal_tokens"),
+            *_tests_of(
+                "tests/web/test_malformed.py",
+                "a_body_that_is_no_json_object",
+                "more_than_its_path_takes_is_413",
+            ),
         ),
-        may_survive=1.0,
+        may_survive=0.3,
     ),
     "resources": Room(
-        ("ostiary_web.api.resources", "ostiary_web.server.import_runs"),
+        ("ostiary_web.api.resources",),
         ("tests/web/resources", *_tests("web", "single_permissions bad_fields"), "tests/web/online"),
         may_survive=1.0,
+    ),
+    "imports": Room(
+        ("ostiary_web.server.import_runs",), _tests("web/resources", "import_runs"), may_survive=0.05
     ),
     "sheets": Room(
         # What starts the process that reads a sheet, and what runs in it, are tested in that process.
@@ -120,8 +129,13 @@ ROOMS: Final = {
             f"ostiary_web.sheets.{name}"
             for name in ["book", "cells", "csv_reading", "numbers", "parsing", "reading"]
         ),
-        _tests("web/resources", "sheets csv"),
-        may_survive=1.0,
+        (
+            *_tests("web/resources", "sheets csv"),
+            *_tests_of(
+                "tests/web/resources/test_export_import.py", "a_cell_with_an_error_takes_nothing_away"
+            ),
+        ),
+        may_survive=0.02,
     ),
 }
 """By the name that `--room` gives."""

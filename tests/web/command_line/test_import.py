@@ -44,7 +44,7 @@ async def sign_in_each(usernames: Sequence[str], served: Served) -> list[int]:
     return [each.status_code for each in answers]
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx", "XLSX", "JSONL"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx", "CSV", "XLSX", "JSONL"])
 def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     machine: Machine, tmp_path: Path, ending: str
 ) -> None:
@@ -86,36 +86,11 @@ def test_a_preview_says_what_each_row_would_do(machine: Machine, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        "username,name\r\nfang,王芳\r\n".encode("utf-8-sig"),
-        "username;name\nfang;王芳\n".encode(),
-        "sep=;\r\nusername;name\r\nfang;王芳\r\n".encode(),
-        "username\tname\r\nfang\t王芳\r\n".encode("utf-16"),
-        b"\xfe\xff" + "username,name\r\nfang,王芳".encode("utf-16-be"),
-        "username,name\r\nfang,王芳\r\n".encode("gb18030"),
-        "用户名,姓名,,\r\nfang,王芳,,\r\n".encode("gb18030"),
-        "username,name,\nfang,王芳,\nzhe,陶喆,".encode("gb18030"),
-    ],
-)
-@pytest.mark.parametrize("name", ["people.csv", "PEOPLE.CSV"])
-def test_csv_is_read_as_spreadsheets_write_it(
-    machine: Machine, tmp_path: Path, name: str, content: bytes
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    machine.script("user", "import", str(tmp_path / name))
-    assert "王芳" in [user["name"] for user in machine.script("user", "list")["items"]]
-
-
-@pytest.mark.parametrize(
     "name, content, fault",
     [
         ("people.txt", b"", "must end in .xlsx"),
         ("nobody.csv", None, "cannot be read: No such file"),
-        ("people.csv", b"username,name\n\xff,x", 'save it as "CSV UTF-8"'),
         ("people.csv", "username,name\nzoe,Zoë Müller".encode("cp1252"), 'save it as "CSV UTF-8"'),
-        ("people.csv", "username,name\nzoe,Müller".encode("cp1252"), 'save it as "CSV UTF-8"'),
-        ("people.csv", "username\tname\nfang\t王芳".encode("utf-16")[:-1], "must be a readable .xlsx file"),
         ("people.csv", b"username,name\nanna,Ng, Anna", "Row 2, C has a value, but its column has no"),
         ("people.csv", b"username,name\nanna,1.10105E+17", "Row 2, name holds a number of more than 15"),
         ("people.csv", b"username,name,phone\nanna,Anna,#N/A", "phone holds the spreadsheet error #N/A"),

@@ -24,6 +24,7 @@ FULL = ",".join("x" * MOST_COLUMNS)
         (b"a\nsep=", {1: ["a"], 2: ["sep="]}),
         (b"sep,a\nx,y", {1: ["sep", "a"], 2: ["x", "y"]}),
         (b"\n \n,\n\na;b,\n\nx;y,", {5: ["a;b", ""], 7: ["x;y", ""]}),
+        ("a\nZoë".encode(), {1: ["a"], 2: ["Zoë"]}),
         ("a\tb\nx\t陶喆".encode("utf-16"), {1: ["a", "b"], 2: ["x", "陶喆"]}),
         (b"\xfe\xff" + "a,b\nx,王芳".encode("utf-16-be"), {1: ["a", "b"], 2: ["x", "王芳"]}),
         ("用户名,姓名\nfang,王芳".encode("gb18030"), {1: ["用户名", "姓名"], 2: ["fang", "王芳"]}),

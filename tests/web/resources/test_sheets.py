@@ -248,6 +248,7 @@ def test_a_cell_far_out_makes_no_table_of_everything_between(sheet: bytes) -> No
         '<row r="x"><c><v>1</v></c></row>',
         '<row r="1"><c><row r="2"/></c></row>',
         '<row><c r="A2"><v>1</v></c></row><row><c r="A2"><v>2</v></c></row>',
+        '<row><c r="A1"><v>1</v></c><c r="B2"><v>2</v></c></row>',
         '<row r="1"><c><c><v>1</v></c></c></row>',
         '<row r="1"><c><v>one</v></c></row>',
         '<row r="1"><c t="s"><v>0</v></c></row>',

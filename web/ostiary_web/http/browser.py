@@ -118,9 +118,9 @@ def has_proven_origin(sent_token: str) -> bool:
     if is_cross_site(own_origin()):
         return False
     cookie = request.cookies.get(_full_name(_FORM))
-    return bool(cookie) and hmac.compare_digest(
-        _token_for(cookie or "").encode(), sent_token.encode("utf-8", "surrogatepass")
-    )
+    if not cookie:
+        return False
+    return hmac.compare_digest(_token_for(cookie).encode(), sent_token.encode("utf-8", "surrogatepass"))
 
 
 def is_cross_site(origin: str) -> bool:
