@@ -58,6 +58,7 @@ def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(
         assert lines[-1].startswith("A safe retry saved the client once;")
         chinese = machine.run("explain", session_id, "--language", "zh-CN").lines
         assert "首次使用" in chinese[3]
+        assert "首次使用" in machine.script("explain", session_id, "--language", "zh-CN")["text"]
         for text in (*lines, *chinese):
             for token in pair.values():
                 assert len(str(token)) < 43 or str(token) not in text

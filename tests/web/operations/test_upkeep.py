@@ -18,7 +18,7 @@ from tests.support.callers import Registered
 from tests.support.people import holder_of
 from tests.support.processes import Machine, token
 from tests.support.served import Serve, in_memory, serving
-from tests.support.stores import PlainStore
+from tests.support.stores import PlainStore, registration_of
 
 UPKEEP = Upkeep(watches_pauses=False)
 DAY_SECONDS = 24 * 60 * 60
@@ -100,6 +100,7 @@ def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
                 digest=digest_of("a token"), session_id=first.session_id, generation=0
             )
             store.write([Update(first, revise(first, expires_at=Instant(0))), Insert(refresh_token)])
+            store.turn([registration_of("old")], Instant(0))  # whose entry is kept for ever
         cleared = machine.script("sweep")
     assert cleared.pop("countedEntries") >= 2  # the server counts at its start
     assert {what: number for what, number in cleared.items() if number} == {"sessions": 1, "tokens": 1}

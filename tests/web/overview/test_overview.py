@@ -190,6 +190,8 @@ async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -
         longer = (await browser.get("/admin", params={"range": name})).text
         assert len(re.findall('<tr><th scope="row">', longer)) == 7 * periods
         assert "3 requests came with a wrong secret" in longer
+    served.clock.wait(8 * 3_600)  # where the visitor is, it is the next day
+    assert ">2027-01-16<" in (await browser.get("/admin", params={"range": "week"})).text
 
 
 async def test_a_database_with_backups_of_its_own_is_asked_for_none(tmp_path: Path) -> None:
