@@ -131,6 +131,7 @@ async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served
     recovery = {"phone": ANNAS_PHONE, "code": "wrong", "newPassword": NEW}
     for caller, method, where, body, status, code in (
         (api, "PUT", f"{path}/password", {"password": "short"}, 400, "A0401"),
+        (api, "PUT", f"{path}/password", {"password": NEW, "made": "up"}, 400, "A0401"),
         (api, "PUT", f"{path}/enabled", {"enabled": "no"}, 400, "A0401"),
         (api, "PUT", path, {"phone": "+8613900000000", "name": ""}, 400, "A0401"),
         (api, "POST", f"{USERS}/batch-delete", {"ids": [anna_id, "x"]}, 404, "A0404"),

@@ -69,6 +69,10 @@ def test_it_goes_on_where_it_was_killed_and_a_signal_or_a_closed_pipe_ends_it(
         follower.process.out.close()
         machine.script("client", "disable", "app")
         assert (follower.process.wait(30), follower.read_error_line()) == (0, "")
+    with machine.start("audit", "export", "--follow", "--kind", "client-enabled") as process:
+        kinds = [json.loads(process.out.readline())["kind"] for _ in range(2)]
+        process.kill()
+    assert kinds == ["client-enabled"] * 2
 
 
 def test_what_nobody_has_taken_is_not_noted_as_written(machine: Machine, tmp_path: Path) -> None:
