@@ -11,7 +11,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import AuthorizationCode, Key, Table
 from ostiary_core.model.reply import Done, TokensIssued
 from ostiary_core.oauth.code import state_of
-from ostiary_core.oauth.state_tables import CodeState
+from ostiary_core.oauth.state_tables import CODE_TRANSITIONS, CodeState
 from tests.rows import row
 from tests.support.asks import CHALLENGE, VERIFIER, client_change, credentials, redeem, refresh
 from tests.support.story import World, client, given, user
@@ -149,9 +149,13 @@ def test_a_code_is_good_for_300_seconds(world: World) -> None:
     world.wait(0.001)
     assert state_now(world, late) is CodeState.EXPIRED
 
-    world.when(redeem(world.basic(), late)).then_refused(
-        Why.CODE_EXPIRED, changes=VOIDED, error="invalid_grant"
+    refused = world.when(redeem(world.basic(), late))
+    refused.then_refused(Why.CODE_EXPIRED, changes=VOIDED, error="invalid_grant")
+    [told], [found] = (
+        refused.decision.facts,
+        [each for each in CODE_TRANSITIONS if each.why is Why.CODE_EXPIRED],
     )
+    assert (told.kind, told.why) == (found.fact, Why.CODE_EXPIRED)
     world.when(redeem(world.basic(), late)).then_refused(Why.CODE_VOID)
 
 

@@ -73,7 +73,8 @@ def _inherited_endings(records: str, source: str, target: str) -> Iterator[Trans
     Each is one fact, of the user, client or consent, however many records end with it (`inherited_endings`).
     """
     of_user = (
-        "password, telephone, reset, disabled, deleted, wrong passwords, forced out, signed out elsewhere"
+        "password, telephone, second factor, reset, disabled, deleted, wrong passwords, forced out, "
+        "signed out elsewhere"
     )
     of_client = "administrator ends all sessions of the client, or of every client"
     of_consent = "user withdraws the client's consent, or an administrator for the user"
@@ -122,6 +123,8 @@ CODE_TRANSITIONS: Final = (
         CodeState.EXPIRED,
         "redeemed too late",
         CodeState.VOID,
+        FactKind.CODE_VOIDED,
+        why=Why.CODE_EXPIRED,
         refusal=Why.CODE_EXPIRED,
     ),
     *_inherited_endings("codes", CodeState.ISSUED, CodeState.VOID),
