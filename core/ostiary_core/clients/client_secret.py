@@ -156,7 +156,8 @@ def _is_present(client: Client, digest: Digest) -> bool:
 def read_overlap(fields: Mapping[str, object]) -> int | tuple[FieldFault, ...]:
     """Return for how many seconds an old secret is to live on, or what is wrong with the fields."""
     reader = FieldReader(fields, frozenset({KEEP_OLD_FOR}))
-    seconds = reader.number(KEEP_OLD_FOR, OVERLAP_SECONDS.default, 0, OVERLAP_SECONDS.most, FieldRule.OVERLAP)
-    if 0 < seconds < OVERLAP_SECONDS.least:
+    bounds = OVERLAP_SECONDS
+    seconds = reader.number(KEEP_OLD_FOR, bounds.default, least=0, most=bounds.most, rule=FieldRule.OVERLAP)
+    if 0 < seconds < bounds.least:
         reader.fault(KEEP_OLD_FOR, FieldRule.OVERLAP)
     return reader.faults or seconds

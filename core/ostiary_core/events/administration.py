@@ -86,9 +86,9 @@ class UserForcedOut(AccountEvent):
 
 @immutable(kw_only=True)
 class UserUnlocked(AccountEvent):
-    """An administrator takes back the waits that failed sign-ins cost a user.
+    """An administrator takes back the waits that failed sign-ins and wrong codes cost a user.
 
-    Failures are counted by each process, so nothing is stored but the entry, by which all learn of it.
+    Failed sign-ins are counted by each process: all learn of the unlock by its entry in the trail.
     """
 
 

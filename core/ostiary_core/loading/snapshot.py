@@ -33,7 +33,6 @@ For `Table.ACCESS_TOKEN`, the sessions whose present access tokens have these di
 may come with them; they are not fetched again.
 """
 
-
 _Records = dict[RawKey, Record | None]
 
 

@@ -69,7 +69,7 @@ class Setting(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The shortest, the longest and the default time, in seconds."""
+    """The least, the most and the default of a number; its name has the unit."""
 
     least: int
     most: int

@@ -303,10 +303,8 @@ Its `references` are the keys of the records to load with it, all of later table
 
 R = TypeVar("R", bound=Record)
 
-
 _VALUES_OF: Final = MappingProxyType({kind: attrgetter(*kind.__slots__) for kind in get_args(Record)})
 """Readers of all fields of a record, in their order."""
-
 
 STORED_NAMES: Final = MappingProxyType(
     {"used_or_voided_at": "settled_at", "sent_count": "drawn", "counting_since": "counted_from"}

@@ -18,8 +18,6 @@ PERSONAL_TOKEN_PREFIX: Final = "ostiary_pat_"
 _FINGERPRINT_BYTES: Final = 4
 _ENTROPY_BYTES: Final = 32
 _LETTERS_AND_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-
-
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 
 

@@ -24,7 +24,6 @@ from ostiary_core.storage.session_history import EndingQuery, SessionHistory, fi
 
 T = TypeVar("T")
 
-
 _MOST_ATTEMPTS: Final = 20
 """Most attempts at a turn that loses its race each time."""
 

@@ -12,7 +12,6 @@ Rules, all in this file (READINGS 23; docs/decisions/0012-guesses-by-address.md)
 - A name that has signed in from an address before waits there for nothing but its own failures at that
   address. The first time it does, it also takes one failure off the address: a crowd behind one address
   mends its own slips, and a guesser with an account of their own gains a single guess by it.
-
 - An administrator may take the waits of a name back: its failures are forgotten, at every address and from
   all of them together. What an address did under other names still counts.
 

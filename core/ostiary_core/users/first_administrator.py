@@ -3,13 +3,13 @@
 from ostiary_core.clients.client import make_built_in_client
 from ostiary_core.events import FirstAdministratorCreated
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, Insert, refuse
+from ostiary_core.model.decision import Decision, Insert, refuse, refuse_fields
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import BUILT_IN_CLIENTS, names_of, username_key
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR
 from ostiary_core.model.records import Role, User
-from ostiary_core.model.reply import Refused, UserKnown
+from ostiary_core.model.reply import UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.user import is_username
 from ostiary_core.model.why import Why
@@ -24,7 +24,7 @@ def create_first_administrator(event: FirstAdministratorCreated, snapshot: Snaps
     if snapshot.role(SUPER_ADMINISTRATOR) is not None:
         return refuse(Why.ADMINISTRATOR_EXISTS)
     if not is_username(event.username):
-        return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("username", FieldRule.USERNAME),)))
+        return refuse_fields((FieldFault("username", FieldRule.USERNAME),))
     if snapshot.identifier(username_key(event.username)) is not None:
         return refuse(Why.ALREADY_TAKEN)
     user = User(

@@ -20,7 +20,7 @@ from typing import Any
 
 from ostiary_core import events
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Update, refuse
+from ostiary_core.model.decision import Change, Decision, Update, refuse, refuse_fields
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT, username_key
@@ -284,7 +284,7 @@ def _set_preference(
     who: Person, faults: tuple[FieldFault, ...], snapshot: Snapshot, **chosen: Any
 ) -> Decision:
     if faults:
-        return Decision(Refused(Why.FIELDS_INVALID, faults))
+        return refuse_fields(faults)
     if all(getattr(who.user, name) == value for name, value in chosen.items()):
         return Decision(Done())
     changed = revise(who.user, updated_at=snapshot.now, **chosen)

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from ostiary_core.events import PasswordResetByTextMessage, PhoneChanged, TextCodeRequested
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse, refuse_fields
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import phone_identifier, phone_key, text_code_key
@@ -46,7 +46,7 @@ from ostiary_core.users.own_account import (
 def request_text_code(event: TextCodeRequested, snapshot: Snapshot) -> Decision:
     """Draw a code to send, or none; the caller cannot tell which (API, `sms-code`)."""
     if not is_phone(event.phone):
-        return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),)))
+        return refuse_fields((FieldFault("phone", FieldRule.PHONE),))
     known = snapshot.identifier(phone_key(event.phone))
     addressee = None if known is None else snapshot.user(known.user_id)
     count: tuple[Change, ...] = ()
