@@ -92,6 +92,8 @@ def test_each_asks_for_its_own_permission(
         assert {fact.actor_id for fact in decision.facts} <= {world.user_ids["keeper"]}
 
 
+@row("Client", "client secret")
+@row("Client registration", "one-time plain secret")
 def test_a_client_is_registered_with_a_secret_once(world: World) -> None:
     def register(world: World, client_id: str = "shop") -> Decision:
         fields = {**NEW_CLIENT, "clientId": client_id}

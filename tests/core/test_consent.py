@@ -42,18 +42,23 @@ def is_asked(world: World, **asked: str | None) -> bool:
 
 
 @row(TABLE, "2 approved: code and state")
-def test_approving_redirects_with_code_and_state(world: World) -> None:
-    issued = world.when(approve(world.login())).then(
+def test_approving_redirects_with_code_and_state_and_binds_the_code() -> None:
+    uri = "https://app.example/b"
+    world = given(client(redirectUris=["https://app.example/a", uri]), user())
+    issued = world.when(approve(world.login(), redirect_uri=uri)).then(
         CodeIssued,
         changes=["insert consent", "insert code"],
         facts=[FactKind.CONSENT_REMEMBERED, FactKind.CODE_ISSUED],
     )
     address = issued.redirect_to.reveal()
     result = result_of(address)
-    assert address.startswith("https://app.example/callback?code=")
+    assert address.startswith(f"{uri}?code=")
     assert result == {"code": result["code"], "state": "some state"}
     assert len(result["code"]) == 43
-    assert world.the_code().digest == code_in(issued).digest
+    code = world.the_code()
+    assert code.digest == code_in(issued).digest
+    assert (code.client_id, code.user_id, code.scopes) == ("app", world.user_ids["alice"], ("user.read",))
+    assert (code.redirect_uri, code.code_challenge, code.issued_at) == (uri, asks.CHALLENGE, world.now)
 
 
 @row(TABLE, "3 denied: error=access_denied and state")
@@ -113,15 +118,6 @@ def test_the_registered_query_stays_in_front(registered: str, joint: str) -> Non
     assert deny_and_follow(world, redirect_uri=registered) == (
         f"{registered}{joint}error=access_denied&state=some%20state"
     )
-
-
-def test_a_code_is_bound_to_what_was_asked() -> None:
-    world = given(client(redirectUris=["https://app.example/a", "https://app.example/b"]), user())
-    approve_and_follow(world, redirect_uri="https://app.example/b")
-    code = world.the_code()
-    assert (code.client_id, code.user_id) == ("app", world.user_ids["alice"])
-    assert (code.redirect_uri, code.code_challenge) == ("https://app.example/b", asks.CHALLENGE)
-    assert (code.scopes, code.issued_at) == (("user.read",), world.now)
 
 
 # --- nobody is asked

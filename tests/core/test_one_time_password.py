@@ -23,18 +23,7 @@ SEED = b"12345678901234567890"
 """The secret of both RFCs."""
 KEY = bytes(range(32))
 
-RFC_4226 = [
-    "755224",
-    "287082",
-    "359152",
-    "969429",
-    "338314",
-    "254676",
-    "287922",
-    "162583",
-    "399871",
-    "520489",
-]
+RFC_4226 = "755224 287082 359152 969429 338314 254676 287922 162583 399871 520489"
 """RFC 4226, appendix D: the passwords of the counters from 0."""
 RFC_6238 = {
     59: "94287082",
@@ -48,7 +37,7 @@ RFC_6238 = {
 
 
 def test_the_vectors_of_rfc_4226() -> None:
-    assert [one_time_password(SEED, counter) for counter in range(10)] == RFC_4226
+    assert " ".join(one_time_password(SEED, counter) for counter in range(10)) == RFC_4226
 
 
 @pytest.mark.parametrize("seconds, password", RFC_6238.items())
@@ -65,14 +54,6 @@ def test_a_password_is_taken_in_its_step_and_beside_it(aside: int, is_found: boo
     now = Instant(1_000_000 * 30_000 + 15_000)
     code = one_time_password(SEED, 1_000_000 + aside)
     assert (find_step(SEED, code, now, 0) is not None) is is_found
-
-
-def test_used_steps_and_earlier_ones_are_used_up() -> None:
-    now, step = Instant(1_000_000 * 30_000), 1_000_000
-    assert find_step(SEED, one_time_password(SEED, step), now, step - 1) == step
-    assert find_step(SEED, one_time_password(SEED, step), now, step) is None
-    assert find_step(SEED, one_time_password(SEED, step - 1), now, step) is None
-    assert find_step(SEED, one_time_password(SEED, step + 1), now, step) == step + 1
 
 
 @pytest.mark.parametrize("text", ["", "12345", "1234567", "12345a", "１２３４５６", "12 345"])

@@ -18,6 +18,7 @@ from tests.support.story import World, client, given, user
 
 ENDING = ["update session"]
 ERRORS = "Token-service errors"
+NEW_HASH = {"new_password_hash": asks.hash_of("right")}
 
 
 # --- time
@@ -119,31 +120,25 @@ def test_a_spent_refresh_token_still_revokes(world: World, generations: int, sec
 
 
 def test_a_session_that_ended_with_another_record_has_the_reason_of_that(world: World) -> None:
-    operator, alice, new_hash = e.Operator(), world.user_ids["alice"], asks.hash_of("right")
+    alice, of_app = world.user_ids["alice"], {"client_id": "app"}
+    of_alice: dict[str, str] = {"user_id": alice}
     world.given(asks.role("keeper", *ALL_PERMISSIONS), user("keeper", roles=("keeper",)))
-    caller = world.caller("keeper")
-    for ending, why in (
-        (e.UserForcedOut(caller=caller, user_id=alice), Why.USER_FORCED_OUT),
-        (e.ClientForcedOut(caller=caller, client_id="app"), Why.CLIENT_FORCED_OUT),
-        (
-            e.ConsentWithdrawnByAdministrator(caller=caller, user_id=alice, client_id="app"),
-            Why.CONSENT_WITHDRAWN,
-        ),
-        (e.ClientDisabled(caller=caller, client_id="app"), Why.CLIENT_DISABLED),
-        (
-            e.PasswordResetByAdministrator(caller=caller, user_id=alice, new_password_hash=new_hash),
-            Why.PASSWORD_RESET_BY_ADMINISTRATOR,
-        ),
-    ):
+    endings: tuple[tuple[Callable[..., e.Event], dict[str, str], Why], ...] = (
+        (e.UserForcedOut, of_alice, Why.USER_FORCED_OUT),
+        (e.ClientForcedOut, of_app, Why.CLIENT_FORCED_OUT),
+        (e.ConsentWithdrawnByAdministrator, of_alice | of_app, Why.CONSENT_WITHDRAWN),
+        (e.ClientDisabled, of_app, Why.CLIENT_DISABLED),
+        (e.PasswordResetByAdministrator, of_alice | NEW_HASH, Why.PASSWORD_RESET_BY_ADMINISTRATOR),
+    )
+    for ending, asked, why in endings:
         token = world.tokens().access_token
-        facts = world.when(ending).decision.facts
-        assert {(fact.actor_id, fact.user_id or alice) for fact in facts} == {
-            (world.user_ids["keeper"], alice)
-        }
+        facts = world.decide(ending, "keeper", **asked).facts
+        told = {(fact.actor_id, fact.user_id or alice) for fact in facts}
+        assert told == {(world.user_ids["keeper"], alice)}
         snapshot = load([keys(revoke(world.basic(), token))], world.store.fetch)
         [session] = [each for each in world.sessions() if each.access_digest == token.digest]
         assert inherited_ending(session, snapshot) is why
-        world.given(e.ClientEnabled(caller=operator, client_id="app"))
+        world.given(e.ClientEnabled(caller=e.Operator(), client_id="app"))
 
 
 # --- the owner comes first
@@ -162,12 +157,9 @@ def test_another_client_never_touches_a_session(generations_back: int, seconds: 
     world.wait(seconds)
 
     stolen = pairs[-1 - generations_back]
-    world.when(refresh(world.basic("other"), stolen)).then_refused(
-        Why.TOKEN_OF_ANOTHER_CLIENT, error="invalid_grant"
-    )
-    world.when(refresh(world.basic("other"), stolen, scopes=("more",))).then_refused(
-        Why.TOKEN_OF_ANOTHER_CLIENT
-    )
+    for scopes in (None, ("more",)):
+        refused = world.when(refresh(world.basic("other"), stolen, scopes=scopes))
+        refused.then_refused(Why.TOKEN_OF_ANOTHER_CLIENT, error="invalid_grant")
     assert world.when(revoke(world.basic("other"), stolen.refresh_token)).changes == []
 
     assert world.all_active(pairs[-1])

@@ -8,10 +8,11 @@ from ostiary_core import Secret, Why, events as e
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.identifiers import phone_identifier
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import SPECIFICATION, TextRecoveryFor
-from ostiary_core.model.records import Identifier, IdentifierKind, Table, TextCode, TextCodePurpose, revise
+from ostiary_core.model.records import Table, TextCode, TextCodePurpose, revise
 from ostiary_core.model.reply import Done, LoginIssued, Refused, TextCodeDrawn
 from tests.rows import row
 from tests.support import asks
@@ -57,14 +58,7 @@ def recover(world: World, code: Secret | str, phone: str = PHONE) -> Decision:
 
 
 def move(world: World, login: LoginIssued, code: Secret, phone: str = NOBODYS) -> Decision:
-    event = e.PhoneChanged(
-        caller=asks.caller_of(login),
-        verified_against=asks.hash_of("right"),
-        password_matches=True,
-        phone=phone,
-        code=code,
-    )
-    return world.when(event).decision
+    return world.when(asks.phone_change(login, phone, code)).decision
 
 
 def wrong(user_id: str | None, *changes: Update | Delete) -> Decision:
@@ -74,19 +68,13 @@ def wrong(user_id: str | None, *changes: Update | Delete) -> Decision:
 
 
 def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobody(world: World) -> None:
-    assert ask(world, RECOVERY, "110") == Decision(
-        Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),))
-    )
-    assert world.when(request_code(RECOVERY, "110")).then_faults()["phone"] is FieldRule.PHONE
+    assert world.when(request_code(RECOVERY, "110")).then_faults() == {"phone": FieldRule.PHONE}
     assert ask(world, RECOVERY, NOBODYS) == Decision(TextCodeDrawn(None))
     assert ask(world, CHANGE, NOBODYS) == Decision(Refused(Why.NOT_SIGNED_IN))
     sent = ask(world, RECOVERY, PHONE)
     code = find_code(world, RECOVERY, PHONE)
-    assert sent == Decision(
-        TextCodeDrawn(code_of(sent), world.user()),
-        (Insert(code),),
-        (Fact(kind=FactKind.TEXT_CODE_SENT, user_id=world.user_ids["alice"]),),
-    )
+    fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=world.user_ids["alice"])
+    assert sent == Decision(TextCodeDrawn(code_of(sent), world.user()), (Insert(code),), (fact,))
     assert (code.issued_at, code.counting_since, code.sent_count, code.wrong_tries) == (START, START, 1, 0)
     login, before = world.login(), world.user()
     taken = ask(world, CHANGE, OTHER, login)
@@ -176,20 +164,12 @@ def test_recovery_sets_the_password_and_ends_everything_once(world: World) -> No
     code = code_of(ask(world, RECOVERY, PHONE))
     before, spent = world.user(), find_code(world, RECOVERY, PHONE)
     recovered, why = recover(world, code), Why.PASSWORD_RESET_BY_TEXT_MESSAGE
-    alice = world.user()
-    assert recovered == Decision(
-        Done(),
-        (Delete(spent), Update(before, alice)),
-        (
-            Fact(
-                kind=FactKind.PASSWORD_SET,
-                user_id=alice.user_id,
-                why=why,
-                changes=(FieldChange("mustChangePassword", True, False),),
-            ),
-            Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=alice.user_id, why=why),
-        ),
+    alice, told = world.user(), (FieldChange("mustChangePassword", True, False),)
+    facts = (
+        Fact(kind=FactKind.PASSWORD_SET, user_id=alice.user_id, why=why, changes=told),
+        Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=alice.user_id, why=why),
     )
+    assert recovered == Decision(Done(), (Delete(spent), Update(before, alice)), facts)
     assert (alice.password_hash, alice.must_change_password) == (asks.hash_of("new"), False)
     assert (alice.epoch, alice.epoch_why, alice.epoch_at) == (before.epoch + 1, why, world.now)
     world.assert_ended(pair)
@@ -225,30 +205,16 @@ def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives
     code = code_of(ask(world, CHANGE, NOBODYS, login))
     before, spent, why = world.user(), find_code(world, CHANGE, NOBODYS), Why.PHONE_CHANGED
     session = world.sessions()[-1]
-    moved = move(world, login, code)
-    alice = world.user()
-    names = [
-        Identifier(kind=IdentifierKind.PHONE, value=each, user_id=alice.user_id) for each in (PHONE, NOBODYS)
-    ]
-    assert moved == Decision(
-        Done(),
-        (
-            Delete(spent),
-            Delete(names[0]),
-            Insert(names[1]),
-            Update(before, alice),
-            Update(session, revise(session, epochs=session.epochs._replace(user=alice.epoch))),
-        ),
-        (
-            Fact(
-                kind=FactKind.PHONE_SET,
-                user_id=alice.user_id,
-                why=why,
-                changes=(FieldChange("phone", f"***{PHONE[-2:]}", f"***{NOBODYS[-2:]}"),),
-            ),
-            Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=alice.user_id, why=why),
-        ),
+    moved, alice = move(world, login, code), world.user()
+    old, new = (phone_identifier(each, alice.user_id) for each in (PHONE, NOBODYS))
+    kept = revise(session, epochs=session.epochs._replace(user=alice.epoch))
+    writes = (Delete(spent), Delete(old), Insert(new), Update(before, alice), Update(session, kept))
+    told = (FieldChange("phone", f"***{PHONE[-2:]}", f"***{NOBODYS[-2:]}"),)
+    facts = (
+        Fact(kind=FactKind.PHONE_SET, user_id=alice.user_id, why=why, changes=told),
+        Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=alice.user_id, why=why),
     )
+    assert moved == Decision(Done(), writes, facts)
     assert (alice.phone, alice.epoch, alice.epoch_why) == (NOBODYS, before.epoch + 1, why)
     world.assert_ended(pair)
     world.given(e.AccountRequested(caller=asks.caller_of(login)))

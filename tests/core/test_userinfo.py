@@ -57,30 +57,17 @@ def test_a_third_party_sees_the_profile_in_the_envelope_and_no_more(world: World
 @row(TABLE, "sub")
 @row(TABLE, "username")
 @row(TABLE, "name")
-def test_sub_stays_when_an_administrator_changes_the_names(world: World) -> None:
-    pair = world.tokens()
-    world.given(
-        e.UserChanged(
-            caller=e.Operator(),
-            user_id=world.user_ids["alice"],
-            fields={"username": "alicia", "name": "Alicia A."},
-        )
-    )
-    data = get_userinfo(world, bearer=pair.access_token).json["data"]
-    assert (data["sub"], data["username"], data["name"]) == (world.user_ids["alice"], "alicia", "Alicia A.")
-
-
 @row(TABLE, "avatarUrl")
 @row(TABLE, "locale")
-def test_picture_and_locale_are_null_until_they_are_chosen(world: World) -> None:
-    """A local path or a full address, which other events than these set."""
-    token = world.tokens().access_token
-    for avatar_url in (None, "/files/a.png", "https://storage.example/a.png"):
-        for locale in (None, "zh-CN", "en-US"):
-            changed = revise(world.user(), avatar_url=avatar_url, locale=locale)
-            world.store.write([Update(world.user(), changed)])
-            data = get_userinfo(world, bearer=token).json["data"]
-            assert (data["avatarUrl"], data["locale"]) == (avatar_url, locale)
+def test_it_shows_what_an_account_is_called_by_now_and_what_was_chosen(world: World) -> None:
+    """A picture by a local path or a full address, which other events than these set."""
+    token, sub = world.tokens().access_token, world.user_ids["alice"]
+    world.given(asks.user_change(sub, username="alicia", name="Alicia A."))
+    named = {"sub": sub, "username": "alicia", "name": "Alicia A."}
+    for avatar, locale in ((None, None), ("/files/a.png", "zh-CN"), ("https://storage.example/a", "en-US")):
+        world.store.write([Update(old := world.user(), revise(old, avatar_url=avatar, locale=locale))])
+        shown = get_userinfo(world, bearer=token).json["data"]
+        assert shown == {**named, "avatarUrl": avatar, "locale": locale}
 
 
 @row(CASES, "the backend's own login session")

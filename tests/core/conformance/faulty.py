@@ -1,16 +1,16 @@
 """Stores that are wrong on purpose, each in one way, for the kit to find."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ostiary_core import Decision, Instant, LostRace, MemoryStore, Snapshot, keys, load, take_turn
+from ostiary_core import Decision, Instant, LostRace, MemoryStore, keys, load, take_turn
 from ostiary_core.events import Event
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import Key, Record, Role, Session, Table
 from ostiary_core.storage.json_codec import identifier_text
-from ostiary_core.storage.store import net_changes
+from ostiary_core.storage.store import before_and_after, net_changes
 
 Events = Sequence[Event]
 Origins = Sequence[Origin | None]
@@ -159,15 +159,27 @@ class SpentTokensKept(MemoryStore):
                 self._tables[Table.ACCESS_TOKEN].setdefault(record.access_digest, record)
 
 
-class AuditBesides(MemoryStore):
+class InSteps(MemoryStore):
+    """Takes a turn in steps of its own, which the faults below take in another order."""
+
+    def decide(self, events: Events, now: Instant) -> list[Decision]:
+        """Load, and decide."""
+        return take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
+
+    def append(self, entries: Iterable[AuditEntry]) -> None:
+        """Add to the trail, one by one."""
+        for entry in entries:
+            self._entries_kept += 1
+            self._audit.append(replace(entry, number=self._entries_kept))
+
+
+class AuditBesides(InSteps):
     """The trail is written after the records, in no transaction with them."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
-        snapshot = load(map(keys, events), self.fetch)
-        decisions = take_turn(events, snapshot, now, self.policy)
+        decisions = self.decide(events, now)
         self.write(net_changes(decisions))
-        for entry in audit_entries(decisions, origins, now):
-            self._audit.append(replace(entry, number=len(self._audit) + 1))
+        self.append(audit_entries(decisions, origins, now))
         return decisions
 
 
@@ -198,21 +210,16 @@ class DeletesLast(MemoryStore):
         return decisions
 
 
-class CommitsEachChange(MemoryStore):
+class CommitsEachChange(InSteps):
     """A turn commits change by change, as where a connection has `autocommit`."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
-        decisions = take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
+        decisions = self.decide(events, now)
         entries = audit_entries(decisions, origins, now)
         for change in net_changes(decisions):
             self.write([change])
-        self._append(entries)
+        self.append(entries)
         return decisions
-
-    def _append(self, entries: Sequence[AuditEntry]) -> None:
-        for entry in entries:
-            self._entries_kept += 1
-            self._audit.append(replace(entry, number=self._entries_kept))
 
 
 class LooksFirst(MemoryStore):
@@ -220,49 +227,32 @@ class LooksFirst(MemoryStore):
 
     def write(self, changes: Sequence[Change]) -> None:
         for change in changes:
-            stored = self.fetch(_record(change).table, [_record(change).key.id])
-            revision = 0 if isinstance(change, Insert) else change.before.revision
-            if [one.revision for one in stored] != [revision] * (revision > 0):
+            before, after = before_and_after(change)
+            [key] = {record.key for record in (before, after) if record is not None}
+            if list(self.fetch(key.table, [key.id])) != ([] if before is None else [before]):
                 raise LostRace
         for change in changes:
             super().write([change])
 
 
-def _record(change: Change) -> Record:
-    return change.record if isinstance(change, Insert) else change.before
-
-
-class EntriesOfLostRaces(CommitsEachChange):
+class EntriesOfLostRaces(InSteps):
     """The trail is written before the records, and stays where they lose their race."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
-        decisions = take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
-        self._append(audit_entries(decisions, origins, now))
+        decisions = self.decide(events, now)
+        self.append(audit_entries(decisions, origins, now))
         self.write(net_changes(decisions))
         return decisions
 
 
-class LostRaceAnswered(MemoryStore):
+class LostRaceAnswered(InSteps):
     """A turn that lost its race is answered as if it had been kept."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         try:
             return super().turn(events, now, origins)
         except LostRace:
-            return take_turn(events, load(map(keys, events), self.fetch), now, self.policy)
-
-
-class AbsenceForgotten(CommitsEachChange):
-    """A turn's snapshot has what there is, and not what there is not."""
-
-    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
-        loaded = load(map(keys, events), self.fetch)
-        there = {key: record for key, record in loaded._records.items() if record is not None}
-        decisions = take_turn(events, Snapshot(there), now, self.policy)
-        entries = audit_entries(decisions, origins, now)
-        self.write(net_changes(decisions))
-        self._append(entries)
-        return decisions
+            return self.decide(events, now)
 
 
 class EmptyFetchIsAll(MemoryStore):
@@ -272,48 +262,27 @@ class EmptyFetchIsAll(MemoryStore):
         return super().fetch(table, identifiers) if identifiers else self.records(table)
 
 
-class OtherRoles(MemoryStore):
-    """Gives another role than the one that is stored."""
-
-    def misread(self, role: Role) -> Role:
-        """Make of a role what this store has of it."""
-        raise NotImplementedError
-
-    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
-        found = super().fetch(table, identifiers)
-        return [self.misread(one) if isinstance(one, Role) else one for one in found]
+MISREAD_ROLES: dict[str, Callable[[Role], Role]] = {
+    # An empty text is none, as in Oracle's database.
+    "EmptyIsNull": lambda role: replace(role, name=role.name or "NULL"),
+    # Blanks at the end of a text are lost: a column of type `CHAR`.
+    "PaddedTexts": lambda role: replace(role, name=role.name.rstrip()),
+    # Several values of one field are a set: they come back in another order.
+    "SortedValues": lambda role: replace(role, permissions=tuple(sorted(role.permissions))),
+}
 
 
-class EmptyIsNull(OtherRoles):
-    """An empty text is none, as in Oracle's database."""
+def _misreading(named: tuple[str, Callable[[Role], Role]]) -> type[MemoryStore]:
+    """A store that gives another role than the one that is stored."""
+    name, misread = named
 
-    def misread(self, role: Role) -> Role:
-        return replace(role, name=role.name or "NULL")
+    class Misread(MemoryStore):
+        def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+            found = super().fetch(table, identifiers)
+            return [misread(one) if isinstance(one, Role) else one for one in found]
 
-
-class PaddedTexts(OtherRoles):
-    """Blanks at the end of a text are lost: a column of type `CHAR`."""
-
-    def misread(self, role: Role) -> Role:
-        return replace(role, name=role.name.rstrip())
-
-
-class SortedValues(OtherRoles):
-    """Several values of one field are a set: they come back in another order."""
-
-    def misread(self, role: Role) -> Role:
-        return replace(role, permissions=tuple(sorted(role.permissions)))
-
-
-class FirstFactAlone(MemoryStore):
-    """The trail has the first fact of each event and drops those behind it."""
-
-    def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
-        before = len(self._audit)
-        decisions = super().turn(events, now, origins)
-        if len(events) == 1:
-            del self._audit[before + 1 :]
-        return decisions
+    Misread.__name__ = name
+    return Misread
 
 
 class OneOriginForAll(MemoryStore):
@@ -360,12 +329,8 @@ FAULTS: dict[type[MemoryStore], str] = {
     LooksFirst: "a partial write: an error between 3 writes",
     EntriesOfLostRaces: "a turn that lost its race left something",
     LostRaceAnswered: "a turn that lost its race was answered",
-    AbsenceForgotten: "NotLoaded was raised",
     EmptyFetchIsAll: "under 0 keys of table ROLE there is found what is not stored under them",
-    EmptyIsNull: "swapped records",
-    PaddedTexts: "swapped records",
-    SortedValues: "swapped records",
-    FirstFactAlone: "the audit trail dropped",
+    **dict.fromkeys(map(_misreading, MISREAD_ROLES.items()), "swapped records"),
     OneOriginForAll: "the audit trail has an entry",
     WholeSeconds: "was not decided on what is kept",
     Shared: "what is written to one store is found in another one",
