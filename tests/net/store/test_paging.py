@@ -53,6 +53,14 @@ def test_a_total_that_is_being_counted_anew_is_answered_as_it_was(monkeypatch: p
     assert pager.page(database.execute, listing, later).total == 11
 
 
+def test_a_list_that_has_become_short_is_counted_each_time_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
+    database, pager, listing = Counted(), Pager(DIALECT), Listing(resource=ROLES)
+    assert pager.page(database.execute, listing, START).total == 10
+    for database.total in (5, 4, 3):
+        assert pager.page(database.execute, listing, Instant(START + MINUTE_MS)).total == database.total
+
+
 def test_totals_of_more_lists_than_are_kept_are_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
     database, pager = Counted(), Pager(DIALECT)
