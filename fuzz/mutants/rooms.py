@@ -85,7 +85,7 @@ ROOMS: Final = {
                 "a_file_without_a_place_for_its_log_is_refused",
             ),
         ),
-        may_survive=1.0,
+        may_survive=0.2,
     ),
     "postgres": Room(
         ("ostiary_net.postgres",),
@@ -99,7 +99,7 @@ ROOMS: Final = {
             *_tests("web/operations", "upkeep copy"),
             *_tests("web/overview", "overview"),
         ),
-        may_survive=0.4,
+        may_survive=0.1,
     ),
     "gate": Room(
         ("ostiary_web.http", "ostiary_web.app.asgi_app"),
