@@ -144,69 +144,65 @@ def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
 # --- a spent token
 
 
-def replay_by(used_by: str | None, retried_by: str | None) -> Any:
-    """Two User-Agents that are not the same, byte for byte."""
-    marks = row("Session and tokens", "old refresh token with a different User-Agent")
-    return pytest.param(0, used_by, retried_by, Why.REPLAYED_BY_ANOTHER_USER_AGENT, marks=marks)
+@row("Session and tokens", "old refresh token within 30 s, same User-Agent")
+@row("Limits rules", "4 refresh grace period 30 s")
+@pytest.mark.parametrize("seconds", [0, 30])
+def test_the_old_refresh_token_gives_the_same_pair_again(seconds: float) -> None:
+    world, first, second = make_rotated()
+    world.wait(seconds)
+    retried = world.when(refresh(world.basic(), first))
+    again = retried.then(TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED])
+    assert tokens_of([again]) == tokens_of([second])
+    assert world.all_active(second)
 
 
-@pytest.mark.parametrize(
-    "seconds, used_by, retried_by, why",
-    [
-        pytest.param(
-            *(30, asks.APP, asks.APP, None),
-            marks=[
-                row("Session and tokens", "old refresh token within 30 s, same User-Agent"),
-                row("Limits rules", "4 refresh grace period 30 s"),
-            ],
-        ),
-        pytest.param(
-            *(30.001, asks.APP, "a thief", Why.REPLAYED_AFTER_GRACE),
-            marks=[
-                row(ERRORS, "invalid_grant: refresh token replayed outside the grace"),
-                row("Session and tokens", "old refresh token after 30 s"),
-            ],
-        ),
-        *(replay_by(asks.APP, other) for other in ("another", asks.APP + " ", asks.APP.upper(), None)),
-        *(replay_by(None, other) for other in (asks.APP, "")),
-    ],
-)
-def test_a_spent_refresh_token_leads_to_the_same_pair_or_to_the_end(
-    seconds: float, used_by: str | None, retried_by: str | None, why: Why | None
-) -> None:
-    world = given()
-    first = world.tokens()
-    second = world.when(refresh(world.basic(), first, user_agent=used_by)).then(TokensIssued)
-    rotated = world.wait(seconds).the_session()
-
-    presented = world.when(refresh(world.basic(), first, user_agent=retried_by))
-
-    if why is None:
-        again = presented.then(TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED])
-        assert tokens_of([again]) == tokens_of([second])
-        assert world.all_active(second)
-        return
-    presented.then_refused(why, changes=ENDING, error="invalid_grant")
-    assert presented.decision.facts == (
+@row(ERRORS, "invalid_grant: refresh token replayed outside the grace")
+@row("Session and tokens", "old refresh token after 30 s")
+def test_the_old_refresh_token_after_30_s_ends_the_session() -> None:
+    world, first, second = make_rotated()
+    rotated = world.wait(30.001).the_session()
+    replayed = world.when(refresh(world.basic(), first, user_agent="a thief"))
+    replayed.then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING, error="invalid_grant")
+    assert replayed.decision.facts == (
         Fact(
             FactKind.SESSION_ENDED,
             user_id=rotated.user_id,
             client_id="app",
             session_id=rotated.session_id,
-            why=why,
-            user_agent=retried_by,
+            why=Why.REPLAYED_AFTER_GRACE,
+            user_agent="a thief",
             earlier_at=rotated.rotated_at,
-            earlier_user_agent=used_by,
+            earlier_user_agent=asks.APP,
         ),
     )
-    assert world.the_session().ended_why is why
+    assert world.the_session().ended_why is Why.REPLAYED_AFTER_GRACE
     world.assert_ended(second)
 
 
-def test_a_token_two_generations_back_is_a_replay_in_the_grace_too() -> None:
+@row("Session and tokens", "old refresh token with a different User-Agent")
+@pytest.mark.parametrize(
+    "used_by, retried_by",
+    [
+        *((asks.APP, other) for other in ("another", asks.APP + " ", asks.APP.upper(), None)),
+        *((None, other) for other in (asks.APP, "")),
+    ],
+)
+def test_another_user_agent_ends_the_session(used_by: str | None, retried_by: str | None) -> None:
+    world = given()
+    first = world.tokens()
+    second = world.when(refresh(world.basic(), first, user_agent=used_by)).then(TokensIssued)
+    world.when(refresh(world.basic(), first, user_agent=retried_by)).then_refused(
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT, changes=ENDING, facts=[FactKind.SESSION_ENDED]
+    )
+    world.assert_ended(second)
+
+
+@pytest.mark.parametrize("seconds", [0, 31])
+def test_a_token_two_generations_back_is_a_replay_whatever_the_time(seconds: float) -> None:
     """READINGS 3."""
     world, first, second = make_rotated()
     third = world.when(refresh(world.basic(), second)).then(TokensIssued)
+    world.wait(seconds)
     replayed = world.when(refresh(world.basic(), first))
     replayed.then_refused(Why.REPLAYED_TWO_GENERATIONS_LATE, changes=ENDING, facts=[FactKind.SESSION_ENDED])
     world.assert_ended(third)
