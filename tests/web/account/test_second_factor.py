@@ -1,5 +1,6 @@
 """The second factor: set up, asked for, used up, removed and reset, in the interface and on the pages."""
 
+import re
 from base64 import b32decode
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from ostiary_core.storage.json_codec import to_text
 from ostiary_net.front_door.limits import CannotStart
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.server.second_factor_key import make_second_factor_key, read_key_file
-from tests.support.callers import ADMIN_PASSWORD, Api, expect_refusal, expect_success, forms_in, sso
+from tests.support.callers import ADMIN_PASSWORD, Api, Browser, expect_refusal, expect_success, forms_in, sso
 from tests.support.people import outbox, sign_in
 from tests.support.served import Serve, Served
 
@@ -518,15 +519,20 @@ async def test_users_set_up_renew_and_remove_on_their_pages(served: Served) -> N
     assert "Set up a second factor" in (await browser.follow(removed)).text
 
 
+async def confirm(served: Served, browser: Browser, shown: httpx.Response) -> None:
+    """Enter the code of the secret that a page shows."""
+    [form] = [form for form in forms_in(shown) if form.action == f"{OWN_PAGE}/confirm"]
+    code = {"code": code_of(served, form.fields["secret"])}
+    assert (await browser.submit(shown, code, to=f"{OWN_PAGE}/confirm")).status_code == 303
+
+
 async def test_a_form_left_open_says_that_another_one_is_set_up(served: Served) -> None:
     await served.user()
     browser = served.browser()
     await browser.sign_in(*ANNA)
     begun = await browser.get(OWN_PAGE)
     left_open, shown = [await browser.submit(begun, {"password": ANNA[1]}, to=OWN_PAGE) for _ in "ab"]
-    [form] = [form for form in forms_in(shown) if form.action == f"{OWN_PAGE}/confirm"]
-    code = {"code": code_of(served, form.fields["secret"])}
-    assert (await browser.submit(shown, code, to=f"{OWN_PAGE}/confirm")).status_code == 303
+    await confirm(served, browser, shown)
 
     late = await browser.submit(left_open, {"code": "000000"}, to=f"{OWN_PAGE}/confirm")
 
@@ -541,3 +547,14 @@ async def test_an_administrator_resets_it_on_the_page_of_a_user(served: Served, 
     done = await browser.submit(ask, to=f"{place}/reset-second-factor")
     assert "Reset second factor" not in (await browser.follow(done)).text
     await sign_in(served, *ANNA)
+
+
+async def test_the_page_of_oneself_offers_no_reset_which_is_refused(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    begun = await browser.get(OWN_PAGE)
+    await confirm(served, browser, await browser.submit(begun, {"password": ADMIN_PASSWORD}, to=OWN_PAGE))
+    people = (await browser.get("/admin/people")).text
+    [own_page] = set(re.findall(r'"(/admin/people/[0-9a-f]{32})"', people))
+    page = (await browser.get(own_page)).text
+    assert f"{own_page}/reset-password" in page
+    assert f"{own_page}/reset-second-factor" not in page

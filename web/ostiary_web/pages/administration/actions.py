@@ -30,7 +30,7 @@ class RecordAction(Generic[T]):
     event: type[Event] | ReadForm
     """Event that does it, or what reads its form."""
     _: KW_ONLY
-    is_available: Callable[[T], bool] = lambda item: True
+    is_available: Callable[[T, PageContext], bool] = lambda item, page: True
     asks_password: bool = False
     asks_overlap: bool = False
     """Whether the form asks how long the old secret still works."""
@@ -62,7 +62,7 @@ def enabling_actions(
         confirm_text=None,
         event=resource.enable,
         batch_text="page.selected_enable_will",
-        is_available=lambda item: not item.enabled,
+        is_available=lambda item, page: not item.enabled,
     )
     disable: RecordAction[S] = RecordAction(
         path="disable",
@@ -70,7 +70,7 @@ def enabling_actions(
         confirm_text=disable_text,
         event=resource.disable,
         batch_text="page.selected_disable_will",
-        is_available=lambda item: item.enabled,
+        is_available=lambda item, page: item.enabled,
     )
     return enable, disable
 

@@ -96,7 +96,7 @@ client_pages = make_record_pages(
                 "page.client_end_old",
                 "page.client_end_old_will",
                 OldSecretEnded,
-                is_available=lambda client: client.old_secret_digest is not None,
+                is_available=lambda client, page: client.old_secret_digest is not None,
             ),
             RecordAction("force-out", "page.client_force", "page.client_force_will", ClientForcedOut),
             _DISABLE,

@@ -276,7 +276,7 @@ async def _item(
         actions=[
             action
             for action in pages.actions
-            if not is_fixed and may(action.permission(resource)) and action.is_available(item)
+            if not is_fixed and may(action.permission(resource)) and action.is_available(item, page)
         ],
         extra=extra,
         facts=list_facts(

@@ -119,7 +119,10 @@ _PAGES: Final = RecordPages(
             "page.user_second_factor_reset",
             "page.user_second_factor_reset_will",
             SecondFactorReset,
-            is_available=lambda user: user.has_second_factor,
+            # One's own is removed with a code, on the page of one's own account.
+            is_available=lambda user, page: (
+                user.has_second_factor and user.user_id != page.request.user.user_id
+            ),
         ),
         RecordAction("unlock", "page.user_unlock", None, UserUnlocked),
         RecordAction("force-out", "page.user_force", "page.user_force_will", UserForcedOut),
