@@ -128,6 +128,15 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
 }
 
 
+@pytest.mark.parametrize(
+    "fields", [{"scopes": ["x"] * 100_000}, {f"field{number}": 0 for number in range(50_000)}]
+)
+async def test_at_most_a_hundred_bad_fields_are_named(api: Api, fields: dict[str, Any]) -> None:
+    """A body of a mebibyte would be answered by thirty."""
+    body = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"], **fields}
+    assert len((await api.fail(400, "A0401", "POST", "/api/oauth/clients", body))["errors"]) == 100
+
+
 @row("General envelope and status codes", "400")
 @pytest.mark.parametrize("endpoint", BAD)
 async def test_every_bad_field_is_named_and_nothing_is_counted(

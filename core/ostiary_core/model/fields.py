@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Final
 
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.visible_text import is_visible_name
@@ -83,6 +84,10 @@ class FieldFault:
     """Allowed values, for rules whose message lists them."""
 
 
+MOST_FAULTS: Final = 100
+"""Bad fields and items of lists that one answer names: a body can hold far more of them."""
+
+
 class FieldReader:
     """Reads typed values from a JSON object and collects every bad field ("General envelope", 400)."""
 
@@ -95,12 +100,13 @@ class FieldReader:
 
     @property
     def faults(self) -> tuple[FieldFault, ...]:
-        """The first fault of each bad field."""
+        """The first fault of each bad field, of at most `MOST_FAULTS` fields."""
         return tuple(self._faults.values())
 
     def fault(self, path: str, rule: FieldRule | Why, choices: tuple[str, ...] = ()) -> None:
         """Add that the field `path` broke `rule`, where `choices` are allowed."""
-        self._faults.setdefault(path, FieldFault(path, rule, choices))
+        if len(self._faults) < MOST_FAULTS:
+            self._faults.setdefault(path, FieldFault(path, rule, choices))
 
     def has_field(self, path: str) -> bool:
         """Whether the object has a field `path`."""

@@ -14,8 +14,8 @@ from ostiary_web.http.browser import FORM_HEADER
 
 _ABOUT: Final = """\
 Ordinary operations answer in the envelope `{code, msg, data}`: `code` is the number 0 for a success and a
-text such as `A0401` for a failure, which also has `errors` (every bad field) and a `traceId` that the log
-knows. The token service answers in the form of RFC 6749, but for 429 and 500.
+text such as `A0401` for a failure, which also has `errors` (every bad field, at most 100) and a `traceId`
+that the log knows. The token service answers in the form of RFC 6749, but for 429 and 500.
 
 Times are ISO-8601 in UTC. `Accept-Language` chooses among the languages of the schema `Locale`.
 

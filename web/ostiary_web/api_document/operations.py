@@ -59,7 +59,7 @@ class Overrun(AnswerData):
 
 
 class Failure(Overrun):
-    """The envelope of a failure; `errors` names every bad field. Switch on `code`."""
+    """The envelope of a failure; `errors` names every bad field, at most 100. Switch on `code`."""
 
     errors: list[Fault]
 
