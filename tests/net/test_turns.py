@@ -622,3 +622,26 @@ async def test_lists_are_read_beside_the_turns_and_fail_alike() -> None:
         with pytest.raises(TurnFailed) as failed:
             await turns.query(lambda store, now: store.session_history("0" * 32))
     assert isinstance(failed.value.__cause__, OSError)
+
+
+async def test_two_lists_are_read_at_a_time_and_one_whole_list(autojump_clock: MockClock) -> None:
+    """Administrators read them, and the other threads are for the token service."""
+
+    async def wait_a_second(work: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+        async with limiter:
+            await trio.sleep(1)
+            return work()
+
+    ended_at = []
+    async with open_turns(PlainStore(), HandClock(), wait_a_second) as turns:
+
+        async def read(query: Callable[..., Any]) -> None:
+            began_at = trio.current_time()
+            await query(lambda store, now: None)
+            ended_at.append(round(trio.current_time() - began_at))
+
+        for query in (turns.query, turns.query_whole_lists):
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(read, query)
+    assert ended_at == [*(1, 1, 2), *(1, 2, 3)]
