@@ -48,7 +48,7 @@ class Manner(StrEnum):
     """By a script of somebody else's page, which has a token all the same; no browser sends a form so."""
 
 
-RETRIES_MS: Final = (0, 10, 2_000, 20_000, 29_000, 29_000, 29_995, 30_000, 30_001)
+RETRIES_MS: Final = (0, 10, 2_000, 20_000, 29_000, 29_000, 30_000, 30_001)
 """How long a caller waits who asks again: mostly to the edge of the grace of a refresh, or just past it."""
 AT_THE_STORE: Final = (Fate.STORE_FAILS, Fate.COMMIT_UNHEARD, Fate.CRASH_BEFORE, Fate.CRASH_AFTER)
 
