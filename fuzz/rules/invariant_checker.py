@@ -87,12 +87,16 @@ class InvariantChecker:
             yield from secrets_in(outcome, printed=sampled)
             place = history.tokens.get(call.token or "")
             use = use_of(call, place, now, history, self.dead)
-            moved = {part.user_id for part, own in several(call, answer) if history.moves_phone(part, own)}
+            ended = {part.user_id for part, own in several(call, answer) if history.moves_phone(part, own)}
+            if call.verb is Verb.ENTER_FACTOR and answer.kind is AnswerKind.LOGIN:
+                owner = history.owner_of_factor(call)
+                # A code at sign-in that sets the second factor up ends what was open before.
+                ended |= set() if owner is None or owner.factor is not None else {owner.user_id}
             history.note(outcome.number, call, now, answer)
             for part, own in several(call, answer):
                 self._note_endings(part, now, own, outcome.decision, place, use)
-            for user_id in moved:
-                self._mark_all_ended_of(user_id, None)
+            for user_id in ended:
+                self._mark_all_ended_of(user_id, history.sessions.get(outcome.number))
             if place is not None and place.generation in place.session.spent_at:
                 suspects[place.session.number] = place.session
             self._note_writes(outcome.decision)
