@@ -2,6 +2,7 @@
 
 import logging
 import pkgutil
+import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import FrozenInstanceError, is_dataclass
@@ -50,6 +51,11 @@ settings.load_profile("ostiary")
 
 for _kind in immutable_classes():
     freeze(_kind)
+
+
+# A shell ignores interrupts for what it runs in the background, and the servers of tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 LONGEST: Final = (

@@ -102,9 +102,16 @@ ROOMS: Final = {
         may_survive=0.1,
     ),
     "gate": Room(
-        ("ostiary_web.http", "ostiary_web.app.asgi_app"),
+        # What makes the application of it all runs in the processes of servers.
+        ("ostiary_web.http",),
         (
             *_tests("web", "gate forgery browser_session public_path limits authorization trace_ids"),
+            *_tests("web", "bad_fields every_route"),
+            *_tests("web/api_document", "document"),
+            *_tests_of(
+                "tests/web/account/test_own_security.py",
+                "who_breaks_off_amid_a_change_keeps_nobody_from_being_told",
+            ),
             *_tests("web/attacks", "header_fields fixation redirects"),
             *_tests("web/account", "recovery personal_tokens"),
             *_tests_of(
