@@ -4,7 +4,7 @@ import logging
 import pkgutil
 import signal
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -80,12 +80,6 @@ LONGEST: Final = (
     "test_docs.py",
 )
 """Files that take longest: begun first, so that at the end no worker waits for another."""
-
-
-@pytest.hookimpl(wrapper=True, optionalhook=True)
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Count one worker more than cores, as there is always a test that waits."""
-    return (yield) + 1
 
 
 @pytest.hookimpl(trylast=True)

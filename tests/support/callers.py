@@ -267,8 +267,9 @@ def expect_refusal(response: httpx.Response, status: int, code: str) -> dict[str
     for error in content["errors"]:
         assert set(error) == {"path", "msg"}
         assert error["msg"]
-    if status == 401:
-        assert response.headers["www-authenticate"].startswith("Bearer"), "RFC 9110 §15.5.2"
+    if status != 403:  # which names the scope that is missing, at user-info alone (RFC 6750 §3.1)
+        challenge = response.headers.get("www-authenticate", "")
+        assert challenge.startswith("Bearer") is (status == 401), "RFC 9110 §15.5.2"
     return content
 
 

@@ -62,8 +62,8 @@ def serve(
     with Process(**command(machine, "serve", streams=streams, **settings), stdout=stdout) as server:
         transport = httpx.HTTPTransport(uds=str(path), retries=8)
         with httpx.Client(transport=transport, base_url="http://door", timeout=PATIENCE_SECONDS) as caller:
-            while not path.exists():
-                assert server.poll() is None, "the server has ended"
+            wait_until(lambda: path.exists() or server.poll() is not None)
+            assert path.exists(), f"the server ended with {server.returncode}"
             yield caller
         server.stop()
 
