@@ -16,7 +16,7 @@ PROOF: Final = ("fuzz", "tests")
 
 VERBS: Final = """\
 accept acquire act add admit adopt advance align allow announce answer append apply arm ask assemble assert
-assign attach authenticate authorize await backtest batch beat begin bind block book bound break bring
+assign attach authenticate authorize await batch beat begin bind block book bound break bring
 broadcast build cache call cancel capture change check checkpoint choose claim classify clean clear close
 collect combine come commit compare compile complete compose compress compute condense confirm connect
 consume continue convert copy correct count cover create cut decay decide declare decline decode decompress

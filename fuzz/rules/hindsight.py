@@ -1,4 +1,4 @@
-"""Judges what is told of a world that is over: explanations, lists, summaries, a backtest, records as text.
+"""Judges what is told of a world that is over: explanations, lists, summaries, records as text.
 
 The model says what there is, and the trail what there was. Nothing here asks the rules.
 """
@@ -13,13 +13,10 @@ from fuzz.model.records import BUILT_IN, SUPER_ADMINISTRATOR
 from fuzz.shared.history import History
 from fuzz.shared.invariants import NO_SECRETS, RETOLD, Violation
 from fuzz.shared.memory_store import ServerMemoryStore
-from ostiary_core.history.backtest import Verdict, backtest
-from ostiary_core.history.backtest_run import Rules
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES
-from ostiary_core.model.why import Why
 from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.storage import listing
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
@@ -33,9 +30,6 @@ T = TypeVar("T")
 _END_OF_TIME: Final = Instant(1 << 60)
 _PAGE: Final = 7
 _ALL: Final = 1_000_000
-_REPLAYS: Final = frozenset(
-    {Why.REPLAYED_AFTER_GRACE, Why.REPLAYED_BY_ANOTHER_USER_AGENT, Why.REPLAYED_TWO_GENERATIONS_LATE}
-)
 _COUNTED: Final = {
     Metric.STARTED: {FactKind.SESSION_STARTED},
     Metric.SIGN_IN_FAILED: {FactKind.SIGN_IN_FAILED},
@@ -59,7 +53,6 @@ def faults_in_hindsight(
     at = Instant(now)
     yield from _faults_of_explanations(store, realm, history, at)
     yield from _faults_of_lists(store, realm, at)
-    yield from _faults_of_backtest(store)
     yield from _faults_of_summaries(store, at)
     yield from _faults_of_texts(store)
     while store.forget_entries(_END_OF_TIME, 0, _PAGE):
@@ -163,29 +156,7 @@ def _faults_of_list(
                 yield Violation(RETOLD, f"one of {resource.name} is not found by its identifier")
 
 
-# --- the trail once more
-
-
-def _faults_of_backtest(store: ServerMemoryStore) -> Iterator[Violation]:
-    trail = store.audit()
-    recorded = Rules(policy=store.policy)
-    same = backtest(trail, recorded, recorded)
-    if same.unexplained_session_ids or same.differences:
-        yield Violation(RETOLD, "the trail run again by its own rules goes otherwise")
-    if backtest(trail[len(trail) // 2 :], recorded, recorded).differences:
-        yield Violation(RETOLD, "a trail that begins in the middle goes otherwise by the same rules")
-    replayed = {entry.session_id for entry in trail if entry.why in _REPLAYS}
-    if same.ended != len(replayed):
-        yield Violation(RETOLD, "the trail run again ends others")
-    otherwise = replace(store.policy, grace_seconds=10, compare_user_agent=False)
-    other, mistaken = (
-        backtest(trail, Rules(policy=otherwise), recorded),
-        backtest(trail, recorded, Rules(policy=otherwise)),
-    )
-    retried = {entry.session_id for entry in trail if entry.kind is FactKind.PAIR_REPEATED}
-    unlike = {each.session_id for verdict in Verdict for each in other.of(verdict)}
-    if not unlike | {*mistaken.unexplained_session_ids} <= replayed | retried:
-        yield Violation(RETOLD, "a session goes otherwise by other rules about what never happened to it")
+# --- summaries
 
 
 def _faults_of_summaries(store: ServerMemoryStore, now: Instant) -> Iterator[Violation]:

@@ -1,1 +1,1 @@
-"""Session histories: explained in words, and decided again under another policy; nothing is changed."""
+"""Session histories, explained step by step; nothing is changed."""

@@ -33,7 +33,7 @@ class Policy:
     takes none from one whose clock is behind (READINGS 1)."""
     compare_user_agent: bool = True
     """Whether a safe retry must come with the User-Agent of the first use ("Session and tokens"). No setting
-    of the server changes it; a backtest (`ostiary replay --ignore-user-agent`) and an embedder may."""
+    of the server changes it; an embedder may."""
     revoke_on_code_replay: bool = False
     """RFC 6749 §4.1.2 SHOULD: a code redeemed twice ends the session it made (READINGS 10)."""
     wrong_passwords_until_ending: int = 5

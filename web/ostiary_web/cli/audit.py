@@ -1,22 +1,17 @@
-"""Run `ostiary audit export`, which writes the audit trail as lines of JSON, and read such lines again."""
+"""Run `ostiary audit export`, which writes the audit trail as lines of JSON."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import click
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.fact import FactKind
-from ostiary_core.model.instant import SECOND_MS, Instant
-from ostiary_core.model.why import Why
+from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import Listing, ListingStore, Sort
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
-from ostiary_web.api.resources.changes import decode_changes
 from ostiary_web.api.resources.queries import Arguments
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.declared_options import read_listing, with_filter_options
@@ -110,70 +105,3 @@ def _lines_after(
         return _Lines([format_entry(entry) for entry in shown], entries[-1] if entries else None)
 
     return read
-
-
-# --- lines read again
-
-
-class BadLine(ValueError):
-    """A line that is no entry: its number and what it lacks, never what it holds."""
-
-    def __init__(self, number: int, words: str) -> None:
-        super().__init__(f"line {number}: {words}")
-
-
-def read_trail(lines: Iterable[str]) -> Iterator[AuditEntry]:
-    """Yield the entries of an exported trail; raise `BadLine`."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            content = json.loads(line)
-        except (ValueError, RecursionError):
-            raise BadLine(number, "is not JSON") from None
-        if not isinstance(content, dict):
-            raise BadLine(number, "is not a JSON object")
-        yield _read_entry(number, content)
-
-
-def _read_entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
-    def read(name: str, kind: Callable[[str], Any], *, required: bool = False) -> Any:
-        value = content.get(name)
-        if value is None and not required:
-            return None
-        try:
-            if isinstance(value, str):
-                return kind(value)
-        except (ValueError, OverflowError):
-            pass
-        raise BadLine(number, f"`{name}` is not as `ostiary audit export` writes it")
-
-    try:
-        changes = decode_changes(content.get("changes", []))
-    except ValueError:
-        raise BadLine(number, "`changes` is not as `ostiary audit export` writes it") from None
-    return AuditEntry(
-        number=read("id", int) or 0,
-        at=read("at", _read_instant, required=True),
-        kind=read("kind", FactKind, required=True),
-        why=read("why", Why),
-        actor_id=read("actorId", str),
-        user_id=read("userId", str),
-        client_id=read("clientId", str),
-        session_id=read("sessionId", str),
-        role_id=read("roleId", str),
-        scopes=tuple((read("scope", str) or "").split()),
-        trace_id=read("traceId", str),
-        source=read("ip", str),
-        user_agent=read("userAgent", str),
-        earlier_at=read("earlierAt", _read_instant),
-        earlier_user_agent=read("earlierUserAgent", str),
-        changes=changes,
-    )
-
-
-def _read_instant(text: str) -> Instant:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError("a time without a zone")
-    return Instant(round(moment.timestamp() * SECOND_MS))

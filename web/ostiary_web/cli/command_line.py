@@ -35,7 +35,6 @@ from ostiary_web.cli.clients import client
 from ostiary_web.cli.copy import copy
 from ostiary_web.cli.ending import end_everything_command
 from ostiary_web.cli.explain import explain_session
-from ostiary_web.cli.replay import replay_trail
 from ostiary_web.cli.sweep import sweep
 from ostiary_web.cli.users import user
 from ostiary_web.server.app_services import AppServices
@@ -122,7 +121,7 @@ def migrate() -> None:
         greet(describe_first_administrator(administrator), administrator)
 
 
-for _command in (client, user, explain_session, audit, replay_trail, apply, export, check, sweep):
+for _command in (client, user, explain_session, audit, apply, export, check, sweep):
     main.add_command(_command)
 for _command in (backup, restore, compact, end_everything_command, copy):
     main.add_command(_command)

@@ -1,7 +1,6 @@
 """Encode the changes of a record: as JSON, and as a line of text for each field."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from ostiary_core.model.changes import FieldChange, Value
 from ostiary_core.model.fact import FactKind
@@ -31,13 +30,6 @@ def encode_changes(changes: Iterable[FieldChange]) -> list[ChangedField]:
         )
         for change in changes
     ]
-
-
-def decode_changes(content: object) -> tuple[FieldChange, ...]:
-    """Return the changes in JSON that `encode_changes` wrote; raise `ValueError` for anything else."""
-    if not isinstance(content, list):
-        raise ValueError("changes are a list")
-    return tuple(_decode_change(change) for change in content)
 
 
 def format_changes(kind: FactKind, changes: Iterable[FieldChange], language: Language) -> list[str]:
@@ -76,19 +68,3 @@ def _format_value(value: Value, language: Language) -> str:
 
 def _encode_value(value: Value) -> JSONValue:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _decode_change(change: Any) -> FieldChange:
-    if not isinstance(change, Mapping) or not isinstance(change.get("field"), str):
-        raise ValueError("a change has a field")
-    return FieldChange(
-        change["field"], _decode_value(change.get("before")), _decode_value(change.get("after"))
-    )
-
-
-def _decode_value(content: object) -> Value:
-    if isinstance(content, list) and all(isinstance(item, str) for item in content):
-        return tuple(content)
-    if content is None or isinstance(content, str | int):
-        return content
-    raise ValueError("a value is a text, a number, a boolean, a list of texts or null")
