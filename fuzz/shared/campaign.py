@@ -142,14 +142,15 @@ def conduct(
 
 
 def tell_failure(head: str, violations: Iterable[object], lines: Sequence[str], *commands: str) -> str:
-    """A failure in few lines: what did not hold, the last of what happened, and how to see it again."""
-    left_out = len(lines) - _MOST_LINES
+    """Tell a failure in few lines: what did not hold, the first and the last step, how to see it again."""
+    left_out = len(lines) - _MOST_LINES + 1
+    if left_out > 1:
+        lines = [*lines[: _MOST_LINES - 2], f"({left_out} more in the file)", lines[-1]]
     return "\n".join(
         [
             head,
             *wrap("; ".join(map(str, violations)), LINE_LENGTH, max_lines=_MOST_REMARK_LINES),
-            *([f"(the first {left_out} lines are in the file)"] if left_out > 0 else []),
-            *(line[:LINE_LENGTH] for line in lines[-_MOST_LINES:]),
+            *(line[:LINE_LENGTH] for line in lines),
             *commands,
         ]
     )

@@ -28,6 +28,8 @@ class Violation:
 
     invariant: Invariant
     detail: str
+    step: int | None = None
+    """Number of the step whose answer shows it, if one step alone does."""
 
     def __str__(self) -> str:
         return f"{self.invariant}: {self.detail}"

@@ -85,10 +85,23 @@ def story(failure: Run) -> str:
     return tell_failure(
         f"FAILED with seed {failure.seed}: {len(shortest.lines)} of {len(failure.lines)} steps show it",
         shortest.violations,
-        [" ".join(line.split()) for line in shortest.story],
+        tell_steps(shortest),
         f"replay it:      {command('simulate', '--replay', path)}",
         f"the whole seed: {command('simulate', '--seed', failure.seed)}",
     )
+
+
+def tell_steps(failure: Run) -> list[str]:
+    """Return a line for each step up to the one that shows the failure, with the rule that answers it."""
+    shown = [violation.step for violation in failure.violations if violation.step is not None]
+    last = min(shown, default=None)
+    if last is None or last not in {line.step.number for line in failure.lines}:
+        last = failure.lines[-1].step.number if failure.lines else 0
+    return [
+        " ".join(f"{line.step} {line.mishap} # {failure.rules.get(line.step.number, 'no answer')}".split())
+        for line in failure.lines
+        if line.step.number <= last
+    ]
 
 
 # --- for the command line

@@ -48,12 +48,12 @@ def verdicts(
     model: Model,
     operations: Sequence[Operation],
     witness: Witness,
-    clauses: Counter[str],
+    judged: Judged,
     *,
     free_guesses: int,
     trail: Sequence[AuditEntry] | None,
 ) -> list[Violation]:
-    """What no order explains, and of what is explained what the trail does not tell."""
+    """Return what no order explains, and refusals that the trail lacks; fill `judged` as far as it got."""
     violations = list(_untimely(operations, witness))
     events = [
         *_in_order(operations, witness, _slowed_sign_ins(operations, free_guesses)),
@@ -61,9 +61,7 @@ def verdicts(
     ]
     events.sort(key=lambda event: event.at)
     start = deepcopy(model)
-    judged: Judged = []
     place, found = follow(model, events, 0, judged)
-    clauses.update(verdict.clause for _, verdict in judged)
     if found is None:
         return violations if trail is None else violations + list(_untold(judged, trail))
     tries = Tries()
@@ -78,6 +76,7 @@ def verdicts(
                 f"{orders} of what was asked explains step {operation.step}: {operation.call.verb} at "
                 f"{operation.returned_at:.3f} s must be answered '{found.answer}' ({found.clause}) and was "
                 f"answered '{given}'" + (f" (they differ in {', '.join(names)})" if names else ""),
+                operation.step,
             )
         )
     return violations
@@ -89,7 +88,9 @@ def _untold(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Violation]:
     for operation, verdict in judged:
         if operation.outcome is Outcome.ANSWERED and verdict.told_of not in told:
             yield Violation(
-                TOLD, f"the trail does not tell that an administrator is refused {operation.call.verb}"
+                TOLD,
+                f"the trail does not tell that an administrator is refused {operation.call.verb}",
+                operation.step,
             )
             return
 
@@ -239,16 +240,18 @@ def _untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Vio
         what = f"step {operation.step}: {operation.call.verb}"
         kept = Counter(one.kind for one in witness.seen.get(operation.number, ()) if one.changed)
         if any(times > 1 for times in kept.values()):
-            yield Violation(GUARDED, f"{what} took effect twice")
+            yield Violation(GUARDED, f"{what} took effect twice", operation.step)
         if operation.outcome is Outcome.NEVER:
             took = [one for one in witness.seen.get(operation.number, ()) if one.kind not in AHEAD]
             if operation.answer is None and took:
-                yield Violation(TIMELY, f"{what} took effect though it never arrived whole")
+                yield Violation(TIMELY, f"{what} took effect though it never arrived whole", operation.step)
             continue
         if seen is None or operation.outcome is not Outcome.ANSWERED or operation.returned is None:
             continue
         if not operation.invoked < seen.moment < operation.returned:
-            yield Violation(TIMELY, f"{what} was answered before it took effect")
+            yield Violation(TIMELY, f"{what} was answered before it took effect", operation.step)
         on_time = operation.invoked_now <= seen.now <= operation.returned_now
         if not on_time and not operation.clock_was_set:
-            yield Violation(TIMELY, f"{what} was decided by a clock that is not its instance's")
+            yield Violation(
+                TIMELY, f"{what} was decided by a clock that is not its instance's", operation.step
+            )

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from fuzz.shared.json_lines import read_lines, write_lines
 from fuzz.shared.steps import Natural, Step, check_step
@@ -104,6 +105,13 @@ class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     """Every other one of a race comes from another administrator."""
     hurry: bool = False
     """The next line does not wait for this one."""
+
+    def __str__(self) -> str:
+        """Return what goes wrong, as a person reads it."""
+        calm = Mishap()
+        wrong = {name: value for name, value in asdict(self).items() if value != getattr(calm, name)}
+        words = (name if value is True else f"{name}={value}" for name, value in wrong.items())
+        return f"({', '.join(words)})" if wrong else ""
 
 
 CALM: Final = Mishap()

@@ -27,6 +27,7 @@ from fuzz.simulation.exchanges import DESK, GUEST, Exchanges
 from fuzz.simulation.instance import MOST_WRONG_SECONDS, ROUTES, Instance
 from fuzz.simulation.judge import verdicts, wrong_sources
 from fuzz.simulation.limits import overruns
+from fuzz.simulation.order import Judged
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
 from fuzz.simulation.population import populate
 from fuzz.simulation.storage import OnFile, Shared, SharedMemory
@@ -50,6 +51,8 @@ class Run:
     lines: tuple[Line, ...]
     story: tuple[str, ...]
     """The story: who did what at which second, and what came of it."""
+    rules: dict[int, str]
+    """The rule of the model that answers a step, by the step's number."""
     violations: tuple[Violation, ...]
     digest: str
     """Of the plan, the story, every byte on the wire, the log and the audit trail."""
@@ -275,12 +278,12 @@ class _World:
     def _result(self) -> Run:
         for instance in self.instances:
             self.story.faults.update(instance.faults_met)
-        clauses: Counter[str] = Counter()
+        judged: Judged = []
         self.story.violations += wrong_sources(self.story.sources)
         self.story.violations += overruns(self.story.operations, self.swarm.window_scale)
         trail = self.shared.audit()
         self.story.violations += verdicts(
-            *(self.model, self.story.operations, self.witness, clauses),
+            *(self.model, self.story.operations, self.witness, judged),
             free_guesses=self.swarm.free_guesses,
             # Where the entry of a refusal could not be written, the log says so.
             trail=None if any("refusal not kept" in line for line in self.log) else trail,
@@ -294,6 +297,7 @@ class _World:
             swarm=self.swarm,
             lines=tuple(self.lines),
             story=tuple(story),
+            rules={operation.step: verdict.clause for operation, verdict in judged},
             violations=tuple(self.story.violations),
             digest=digest.hexdigest(),
             answers=tuple((one.step, str(one.answer or "")) for one in self.story.operations),
@@ -302,7 +306,7 @@ class _World:
             virtual_ms=round(1000 * max((one.returned_at for one in self.story.operations), default=0.0)),
             faults=+self.story.faults,
             transitions=self.stored.transitions,
-            clauses=clauses,
+            clauses=Counter(verdict.clause for _, verdict in judged),
             routes=Counter(ROUTES),
             bytes=self.wire.bytes,
         )

@@ -1,5 +1,6 @@
 """A seed that fails becomes a short story, and a kept plan shows the mistakes that it was made for."""
 
+import re
 from itertools import islice
 from pathlib import Path
 
@@ -37,6 +38,8 @@ def test_failing_seeds_are_cut_down_to_plans_that_still_fail() -> None:
             assert f"--seed {failure.seed}" in told
             assert "19 documented: " in told
             assert len(told.splitlines()) <= 15
+            steps = [line for line in told.splitlines()[2:-2] if " more in the file)" not in line]
+            assert all(re.match(r"[0-9]+ [0-9.]+ s .*# ", step) for step in steps)
             assert max(map(len, told.splitlines()[:-2])) < 120
     assert min(lengths) <= 6
 
