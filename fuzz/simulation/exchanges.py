@@ -101,7 +101,7 @@ class Exchanges:
         operation = self._operation(number, call, instance)
         setting = (instance.times_set, instance.incarnation)
         source = source_of(call)
-        more = [*self._forwarding_fields(mishap, source), *self._manner_fields(call, mishap)]
+        more = [*self._forwarding_fields(mishap, source), *self._manner_fields(call, made, mishap)]
         request = number_request(made, operation.number, more)
         peer = PROXY if mishap.proxied else source
         connection = self._connection(instance, peer, mishap)
@@ -153,10 +153,12 @@ class Exchanges:
     def _as_browsers_do(self, request: Request) -> Request:
         return with_cookies_of_https(request) if self.is_https else request
 
-    def _manner_fields(self, call: Call, mishap: Mishap) -> Fields:
-        """What the caller says besides; a form that another page sends is refused (`malformed`)."""
-        is_a_form = call.face is Face.PAGE and mishap.manner is Manner.OTHER_PAGE
-        return manner_fields(None if is_a_form else mishap.manner, self.origin)
+    def _manner_fields(self, call: Call, request: Request, mishap: Mishap) -> Fields:
+        """What the caller says besides, but for a form or sign-in of another page, which is refused."""
+        is_a_form = call.face is Face.PAGE
+        is_a_sign_in = call.login is None and request.target.startswith("/api/auth/")
+        is_refused = (is_a_form or is_a_sign_in) and mishap.manner is Manner.OTHER_PAGE
+        return manner_fields(None if is_refused else mishap.manner, self.origin)
 
     async def open_form(self, call: Call, source: str, instance: Instance) -> Form | None:
         """The form of a call; None where the page with it does not open."""

@@ -198,4 +198,5 @@ _AT_SIGN_IN: Final = (
         a_name_that_nobody_has=_set_body(b'{"username": "nobody", "password": "a password"}'),
     ),
     *_list_mistakes({(400, "A0401")}, no_password=_set_body(b'{"username": "nobody"}')),
+    *_list_mistakes({(403, "A0403")}, another_site=_set_head("Sec-Fetch-Site", "cross-site")),
 )

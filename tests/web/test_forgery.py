@@ -15,17 +15,18 @@ from tests.support.callers import ADMIN_PASSWORD, BASE, Browser, form_token_in
 from tests.support.served import Served, routes
 from tests.web.test_malformed import standing
 
-WITHOUT_COOKIES = {
-    *("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"),
+SERVER_TO_SERVER = {"/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"}
+"""What takes no cookie and sets none, from clients with a secret."""
+OPEN = {
     *("/api/auth/login", "/api/auth/login/second-factor", "/api/auth/login/second-factor/set-up"),
     *("/api/auth/refresh", "/api/auth/sms-code", "/api/auth/reset-password"),
 }
-"""What looks at no cookie: nothing is gained by having a browser ask for it."""
+"""What asks for no caller: a form token proves nothing there, and a program has none."""
 CHANGING = sorted(
     {
         (method, path)
         for method, path in routes()
-        if method in ("POST", "PUT", "DELETE") and path not in WITHOUT_COOKIES
+        if method in ("POST", "PUT", "DELETE") and path not in SERVER_TO_SERVER | OPEN
     }
 )
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -77,6 +78,19 @@ async def test_a_forged_request_does_nothing(served: Served, browser: Browser, s
     browser.cookies.update(kept)
     assert (await browser.get("/api/auth/me")).status_code == 200
     assert standing(served) == before
+
+
+@pytest.mark.parametrize("sent", FOREIGN)
+async def test_no_other_site_signs_in_or_recovers_by_the_interface(served: Served, sent: str) -> None:
+    browser, before = served.browser(), standing(served)
+    page = await browser.get("/login")
+    body = {"username": "admin", "password": ADMIN_PASSWORD, "phone": "+8613800000000", "purpose": "x"}
+    for path in OPEN:
+        fields = {**FOREIGN[sent], "X-Form-Token": form_token_in(page)}
+        refused = await browser.post(path, json=body, headers=fields)
+        assert (refused.status_code, "set-cookie" in refused.headers) == (403, False), path
+    assert standing(served) == before
+    assert (await browser.post("/api/auth/login", json=body)).status_code == 200
 
 
 async def test_the_token_of_no_cookie_at_all_proves_nothing(served: Served) -> None:

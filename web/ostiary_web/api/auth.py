@@ -26,7 +26,7 @@ from ostiary_web.http.browser import (
     read_refresh_cookie,
 )
 from ostiary_web.http.context import RequestContext, RequestRefused
-from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, LOGIN_TOKEN, OPEN_TO_ALL, GatedRoutes
+from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, CLOSED_TO_OTHER_SITES, LOGIN_TOKEN, GatedRoutes
 
 auth = GatedRoutes("auth", __name__)
 
@@ -173,7 +173,7 @@ class Account(AnswerData):
     """Whether a sign-in asks for a code."""
 
 
-@auth.post("/api/auth/login", gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
+@auth.post("/api/auth/login", gate=CLOSED_TO_OTHER_SITES, limit=Operation.SIGN_IN)
 async def login(context: RequestContext) -> Response | SecondFactorNeeded:
     """Read `{username, password}` and answer a pair of tokens, or a ticket for the second factor."""
     fields = await read_texts(context, username=longest(LONGEST_USERNAME), password=longest(LONGEST_PASSWORD))
@@ -187,7 +187,7 @@ async def login(context: RequestContext) -> Response | SecondFactorNeeded:
     return encode_login(context, reply)
 
 
-@auth.post("/api/auth/refresh", gate=OPEN_TO_ALL)
+@auth.post("/api/auth/refresh", gate=CLOSED_TO_OTHER_SITES)
 async def refresh(context: RequestContext) -> Response:
     """Read `{refreshToken}`, else the browser's cookie, and answer the next pair."""
     refresh_token = read_refresh_cookie()

@@ -26,7 +26,7 @@ from ostiary_core.users.telephone import seconds_to_text_code
 from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_web.api.body_texts import longest, new_password, phone, read_texts
 from ostiary_web.http.context import RequestContext
-from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
+from ostiary_web.http.gate import CLOSED_TO_OTHER_SITES, SIGNED_IN, GatedRoutes
 from ostiary_web.http.zones import ZONE_HEADER, zone_for
 
 recovery = GatedRoutes("recovery", __name__)
@@ -89,7 +89,7 @@ async def recover_password(context: RequestContext, phone: str, code: str, new: 
 # --- the interface
 
 
-@recovery.post("/api/auth/sms-code", gate=OPEN_TO_ALL, limit=Operation.TEXT_CODE)
+@recovery.post("/api/auth/sms-code", gate=CLOSED_TO_OTHER_SITES, limit=Operation.TEXT_CODE)
 async def post_sms_code(context: RequestContext) -> None:
     """Read `{phone, purpose}` and answer null, whether or not the number is known.
 
@@ -103,7 +103,7 @@ async def post_sms_code(context: RequestContext) -> None:
         await send_code_to_new_number(context, fields["phone"])
 
 
-@recovery.post("/api/auth/reset-password", gate=OPEN_TO_ALL, limit=Operation.RESET_PASSWORD)
+@recovery.post("/api/auth/reset-password", gate=CLOSED_TO_OTHER_SITES, limit=Operation.RESET_PASSWORD)
 async def post_reset_password(context: RequestContext) -> None:
     """Read `{phone, code, newPassword}` and set it; everything of the user ends."""
     fields = await read_texts(context, phone=phone, code=longest(64), newPassword=new_password)

@@ -20,7 +20,7 @@ from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.auth import admit_guess, encode_login, verify_current_password
 from ostiary_web.api.body_texts import longest, read_texts
 from ostiary_web.http.context import RequestContext, RequestRefused
-from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
+from ostiary_web.http.gate import CLOSED_TO_OTHER_SITES, SIGNED_IN, GatedRoutes
 
 _log = structlog.get_logger("ostiary")
 
@@ -162,14 +162,14 @@ def _reveal(codes: tuple[Secret, ...]) -> list[str]:
 # --- the interface
 
 
-@second_factor.post(_STEP, gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
+@second_factor.post(_STEP, gate=CLOSED_TO_OTHER_SITES, limit=Operation.SIGN_IN)
 async def post_code(context: RequestContext) -> Response:
     """Read `{ticket, code}` and answer a pair of tokens."""
     fields = await read_texts(context, ticket=longest(LONGEST_TICKET), code=longest(LONGEST_CODE))
     return encode_login(context, await finish_sign_in(context, fields["ticket"], fields["code"]))
 
 
-@second_factor.post(f"{_STEP}/set-up", gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
+@second_factor.post(f"{_STEP}/set-up", gate=CLOSED_TO_OTHER_SITES, limit=Operation.SIGN_IN)
 async def post_ticket(context: RequestContext) -> SecondFactorSecret:
     """Read `{ticket}` and answer a second factor, which the code of the sign-in confirms."""
     fields = await read_texts(context, ticket=longest(LONGEST_TICKET))

@@ -16,7 +16,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import AccountKnown
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.http.browser import require_caller
+from ostiary_web.http.browser import is_cross_site, own_origin, refuse_unproven_origin, require_caller
 from ostiary_web.http.context import RequestContext, request_context
 
 Handler = Callable[..., Awaitable[Any]]
@@ -29,10 +29,11 @@ class _Requirement(IntEnum):
     """What a gate requires, each with all that stand before it."""
 
     NOTHING = 0
-    LOGIN_TOKEN = 1
-    ACCOUNT = 2
-    OWN_PASSWORD = 3
-    EVERY_PERMISSION = 4
+    NO_OTHER_SITE = 1
+    LOGIN_TOKEN = 2
+    ACCOUNT = 3
+    OWN_PASSWORD = 4
+    EVERY_PERMISSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Gate:
     @property
     def is_open(self) -> bool:
         """Whether no caller is asked for."""
-        return self.requires is _Requirement.NOTHING
+        return self.requires < _Requirement.LOGIN_TOKEN
 
     @property
     def requires_account(self) -> bool:
@@ -56,7 +57,7 @@ class Gate:
     def refusals(self) -> tuple[Why, ...]:
         """Every reason for which it may turn a request away; only changes must prove their origin."""
         if self.is_open:
-            return ()
+            return (Why.ORIGIN_UNPROVEN,) if self.requires is _Requirement.NO_OTHER_SITE else ()
         password = (Why.PASSWORD_MUST_CHANGE,) if self.requires >= _Requirement.OWN_PASSWORD else ()
         asks_for_more = self.permission is not None or self.requires is _Requirement.EVERY_PERMISSION
         permission = (Why.PERMISSION_MISSING,) if asks_for_more else ()
@@ -78,6 +79,8 @@ class Gate:
 
     async def authorize(self, context: RequestContext) -> None:
         """Find the caller, as far as the gate requires one; raise `RequestRefused`."""
+        if self.requires is _Requirement.NO_OTHER_SITE and is_cross_site(own_origin()):
+            refuse_unproven_origin(context)
         if self.is_open:
             return
         context.signed_in = require_caller(context)
@@ -104,6 +107,9 @@ class Gate:
 
 OPEN_TO_ALL: Final = Gate(_Requirement.NOTHING)
 """Gate without a caller; the route may ask for credentials of its own."""
+# A preflight keeps foreign JSON out already; that one browser's bug should not be all that does.
+CLOSED_TO_OTHER_SITES: Final = Gate(_Requirement.NO_OTHER_SITE)
+"""Gate without a caller for changes, as a sign-in, that no other site may have a browser ask for."""
 LOGIN_TOKEN: Final = Gate(_Requirement.LOGIN_TOKEN)
 """Gate for a login session's token, which the event of the handler judges."""
 BEFORE_PASSWORD_CHANGE: Final = Gate(_Requirement.ACCOUNT)
