@@ -7,7 +7,6 @@ clocks differ agree.
 """
 
 import math
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from ostiary_core.events import Event, with_clock_ahead
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision
-from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
+from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant, Monotonic
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace, retry_lost_races
@@ -43,6 +42,7 @@ from ostiary_net.postgres.transaction import (
     StandbyReached,
     Transaction,
 )
+from ostiary_net.runtime.system import SteadyTime, SystemClock
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
@@ -87,6 +87,7 @@ _NEEDED: Final = (
 )
 """Privileges that a turn needs, by table."""
 _ERRORS_OF_DATABASE: Final = (psycopg.ProgrammingError, errors.DiskFull, errors.IoError, errors.DataCorrupted)
+_MACHINE: Final = SystemClock()
 _LOST_RACES: Final = (errors.SerializationFailure, errors.DeadlockDetected)
 """Errors by which the database says that another transaction was quicker."""
 
@@ -112,6 +113,7 @@ class PostgreSQLStore(SQLStore):
         prepares: bool | None = None,
         read_password: Callable[[], str | None] = lambda: None,
         opening: Opening = Opening.MAKES,
+        read_monotonic: Callable[[], Monotonic] = _MACHINE.monotonic,
         tell_waiting: Callable[[str], None] = lambda reason: None,
     ) -> None:
         """Connect within `start_seconds`, and bring the schema up to date as far as `opening` allows.
@@ -120,7 +122,8 @@ class PostgreSQLStore(SQLStore):
         connection is given up after `turn_seconds` (READINGS 47). `prepares` says whether statements are
         prepared, by default where no pooler is seen: one that lends connections by transaction must keep
         track of them. `read_password` is called before each connection; None for the password in `url`. With
-        `keeps_time` the database's time replaces the caller's; a simulation turns it off.
+        `keeps_time` the database's time replaces the caller's; a simulation turns it off. By `read_monotonic`
+        it goes on where the database's clock is set back, or a new primary's is behind.
 
         Raises `SchemaError` for a database of a newer or different Ostiary, one whose encoding cannot hold
         every name, or where `opening` forbids a step.
@@ -128,8 +131,7 @@ class PostgreSQLStore(SQLStore):
         super().__init__(policy, _DIALECT)
         self._keeps_time = keeps_time
         self._turn_seconds = turn_seconds
-        self._latest = Instant(0)
-        self._latest_lock = threading.Lock()
+        self._time = SteadyTime(read_monotonic)
         self._memory = ServerMemory()
         self._connections = PrimaryConnections(
             url,
@@ -257,7 +259,7 @@ class PostgreSQLStore(SQLStore):
         until = self._connections.give_up_at(deadline)
         while True:
             with self._connections.lend(until) as connection:
-                to_now = self._advance_time if self._keeps_time else lambda _: now
+                to_now = self._time.follow if self._keeps_time else lambda _: now
                 transaction = Transaction(connection, begin, self._fetch_by, to_now, deadline, self._memory)
                 try:
                     return work(transaction)
@@ -274,12 +276,6 @@ class PostgreSQLStore(SQLStore):
                         raise
                     self._connections.discard_stale(connection)
                     is_last_attempt = True
-
-    def _advance_time(self, present: Instant) -> Instant:
-        """Return the time of a transaction, never earlier than that of one before."""
-        with self._latest_lock:
-            self._latest = max(self._latest, present)
-            return self._latest
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
         """Take or keep the lease `name` for so many seconds; False where another holder has it."""

@@ -39,13 +39,36 @@ class Clock(Protocol):
         ...
 
 
-class SystemClock:
-    """Tells the time by the machine's clock, but neither goes back nor stands still. Threads may share it.
+class SteadyTime:
+    """Follows a clock that may be set back, but neither goes back nor stands still. Threads may share it.
 
-    When the machine's clock is set back, this one goes on at nine tenths of its speed until both agree. Were
-    it to go back, a window that was open would open a second time; were it to wait, nothing would expire
-    meanwhile.
+    When the clock is set back, this time goes on at nine tenths of its speed until both agree. Were it to go
+    back, a window that was open would open a second time; were it to wait, nothing would expire meanwhile.
     """
+
+    def __init__(self, read_monotonic: Callable[[], Monotonic]) -> None:
+        self._read_monotonic = read_monotonic
+        self._latest = Instant(0)
+        self._led = Instant(0)
+        """Latest time at which the clock was not behind this one."""
+        self._led_at = Monotonic(0)
+        self._lock = threading.Lock()
+
+    def follow(self, present: Instant) -> Instant:
+        """Return the time when the clock says `present`, never earlier than one returned before."""
+        if present == self._latest:
+            return self._latest
+        with self._lock:
+            monotonic = self._read_monotonic()
+            slowed = self._led + (monotonic - self._led_at) * 9 // 10
+            if present >= slowed:
+                self._led, self._led_at = present, monotonic
+            self._latest = Instant(max(self._latest, present, slowed))
+            return self._latest
+
+
+class SystemClock:
+    """Tells the time by the machine's clock, but neither goes back nor stands still. Threads may share it."""
 
     def __init__(
         self,
@@ -54,24 +77,11 @@ class SystemClock:
     ) -> None:
         self._read_nanoseconds = read_nanoseconds
         self._read_monotonic_nanoseconds = read_monotonic_nanoseconds
-        self._latest = Instant(0)
-        self._led = Instant(0)
-        """Latest time at which the machine's clock was not behind this one."""
-        self._led_at = Monotonic(0)
-        self._lock = threading.Lock()
+        self._time = SteadyTime(self.monotonic)
 
     def now(self) -> Instant:
         """Return the milliseconds since 1970-01-01T00:00:00Z."""
-        present = self._read_nanoseconds() // _NANOSECONDS_A_MILLISECOND
-        if present == self._latest:
-            return self._latest
-        with self._lock:
-            monotonic = self.monotonic()
-            slowed = self._led + (monotonic - self._led_at) * 9 // 10
-            if present >= slowed:
-                self._led, self._led_at = Instant(present), monotonic
-            self._latest = Instant(max(self._latest, present, slowed))
-            return self._latest
+        return self._time.follow(Instant(self._read_nanoseconds() // _NANOSECONDS_A_MILLISECOND))
 
     def monotonic(self) -> Monotonic:
         """Return the milliseconds since some moment before the process began."""

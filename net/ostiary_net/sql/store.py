@@ -13,7 +13,7 @@ from ostiary_core.loading.keys import roots, session_key
 from ostiary_core.loading.snapshot import Snapshot, load
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import Change, Decision
-from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, kept_seconds
@@ -223,14 +223,16 @@ class SQLStore(SummaryTables):
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
         """Take or keep the lease `name` for so many seconds; False where another holder has it."""
+        # One that would run longer than any was stamped by a clock that was ahead.
         statement = (
             "INSERT INTO leases (name, holder, until) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"
             " SET holder = excluded.holder, until = excluded.until"
-            " WHERE leases.holder = excluded.holder OR leases.until <= ? RETURNING name"
+            " WHERE leases.holder = excluded.holder OR leases.until NOT BETWEEN ? AND ? RETURNING name"
         )
 
         def take(execute: Execute, at: Instant) -> bool:
-            return bool(execute(statement, (name, holder, at + round(seconds * SECOND_MS), at)))
+            until = at + round(seconds * SECOND_MS)
+            return bool(execute(statement, (name, holder, until, at + 1, until + MINUTE_MS)))
 
         return self._change(take, now)
 

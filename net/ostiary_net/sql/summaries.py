@@ -4,7 +4,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from typing import ClassVar, Final
 
 from ostiary_core.model.audit import AuditEntry
@@ -61,7 +61,10 @@ _REFUSALS: Final = (
 _OLDEST_REFUSAL: Final = (
     "SELECT at FROM refusals WHERE client_id = ? ORDER BY at DESC, trace_id LIMIT 1 OFFSET ?"
 )
-_UNCOUNTED: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM audit WHERE number > ? ORDER BY number LIMIT ?"
+_UNCOUNTED: Final = (
+    f"SELECT {', '.join(ENTRIES.columns)} FROM audit WHERE number > ? AND number <= ? ORDER BY number LIMIT ?"
+)
+_LAST_SETTLED: Final = "SELECT number FROM audit WHERE at <= ? ORDER BY at DESC, number DESC LIMIT 1"
 _COUNT_ON: Final = (
     "INSERT INTO milestones (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE"
     " SET value = excluded.value WHERE milestones.value = ? RETURNING name"
@@ -83,11 +86,13 @@ class SummaryTables(Transactions):
 
         def read(reading: Reading) -> tuple[int, list[AuditEntry]]:
             counted = _read_counted_number(reading.execute)
-            entries = map(ENTRIES.from_row, reading.execute(_UNCOUNTED, (counted, limit)))
+            # Not each by its own time, as one that a clock ahead has stamped would hold up all behind it.
             before = reading.now - self._entry_lag_ms
-            return counted, list(
-                takewhile(lambda entry: entry.at <= before or not self._entry_lag_ms, entries)
+            settled = reading.execute(
+                *((_LAST_SETTLED, (before,)) if self._entry_lag_ms else (LAST_NUMBER, ()))
             )
+            rows = reading.execute(_UNCOUNTED, (counted, settled[0][0], limit)) if settled else ()
+            return counted, list(map(ENTRIES.from_row, rows))
 
         def add(execute: Execute, _: Instant) -> bool:
             # False where another instance has counted on from there.

@@ -3,9 +3,9 @@
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,13 +14,15 @@ import pytest
 
 from ostiary_core import Decision, Instant, LostRace, take_turn
 from ostiary_core.events import Event, IntrospectionRequested, Operator, UserForcedOut
+from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.model.records import Table
-from ostiary_core.model.reply import TokenActive, UserKnown
+from ostiary_core.model.reply import TokenActive, TokensIssued, UserKnown
+from ostiary_core.model.why import Why
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.record_sql import fetch_with_all
 from tests.support import asks
 from tests.support.stores import world_on
-from tests.support.story import START
+from tests.support.story import START, World
 
 KILLABLE = f"killable_{os.getpid()}"
 
@@ -93,6 +95,82 @@ def test_the_time_of_a_turn_is_the_databases_whatever_the_instance_says(address:
             [decision] = store.turn([asks.user(name)], wrong)
             assert isinstance(decision.reply, UserKnown)
             assert before <= decision.reply.user.created_at <= database_says()
+
+
+class ClockOfDatabase:
+    """The clock of a database, for which a schema has a function, and that of a machine; they go by hand."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address + "%2Cpg_catalog"
+        self._monotonic_ms = 0
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(
+                f"""
+                CREATE TABLE shown AS SELECT to_timestamp({START / SECOND_MS}) AS at;
+                CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+                    'SELECT at FROM shown';
+                """.encode()
+            )
+
+    def read_monotonic(self) -> Monotonic:
+        return Monotonic(self._monotonic_ms)
+
+    def put(self, seconds: float) -> None:
+        """Set the clock; no time passes by it."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute("UPDATE shown SET at = at + %s * interval '1 second'", (seconds,))
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._monotonic_ms += round(seconds * SECOND_MS)
+        self.put(seconds)
+
+
+@contextmanager
+def store_by_hand(address: str) -> Iterator[tuple[ClockOfDatabase, PostgreSQLStore]]:
+    """Yield a store, and the clock of its database."""
+    with PostgreSQLStore(address):
+        clock = ClockOfDatabase(address)
+    with PostgreSQLStore(clock.address, read_monotonic=clock.read_monotonic) as store:
+        yield clock, store
+
+
+def test_where_the_databases_clock_was_ahead_time_goes_on_slowed_down(address: str) -> None:
+    with store_by_hand(address) as (clock, store):
+        world = world_on(store)
+
+        def world_after(seconds: float) -> World:
+            clock.wait(seconds)
+            world.now = store.present(START)
+            return world
+
+        clock.put(600)
+        code, pair = world_after(0).code(), world.tokens()
+        retry = asks.refresh(world.basic(), pair)
+        world.when(retry).then(TokensIssued)
+        clock.put(-600)
+        world_after(30).when(retry).then(TokensIssued)
+        assert world.now - START == 627_000
+        world_after(5).when(retry).then_refused(Why.REPLAYED_AFTER_GRACE, changes=["update session"])
+        world_after(300).when(asks.redeem(world.basic(), code)).then_refused(Why.CODE_EXPIRED, changes=None)
+        assert world_after(6_000).now - START == 6_335_000, "both agree again"
+
+
+def test_entries_that_a_clock_ahead_has_stamped_hold_up_neither_counting_nor_the_sweeper(
+    address: str,
+) -> None:
+    with store_by_hand(address) as (clock, store):
+        clock.put(3_600)
+        store.turn([asks.user("anna")], START)
+        assert store.take_lease("sweeper", "gone", 60, START)
+        clock.put(-3_600)
+    with PostgreSQLStore(clock.address, read_monotonic=clock.read_monotonic) as store:
+        store.turn([asks.user("ben")], START)
+        assert store.count_entries(START, 10) == 0, "an entry with a lower number may still come"
+        assert store.take_lease("sweeper", "next", 60, START)
+        assert not store.take_lease("sweeper", "third", 60, START)
+        clock.wait(61)
+        assert store.count_entries(START, 10) == len(store.audit()) > 1
 
 
 def test_a_commit_waits_for_the_disk_whatever_the_servers_default(address: str) -> None:

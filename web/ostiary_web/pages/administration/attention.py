@@ -101,7 +101,7 @@ def _client_findings(view: View) -> Iterator[Attention]:
 def _store_findings(view: View) -> Iterator[Attention]:
     page, state, now = view.page, view.found.state, view.found.now
     swept_at = state.milestones.get(Milestone.SWEPT, page.request.services.started_at)
-    if now - swept_at > _SWEEP_AGE_MS:
+    if abs(now - swept_at) > _SWEEP_AGE_MS:  # stamped by a clock that was ahead, it tells nothing
         remedy = page.text("page.remedy_log")
         yield Attention(text=page.text("page.attention_sweep"), href="#state", remedy=remedy)
     if state.uncounted > _UNCOUNTED:
