@@ -26,7 +26,7 @@ _PLAIN = """
     DATABASE_URL data/ostiary.db sqlite:// sqlite:/// sqlite:///a.db?mode=ro mysql://root:hunter22@db/x
     DATABASE_URL postgresql:// postgresql://db postgresql://root:hunter22@db:port/x
     DATABASE_URL postgresql://root:hunter22@db:65536/x postgresql://root:hunter22@db:5432,db2:0/x
-    DATABASE_URL postgresql://root:hunter2/2@db/x postgresql://root:hunter22@db/x?hunter23=1
+    DATABASE_URL postgresql://root:hunter2/2@db/x postgresql://root:a@db/x?password=hunter22&hunter23=1
     BIND 127.0.0.1:80,, 127.0.0.1:80,8000 unix:
     BIND 8000 127.0.0.1 127.0.0.1:65536 127.0.0.1:-1 fd://three unix:
     METRICS_BIND fd://3 unix:/run/ostiary/metrics 9464

@@ -1,6 +1,7 @@
 """Lend connections to the primary: a pool that replaces broken ones as long as callers wait."""
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,16 @@ from ostiary_net.postgres.hosts import Hosts
 _ASKS_AGAIN_SECONDS: Final = 0.2
 """Time after which a thread that waits for a connection makes the pool try again."""
 _LONGEST_PAUSE_SECONDS: Final = 2.0
+
+# The driver tells no code of what refuses a connection. A server that speaks another language is waited for.
+_REFUSED_FOR_GOOD: Final = re.compile(
+    r"(database|role) \".*\" does not exist|no such (database|user)"
+    r"|authentication failed|no password supplied|no pg_hba\.conf entry|pg_hba\.conf rejects"
+    r"|permission denied for database|is not permitted to log in|unrecognized configuration parameter"
+    r"|does not support SSL, but SSL was required|SSL required|certificate verify failed|root certificate"
+    r"|does not match host name|channel binding required|authentication method requirement|invalid .* value"
+)
+"""What the driver or the server says of a connection that waiting does not bring about."""
 
 _LIVENESS_PARAMETERS: Final = {
     "keepalives": 1,
@@ -82,7 +93,8 @@ class PrimaryConnections:
     def open(self, within_seconds: float, tell_waiting: Callable[[str], None]) -> None:
         """Open the pool, waiting up to `within_seconds` for the database; raise what the last attempt raised.
 
-        `tell_waiting` is called with the reason if the first attempt fails.
+        One that refuses for good is not waited for. `tell_waiting` is called with the reason if the first
+        attempt is not the last.
         """
         until = time.monotonic() + within_seconds
         pause = first_pause = 0.05
@@ -92,9 +104,9 @@ class PrimaryConnections:
                 psycopg.connect(self._conninfo, connect_timeout=CONNECT_SECONDS, **named).close()
                 break
             except psycopg.OperationalError as error:
-                if time.monotonic() + pause > until:
-                    raise
                 reason = format_on_one_line(error)
+                if time.monotonic() + pause > until or _REFUSED_FOR_GOOD.search(reason):
+                    raise
             if pause == first_pause:
                 tell_waiting(reason)
             time.sleep(pause)

@@ -91,11 +91,16 @@ class Hosts:
 
 
 def _split(parameters: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the parameters of each host; one empty set if the address has one host or chooses."""
+    """Return the parameters of each host; one empty set if the address has one host or chooses.
+
+    Raises `psycopg.OperationalError` for several ports that are not one for each host.
+    """
     hosts, ports = (str(parameters.get(name) or "").split(",") for name in ("host", "port"))
     if len(hosts) == 1 or "target_session_attrs" in parameters or "hostaddr" in parameters:
         return [{}]
     ports = ports * len(hosts) if len(ports) == 1 else ports
+    if len(ports) != len(hosts):
+        raise psycopg.OperationalError(f"{len(ports)} ports are named for {len(hosts)} hosts")
     return [
         {"host": host, **({"port": port} if port else {})} for host, port in zip(hosts, ports, strict=True)
     ]

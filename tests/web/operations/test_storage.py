@@ -19,6 +19,7 @@ import psycopg
 import pytest
 
 from ostiary_core.model.instant import Instant
+from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import bring_up_to_date as bring_postgresql_up_to_date
 from ostiary_net.sql.migrations import Migration, read_migrations
 from ostiary_net.sqlite.schema import bring_up_to_date
@@ -78,6 +79,82 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     assert "; allowed: " in line
     assert "hunter22" not in ran.err
     assert ("not a SQLite file" in line) == (kind == "foreign")
+
+
+@pytest.mark.parametrize("words", ["migrate", "serve", "check", "client list", "copy sqlite:///{file} {url}"])
+@pytest.mark.parametrize(
+    "path, reason",
+    [
+        ("/no_such", 'database "no_such" does not exist'),
+        ("/postgres?user=nobody_known", 'role "nobody_known" does not exist'),
+        ("/postgres?sslmode=verify-full&sslrootcert=/nowhere", "SSL"),
+    ],
+)
+def test_a_database_that_refuses_for_good_is_not_waited_for(
+    words: str, path: str, reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    server = urlsplit(need_postgresql())
+    machine = Machine(tmp_path)
+    assert machine.run("migrate").exit_code == 0
+    capfd.readouterr()
+    url = f"postgresql://{server.netloc}{path}"
+    ran = Machine(tmp_path, DATABASE_URL=url).run(
+        *words.format(file=tmp_path / "ostiary.db", url=url).split()
+    )
+    assert (ran.exit_code, ran.out) == (1, "")
+    [line] = (capfd.readouterr().err + ran.err).splitlines()
+    assert reason in line
+
+
+@pytest.mark.parametrize("how", ["variable", "file", "copied to"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:a@hunter22@db/x",
+        "postgresql://u:a@/hunter22@db/x",
+        "postgresql://u:12/hunter22@db/x",
+        "postgresql://u:a@hunter22:12,b@db/x",
+    ],
+)
+def test_an_address_whose_password_ends_too_early_is_refused_unread(
+    url: str, how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "address").write_text(url)
+    match how:
+        case "variable":
+            machine, commands = Machine(tmp_path, DATABASE_URL=url), ["serve", "check", "migrate", "sweep"]
+        case "file":
+            machine = Machine(tmp_path, DATABASE_URL="", DATABASE_URL_FILE=str(tmp_path / "address"))
+            commands = ["serve", "check", "migrate", "sweep"]
+        case _:
+            assert Machine(tmp_path).run("migrate").exit_code == 0
+            machine, commands = Machine(tmp_path), [f"copy sqlite:///{tmp_path}/ostiary.db {url}"]
+    capfd.readouterr()
+    for words in commands:
+        ran = machine.run(*words.split())
+        assert (ran.exit_code, ran.out) == (1, "")
+        [line] = (capfd.readouterr().err + ran.err).splitlines()
+        assert "percent-encode the password" in line
+        assert "hunter" not in line
+
+
+def test_a_parameter_that_the_driver_does_not_know_is_named_but_for_the_rest_of_a_password() -> None:
+    for parameters in ("pgbouncer=true", "sslmode=require&connection_limit=5"):
+        with pytest.raises(ValueError, match=r"does not know: (pgbouncer|connection_limit)$"):
+            read_database(f"postgresql://u:p@db/x?{parameters}")
+    for parameters in ("password=a&hunter=2", "password=a@b&hunter=2", "hunter=2@db/x"):
+        with pytest.raises(ValueError, match="not an address") as refused:
+            read_database(f"postgresql://u:12/x?{parameters}")
+        assert "hunter" not in str(refused.value)
+
+
+@pytest.mark.parametrize("place", ["db1,db2/x?port=1,2,3", "db1,db2:1,2,3/x"])
+def test_each_of_several_ports_belongs_to_a_host(place: str) -> None:
+    with pytest.raises(ValueError, match="not each belongs to one host"):
+        read_database(f"postgresql://{place}")
+    if "port" in place:
+        with pytest.raises(psycopg.OperationalError, match="3 ports are named for 2 hosts"):
+            PostgreSQLStore(f"postgresql://{place}")
 
 
 LOOKING: Final = (

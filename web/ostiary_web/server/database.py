@@ -79,17 +79,36 @@ def _postgresql(value: str) -> PostgreSQLDatabase:
     from psycopg import Error
     from psycopg.conninfo import conninfo_to_dict
 
+    if unknown := _find_unknown_parameter(value):
+        raise ValueError(f"has a parameter that PostgreSQL's driver does not know: {unknown}")
     try:
         parts = conninfo_to_dict(value)
     except (Error, ValueError):
         # What the driver says of it may quote the password.
         raise ValueError("is not an address of a PostgreSQL database") from None
-    hosts, ports = str(parts.get("host", "")), str(parts.get("port", ""))
+    hosts, ports, name = (str(parts.get(part, "")) for part in ("host", "port", "dbname"))
+    # The rest of a password with an `@`, or with a `/` behind digits, is taken for one of these.
+    places = [name, *(host for host in hosts.split(",") if not host.startswith("/"))]
+    if any(mark in place for place in places for mark in "@/"):
+        raise ValueError("names a host or database with @ or /: percent-encode the password, as %40 and %2F")
     if any(mark in value for mark in "\x00\r\n") or not re.fullmatch(r"[0-9,]*", ports, re.ASCII):
         raise ValueError("is not an address of a PostgreSQL database")
     if any(port and not (len(port) <= 5 and 1 <= int(port) <= 65_535) for port in ports.split(",")):
         raise ValueError("names a port that is not one of 1 to 65535")
-    if not hosts or not parts.get("dbname"):
+    if ports.count(",") not in (0, hosts.count(",")) or any(place.isdecimal() for place in hosts.split(",")):
+        raise ValueError("names ports of which not each belongs to one host, as in HOST:PORT,HOST:PORT")
+    if not hosts or not name:
         raise ValueError("names no host or no database")
     place = f"{hosts}:{ports}" if ports else hosts
-    return PostgreSQLDatabase(Secret(value), f"{place}/{parts['dbname']}")
+    return PostgreSQLDatabase(Secret(value), f"{place}/{name}")
+
+
+def _find_unknown_parameter(value: str) -> str | None:
+    """Return the first parameter that the driver does not know; None where it may be a part of a password."""
+    from psycopg import pq
+
+    query = value.rpartition("@")[2].partition("?")[2]
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()} | {"ssl"}
+    unknown = [name for name in re.findall(r"(?:^|&)([^=&]+)=", query) if name not in known]
+    is_certain = "password=" not in value and unknown and re.fullmatch("[A-Za-z_]{1,40}", unknown[0])
+    return unknown[0] if is_certain else None
