@@ -91,6 +91,7 @@ from ostiary_core.model.reply import (
 )
 from ostiary_core.model.secret import Digest as Digest, Entropy as Entropy, Secret as Secret
 from ostiary_core.model.sign_in_ticket import Ticket as Ticket, read_ticket as read_ticket
+from ostiary_core.model.unknown_word import UnknownWord as UnknownWord
 from ostiary_core.model.why import Why as Why
 from ostiary_core.retention import (
     Expirable as Expirable,

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from ostiary_core import Digest, Entropy, Instant, MemoryStore, Secret
 from ostiary_core.events import AdministrationEvent, Event
+from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
+from ostiary_core.model.unknown_word import UnknownWord
 from tests.support.story import START
 
 EVENTS: tuple[type, ...] = tuple(
@@ -153,6 +155,8 @@ def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
         Digest: _secrets(pool).map(lambda secret: secret.digest),
         Key: _keys(pool),
         Arrival: st.builds(Arrival, instants(), instants()),
+        FieldChange: st.builds(FieldChange, *[_draw_named(pool, "field"), *[_values(pool)] * 2]),
+        UnknownWord: st.sampled_from(("of_the_next_release", "又一个")).map(UnknownWord),
         Epochs: st.builds(Epochs, *(st.integers(0, 2),) * 3),
     }
     if hint in plain:
@@ -172,6 +176,14 @@ def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
         return st.sampled_from(list(hint))
     assert dataclasses.is_dataclass(hint), f"no strategy for {hint}"
     return events(typing.cast(type, hint), pool)
+
+
+def _values(pool: Pool) -> st.SearchStrategy[Any]:
+    """What a field of the audit trail holds before and after."""
+    texts = _draw_named(pool, "value")
+    return st.one_of(
+        st.none(), st.booleans(), st.integers(0, 9), texts, st.lists(texts, max_size=2).map(tuple)
+    )
 
 
 @cache

@@ -10,7 +10,7 @@ Rules, all in this file:
 The server puts the steps into words.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Session, User
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import inherited_ending
 from ostiary_core.oauth.state_tables import SessionState
@@ -47,8 +48,8 @@ class HistoryStep:
     kind: StepKind
     at: Instant | None
     """Instant of the step; None for an ending whose time is not on record."""
-    fact: FactKind | None = None
-    why: Why | None = None
+    fact: FactKind | UnknownWord | None = None
+    why: Why | UnknownWord | None = None
     actor_id: str | None = None
     """Administrator who did it."""
     trace_id: str | None = None
@@ -74,7 +75,7 @@ class Explanation:
     client: Client | None
     user: User | None
     state: SessionState
-    why: Why | None
+    why: Why | UnknownWord | None
     """Reason of the end; None while it runs, and at its maximum."""
     steps: tuple[HistoryStep, ...]
 
@@ -140,7 +141,9 @@ def _middle_steps(history: SessionHistory) -> Iterator[HistoryStep]:
             yield _step_of(entry, _KINDS.get(entry.kind, StepKind.NOTED))
 
 
-_KINDS = MappingProxyType({FactKind.PAIR_ROTATED: StepKind.ROTATED, FactKind.PAIR_REPEATED: StepKind.RETRIED})
+_KINDS: Mapping[str, StepKind] = MappingProxyType(
+    {FactKind.PAIR_ROTATED: StepKind.ROTATED, FactKind.PAIR_REPEATED: StepKind.RETRIED}
+)
 
 _STARTS = (FactKind.SESSION_STARTED, FactKind.PERSONAL_TOKEN_CREATED)
 

@@ -13,6 +13,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.why import Why
 
 NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})
@@ -57,14 +58,14 @@ class AuditEntry:
 
     number: int = field(default=0, kw_only=True)
     at: Instant
-    kind: FactKind
+    kind: FactKind | UnknownWord
     actor_id: str | None
     """User who did it, where that is not `user_id`."""
     user_id: str | None
     client_id: str | None
     session_id: str | None
     role_id: str | None
-    why: Why | None
+    why: Why | UnknownWord | None
     scopes: tuple[str, ...]
     trace_id: str | None
     """Trace id of the request; None, like `source`, for the command line and the sweeper."""

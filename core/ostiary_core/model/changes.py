@@ -9,8 +9,8 @@ Rules, all in this file:
 """
 
 import json
-from collections.abc import Callable
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 R = TypeVar("R")
 
@@ -34,6 +34,26 @@ class FieldChange(NamedTuple):
 def changes_to_json(changes: tuple[FieldChange, ...]) -> str:
     """Write changes as JSON, escaped to ASCII, as stores keep them and searches read them."""
     return json.dumps(changes, separators=(",", ":"))
+
+
+def read_change(parts: Sequence[Any]) -> FieldChange:
+    """Return a change from its JSON; of what only a later release tells, no more than this one can show.
+
+    >>> read_change(["roleIds", None, ["auditor"]]).after, read_change(["limits", 1, {"a": 2}, "more"]).after
+    (('auditor',), '{"a": 2}')
+    """
+    name, before, after, *_ = parts
+    return FieldChange(name, _read_value(before), _read_value(after))
+
+
+def _read_value(part: Any) -> Value:
+    match part:
+        case None | str() | int():
+            return part
+        case list() if all(isinstance(item, str) for item in part):
+            return tuple(part)
+        case _:
+            return json.dumps(part)
 
 
 def mask_phone(phone: str) -> str:

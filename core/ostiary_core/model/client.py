@@ -17,6 +17,7 @@ from ostiary_core.model.instant import NOT_YET, Instant, end_of_day
 from ostiary_core.model.key import Key, RawKey, Table, make_key
 from ostiary_core.model.record_type import NAME, Bounds, Kind, RecordField, RecordType, Setting
 from ostiary_core.model.secret import Digest
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.why import Why
 
 USER_READ: Final = "user.read"
@@ -70,7 +71,7 @@ class Client:
     wrong_secret_at: Instant | None = None
     """Instant of the last wrong secret."""
     redirect_uris: tuple[str, ...]
-    grant_types: tuple[GrantType, ...]
+    grant_types: tuple[GrantType | UnknownWord, ...]
     scopes: tuple[str, ...]
     auto_approve_scopes: tuple[str, ...]
     access_token_seconds: int
@@ -79,7 +80,7 @@ class Client:
     built_in: bool
     deleted_at: Instant | None = None
     epoch: int = 0
-    epoch_why: Why | None = None
+    epoch_why: Why | UnknownWord | None = None
     epoch_at: Instant | None = None
     created_at: Instant
     updated_at: Instant

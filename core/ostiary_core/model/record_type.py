@@ -6,7 +6,8 @@ OpenAPI document, sheets, forms, the command line and `ostiary apply` are made f
 Rules, all in this file:
 
 - Every bad field is named at once ("General envelope", 400), with the first rule that it broke.
-- A text is judged when it is new: one that is stored already may be older than a rule.
+- A text or item is judged when it is new: what is stored already may be older than a rule, or a later
+  release's, and stays as it is.
 - Fields that are only shown may be sent back, to no effect; unknown ones are refused.
 - Passwords, secrets and their hashes are no fields of a record, so no face can show them.
 """
@@ -152,9 +153,12 @@ class RecordField(Generic[R]):
 
     def _read_list(self, reader: FieldReader, stored: Any, policy: Policy) -> tuple[str, ...]:
         values = reader.texts(self.name, stored)
+        kept = {str(item): item for item in stored}
         read = list(values)
         for place, item in enumerate(values):
-            if self._is_allowed(item, policy):
+            if item in kept:
+                read[place] = kept[item]
+            elif self._is_allowed(item, policy):
                 read[place] = self.convert(item)
             else:
                 reader.fault(f"{self.name}.{place}", self.rule)

@@ -25,6 +25,7 @@ from ostiary_core.model.key import (
 )
 from ostiary_core.model.role import Role as Role
 from ostiary_core.model.secret import Digest
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.user import User as User
 from ostiary_core.model.why import Why
 
@@ -38,10 +39,13 @@ class SessionKind(StrEnum):
     PERSONAL_TOKEN = "personal_token"
     """A personal access token: of a user, without a refresh token, for the administration alone."""
 
-    @property
-    def is_for_administering(self) -> bool:
-        """Whether its user may administer with it; a session of a client gives no such power."""
-        return self in (SessionKind.LOGIN, SessionKind.PERSONAL_TOKEN)
+
+def is_of_client(kind: SessionKind | UnknownWord) -> bool:
+    """Whether a client holds the tokens of such sessions, with which nobody administers.
+
+    Of a kind that only a later release knows this cannot be said.
+    """
+    return kind in (SessionKind.AUTHORIZATION_CODE, SessionKind.CLIENT_CREDENTIALS)
 
 
 class IdentifierKind(StrEnum):
@@ -80,7 +84,7 @@ class Identifier:
 
     table: ClassVar[Table] = Table.IDENTIFIER
 
-    kind: IdentifierKind
+    kind: IdentifierKind | UnknownWord
     value: str
     user_id: str
     revision: int = 1
@@ -112,7 +116,7 @@ class AuthorizationCode:
     """Session that the only redemption started."""
     used_or_voided_at: Instant | None = None
     """When it was used or voided."""
-    voided_why: Why | None = None
+    voided_why: Why | UnknownWord | None = None
     revision: int = 1
 
     @property
@@ -136,7 +140,7 @@ class Session:
     table: ClassVar[Table] = Table.SESSION
 
     session_id: str
-    kind: SessionKind
+    kind: SessionKind | UnknownWord
     client_id: str
     user_id: str | None
     scopes: tuple[str, ...]
@@ -160,7 +164,7 @@ class Session:
     """Last rotation; of a personal access token, its last use."""
     rotated_user_agent: str | None = None
     ended_at: Instant | None = None
-    ended_why: Why | None = None
+    ended_why: Why | UnknownWord | None = None
     label: str | None = None
     """Name that the holder gave a personal access token."""
     revision: int = 1
@@ -234,7 +238,7 @@ class TextCode:
     table: ClassVar[Table] = Table.TEXT_CODE
     references: ClassVar[tuple[RawKey, ...]] = ()
 
-    purpose: TextCodePurpose
+    purpose: TextCodePurpose | UnknownWord
     phone: str
     digest: Digest = field(repr=False)
     user_id: str

@@ -15,6 +15,7 @@ from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import NOT_YET, Instant
 from ostiary_core.model.key import Key, RawKey, Table, make_key
 from ostiary_core.model.record_type import NAME, Kind, RecordField, RecordType, Setting
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.visible_text import is_visible
 from ostiary_core.model.why import Why
 
@@ -47,7 +48,7 @@ class User:
     enabled: bool = True
     deleted_at: Instant | None = None
     epoch: int = 0
-    epoch_why: Why | None = None
+    epoch_why: Why | UnknownWord | None = None
     epoch_at: Instant | None = None
     wrong_passwords_at: tuple[Instant, ...] = ()
     """Instants of wrong current passwords inside the window (READINGS 24)."""

@@ -107,7 +107,7 @@ def _refuse_exchange(
     if state_of(code, snapshot) is CodeState.VOID:
         return refuse(why)
     voided = revise(code, voided_why=why, used_or_voided_at=snapshot.now)
-    return Decision(Refused(why), (Update(code, voided),), (_fact_of(EXCHANGE_FAILS, voided),))
+    return Decision(Refused(why), (Update(code, voided),), (_fact_of(EXCHANGE_FAILS, voided, why),))
 
 
 def _refuse_used_code(why: Why, session_id: str, client: Client, snapshot: Snapshot) -> Decision:
@@ -124,13 +124,13 @@ def _refuse_used_code(why: Why, session_id: str, client: Client, snapshot: Snaps
     return refuse(why, *changes, facts=(fact,))
 
 
-def _fact_of(row: Transition, code: AuthorizationCode) -> Fact:
+def _fact_of(row: Transition, code: AuthorizationCode, why: Why | None = None) -> Fact:
     assert row.fact is not None
     return Fact(
         kind=row.fact,
         client_id=code.client_id,
         user_id=code.user_id,
         session_id=code.session_id,
-        why=code.voided_why,
+        why=why,
         scopes=code.scopes,
     )

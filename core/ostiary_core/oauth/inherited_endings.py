@@ -20,6 +20,7 @@ from ostiary_core.model.records import (
     User,
     revise,
 )
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.why import Why
 
 
@@ -38,7 +39,7 @@ def login_epochs_now(user: User, snapshot: Snapshot) -> Epochs:
     return Epochs(user=user.epoch, client=0 if client is None else client.epoch, consent=0)
 
 
-def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | None:
+def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | UnknownWord | None:
     """Return why its user, client or consent ended a session or code; None while none did."""
     client = snapshot.client(born.client_id)
     if client is None:

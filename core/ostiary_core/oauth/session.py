@@ -22,7 +22,16 @@ from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Instant, later, whole_seconds
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import Client, Epochs, GrantType, RefreshToken, Session, SessionKind, revise
+from ostiary_core.model.records import (
+    Client,
+    Epochs,
+    GrantType,
+    RefreshToken,
+    Session,
+    SessionKind,
+    is_of_client,
+    revise,
+)
 from ostiary_core.model.reply import Done, Refused, Reply, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import (
     Entropy,
@@ -221,6 +230,8 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot) -> Reply:
         (refresh_token is not None and refresh_token.generation != session.generation)
         or snapshot.now >= expires_at
         or state_of(session, snapshot) is not SessionState.ACTIVE
+        # Nobody here knows what a kind of a later release allows; its client may still revoke it.
+        or not is_of_client(session.kind)
     ):
         return TokenInactive()
     user = None if session.user_id is None else snapshot.user(session.user_id)

@@ -8,7 +8,7 @@ from ostiary_core import events
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.client import USER_READ
 from ostiary_core.model.decision import Decision, refuse
-from ostiary_core.model.records import Client, GrantType, SessionKind
+from ostiary_core.model.records import Client, GrantType, SessionKind, is_of_client
 from ostiary_core.model.reply import Profile
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code, session
@@ -80,7 +80,7 @@ def show_profile(event: events.ProfileRequested, snapshot: Snapshot) -> Decision
         held is None
         or snapshot.now >= held.access_expires_at
         or session.state_of(held, snapshot) is not SessionState.ACTIVE
-        or held.kind is SessionKind.PERSONAL_TOKEN
+        or (held.kind is not SessionKind.LOGIN and not is_of_client(held.kind))
         or (event.by_cookie and held.kind is not SessionKind.LOGIN)
     ):
         return refuse(Why.NOT_SIGNED_IN)

@@ -11,7 +11,9 @@ from types import MappingProxyType, UnionType
 from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hints
 
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.changes import FieldChange, read_change
 from ostiary_core.model.records import STORED_NAMES, Key, Record, Table
+from ostiary_core.model.unknown_word import UnknownWord, read_word
 
 _KINDS: Final[Mapping[Table, tuple[type[Any], Mapping[str, Any]]]] = MappingProxyType(
     {kind.table: (kind, MappingProxyType(get_type_hints(kind))) for kind in get_args(Record)}
@@ -82,12 +84,16 @@ def _value(hint: Any, plain: Any) -> Any:
     if isinstance(hint, NewType):
         return _value(hint.__supertype__, plain)
     if get_origin(hint) in (Union, UnionType):
-        (member,) = (member for member in get_args(hint) if member is not type(None))
+        member, *others = (member for member in get_args(hint) if member is not type(None))
+        if UnknownWord in others:
+            return read_word(member, plain)
         return _value(member, plain)
     if get_origin(hint) is tuple:
         return tuple(_value(get_args(hint)[0], member) for member in plain)
     if hint is bytes:
         return bytes.fromhex(plain)
+    if hint is FieldChange:
+        return read_change(plain)
     if issubclass(hint, tuple):
         return hint(*(tuple(part) if isinstance(part, list) else part for part in plain))
     return hint(plain)

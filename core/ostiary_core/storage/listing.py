@@ -27,6 +27,7 @@ from ostiary_core.model.record_type import Kind, RecordField, RecordType, Settin
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.secret import Digest
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.user import USER
 from ostiary_core.storage.session_history import SessionHistory
 
@@ -41,7 +42,7 @@ class OnlineSession:
     """A running session in the online-users monitor; without user for client credentials."""
 
     session_id: str
-    kind: SessionKind
+    kind: SessionKind | UnknownWord
     client_id: str
     user_id: str | None
     username: str | None

@@ -56,6 +56,10 @@ class Language:
         text = self.texts[key]
         return text.format_map(values) if values else text
 
+    def word(self, family: str, word: str) -> str:
+        """Return the text of a stored word; the word itself where only a later release has one."""
+        return self.texts.get(f"{family}.{word}", word)
+
     def with_texts(self, texts: Mapping[str, str]) -> "Language":
         """Return the language with more texts; raise `ValueError` for a key that it has already."""
         twice = sorted(self.texts.keys() & texts.keys())

@@ -34,7 +34,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.instant import NOT_YET
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.records import SessionKind, revise
+from ostiary_core.model.records import is_of_client, revise
 from ostiary_core.model.reply import Done, Reply, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.user import USER, User
@@ -299,9 +299,9 @@ def force_out_session(event: events.SessionForcedOut, who: Actor, snapshot: Snap
     stored = snapshot.session(event.session_id)
     if stored is None or session.state_of(stored, snapshot) is not SessionState.ACTIVE:
         return refuse(Why.NOT_FOUND)
-    if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
+    if stored.user_id is None and not is_super_administrator(who):
         return refuse(Why.NOT_FOUND)
-    if stored.kind.is_for_administering and stored.user_id is not None:
+    if not is_of_client(stored.kind) and stored.user_id is not None:
         user = snapshot.user(stored.user_id)
         if user is not None and has_more_permissions(user, who, snapshot):
             return refuse(Why.PERMISSION_MISSING)
@@ -327,7 +327,7 @@ def _decide_update(
     """
     is_deleted = after.deleted_at is not None
     facts = [USER.fact(kind, before, None if is_deleted else after, actor_id_of(who), why)]
-    if after.epoch > before.epoch and after.epoch_why is not None:
+    if after.epoch > before.epoch and isinstance(after.epoch_why, Why):
         facts.append(all_ended_fact(before, after.epoch_why, actor_id_of(who)))
     holder = USER.blank if is_deleted else after
     return Decision(

@@ -13,6 +13,7 @@ from ostiary_core.model.fact import CLIENT_ENDINGS, CONSENT_ENDINGS, USER_ENDING
 from ostiary_core.model.identifiers import BUILT_IN_CLIENTS
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.records import SessionKind
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.why import Why
 
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -79,7 +80,7 @@ class Refusal(NamedTuple):
     at: Instant
     trace_id: str
     operation: str
-    why: Why
+    why: Why | UnknownWord
 
 
 class Milestone(StrEnum):

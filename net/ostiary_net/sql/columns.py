@@ -1,14 +1,15 @@
 """Convert records to rows and back: a column for each field, worked out once from the record classes.
 
-Text, numbers and digests stay as they are, enumerations go by value, lists as JSON, and a named tuple (the
-epochs) as one column for each of its fields. The changes of an entry are JSON, or NULL where there are none.
-The schemas are written out in the migrations, as those must stay as they were; tests compare both.
+Text, numbers and digests stay as they are, enumerations go by value, and come back as an `UnknownWord` where
+only a later release knows it; lists are JSON, and a named tuple (the epochs) is one column for each of its
+fields. The changes of an entry are JSON, or NULL where there are none. The schemas are written out in the
+migrations, as those must stay as they were; tests compare both.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache, partial
 from itertools import compress
 from operator import attrgetter, ne
@@ -16,7 +17,7 @@ from types import UnionType
 from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_origin, get_type_hints
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.changes import FieldChange, changes_to_json
+from ostiary_core.model.changes import FieldChange, changes_to_json, read_change
 from ostiary_core.model.records import (
     STORED_NAMES,
     AuthorizationCode,
@@ -32,6 +33,7 @@ from ostiary_core.model.records import (
     TextCode,
     User,
 )
+from ostiary_core.model.unknown_word import UnknownWord, read_word
 
 SQLValue = str | bytes | int | None
 Row = Sequence[SQLValue]
@@ -150,10 +152,7 @@ def _changes_to_json(changes: tuple[FieldChange, ...]) -> str | None:
 def _changes_from_json(text: str | None) -> tuple[FieldChange, ...]:
     if text is None:
         return ()
-    return tuple(
-        FieldChange._make(tuple(part) if isinstance(part, list) else part for part in change)
-        for change in json.loads(text)
-    )
+    return tuple(map(read_change, json.loads(text)))
 
 
 def _plain(kind: Any) -> Any:
@@ -161,9 +160,21 @@ def _plain(kind: Any) -> Any:
     if isinstance(kind, NewType):
         return _plain(kind.__supertype__)
     if get_origin(kind) in (Union, UnionType):
-        (member,) = (member for member in get_args(kind) if member is not type(None))
-        return _plain(member)
+        first, *others = (member for member in get_args(kind) if member is not type(None))
+        assert not set(others) - {UnknownWord}, f"{kind} has no one type that a column could have"
+        return _plain(first)
     return kind
+
+
+class _Looked(dict[Any, Any]):
+    """A table of words, and the function that makes what an unknown one becomes."""
+
+    def __init__(self, make: type[str], known: Mapping[Any, Any]) -> None:
+        super().__init__(known)
+        self._make = make
+
+    def __missing__(self, word: str) -> str:
+        return self._make(word)
 
 
 def _columns_of(name: str, annotation: Any) -> tuple[_FieldColumn, ...]:
@@ -178,11 +189,13 @@ def _columns_of(name: str, annotation: Any) -> tuple[_FieldColumn, ...]:
         if item is FieldChange:
             return (_FieldColumn(name, name, str, _changes_to_json, _changes_from_json),)
         assert ellipsis is ..., f"{name}: only tuples of any length are stored as JSON"
-        return (_FieldColumn(name, name, str, _to_json, partial(_from_json, _plain(item))),)
-    if issubclass(kind, Enum):
+        made = _plain(item)
+        make = partial(read_word, made) if issubclass(made, StrEnum) else made
+        return (_FieldColumn(name, name, str, _to_json, partial(_from_json, make)),)
+    if issubclass(kind, StrEnum):
         # Looked up: `Enum.value` is a function of Python.
-        values: dict[Any, SQLValue] = {None: None, **{member: member.value for member in kind}}
-        members: dict[Any, Any] = {None: None, **{member.value: member for member in kind}}
+        values = _Looked(str, {None: None, **{member: member.value for member in kind}})
+        members = _Looked(UnknownWord, {None: None, **{member.value: member for member in kind}})
         return (_FieldColumn(name, name, str, values.__getitem__, members.__getitem__),)
     if issubclass(kind, tuple):
         singular = name.removesuffix("s")

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.unknown_word import read_word
 from ostiary_core.model.why import Why
 from ostiary_core.storage.store import LostRace, retry_lost_races
 from ostiary_net.observability.summaries import (
@@ -126,16 +127,20 @@ class SummaryTables(Transactions):
         """Read the summaries of these hours: hour by hour over all clients, or one for each client."""
         statement = _OF_CLIENTS if of_clients else _OF_ALL
         rows = self._find(lambda reading: reading.execute(statement, (ALL_CLIENTS, start, end)))
+        # What only a later release counts, this one has no place for; it adds to its own alone.
+        known = {metric.value: metric for metric in Metric}
         return {
-            SummaryKey(client_id, Instant(hour), Metric(what), detail): Tally(*numbers)
+            SummaryKey(client_id, Instant(hour), known[what], detail): Tally(*numbers)
             for client_id, hour, what, detail, *numbers in rows
+            if what in known
         }
 
     def last_refusals(self, client_id: str) -> list[Refusal]:
         """Read the last refusals of a client, the latest first."""
         rows = self._find(lambda reading: reading.execute(_REFUSALS, (client_id, REFUSALS_KEPT)))
         return [
-            Refusal(whose, Instant(at), trace_id, asked, Why(why)) for whose, at, trace_id, asked, why in rows
+            Refusal(whose, Instant(at), trace_id, asked, read_word(Why, why))
+            for whose, at, trace_id, asked, why in rows
         ]
 
     def forget_summaries(self, now: Instant, older_than_seconds: int, limit: int) -> int:

@@ -7,8 +7,8 @@ from dataclasses import fields
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import apsw
 import pytest
@@ -159,7 +159,8 @@ def read_columns(kind: type[Any]) -> dict[str, tuple[str, bool]]:
     for field in fields(kind):
         members = get_args(hints[field.name])
         optional = NoneType in members
-        plain: Any = next(m for m in members if m is not NoneType) if optional else hints[field.name]
+        is_union = get_origin(hints[field.name]) in (Union, UnionType)
+        plain: Any = next(m for m in members if m is not NoneType) if is_union else hints[field.name]
         plain = getattr(plain, "__supertype__", plain)
         # Most entries tell of no change, and have nothing where those are.
         optional = optional or plain == tuple[FieldChange, ...]

@@ -11,6 +11,7 @@ from typing import Final, assert_never
 from ostiary_core.history.explain import Explanation, HistoryStep, StepKind
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant, iso_time
 from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.why import Why
 from ostiary_core.texts.language import Language
 from ostiary_web.api.browsers import browser_name
@@ -129,6 +130,8 @@ def _issued_text(of: Explanation, language: Language) -> str:
     client = session.client_id if of.client is None else f"{session.client_id} ({of.client.name})"
     user = session.user_id if of.user is None else f"{of.user.username} ({of.user.name})"
     scopes = " ".join(session.scopes)
+    if isinstance(session.kind, UnknownWord):
+        return language.text("history.issued_unknown", kind=session.kind, client=client, scopes=scopes)
     return language.text(f"history.issued.{session.kind}", client=client, user=user, scopes=scopes)
 
 

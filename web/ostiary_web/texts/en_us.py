@@ -975,6 +975,10 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "history.issued.client_credentials": "The client {client} took a token for itself, for {scopes}",
         "history.issued.personal_token": "The user {user} created an access token, for {scopes}",
+        "history.issued_unknown": (
+            "The client {client} began a session of the kind {kind}, which only a later release knows, "
+            "for {scopes}"
+        ),
         "history.rotated": "The pair of tokens was rotated",
         "history.rotated_and_refused": (
             "The pair of tokens was rotated, and the client refused all the same: it asked for a scope "

@@ -817,6 +817,9 @@ LANGUAGE: Final = CHINESE.with_texts(
         "history.issued.authorization_code": "客户端 {client} 兑换了用户 {user} 的授权码，权限范围 {scopes}",
         "history.issued.client_credentials": "客户端 {client} 以自身凭据获取令牌，权限范围 {scopes}",
         "history.issued.personal_token": "用户 {user} 创建了访问令牌，权限 {scopes}",
+        "history.issued_unknown": (
+            "客户端 {client} 建立了类型为 {kind} 的会话（只有更新的版本认识该类型），权限范围 {scopes}"
+        ),
         "history.rotated": "令牌对已轮换",
         "history.rotated_and_refused": "令牌对已轮换，但客户端请求的权限范围超出授权，请求被拒绝",
         "history.retried": "安全重试：已使用的刷新令牌在首次使用 {delay}后再次出现，返回了同一令牌对",

@@ -11,7 +11,6 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import Kind
-from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
@@ -78,9 +77,7 @@ async def explain_session(context: RequestContext, session_id: str) -> SessionHi
         return store.session_history(session_id), now
 
     history, now = await context.query(read)
-    if history is None or (
-        history.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
-    ):
+    if history is None or (history.session.user_id is None and not context.is_super_administrator):
         context.refuse(Why.NOT_FOUND)
     explanation = explain(history, now)
     names = await find_usernames(explanation.actor_ids, context.submit)

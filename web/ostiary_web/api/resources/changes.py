@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ostiary_core.model.changes import FieldChange, Value
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.texts import heading_key
@@ -32,7 +33,9 @@ def encode_changes(changes: Iterable[FieldChange]) -> list[ChangedField]:
     ]
 
 
-def format_changes(kind: FactKind, changes: Iterable[FieldChange], language: Language) -> list[str]:
+def format_changes(
+    kind: FactKind | UnknownWord, changes: Iterable[FieldChange], language: Language
+) -> list[str]:
     """Return a line of text for each changed field; a new record has no before, a deleted one no after."""
 
     def line(change: FieldChange) -> str:
@@ -49,7 +52,7 @@ def format_changes(kind: FactKind, changes: Iterable[FieldChange], language: Lan
     return [line(change) for change in changes]
 
 
-def _list_name(kind: FactKind) -> str:
+def _list_name(kind: FactKind | UnknownWord) -> str:
     """Return the list whose column headings name the changed fields."""
     subject = kind.value.partition("-")[0]
     lists = {"client": "clients", "role": "roles", "administrator": "refusals", "personal": "tokens"}

@@ -12,6 +12,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import Kind
 from ostiary_core.model.records import Client, SessionKind
 from ostiary_core.model.reply import Reply
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.storage.listing import (
     CLIENTS,
     ONLINE_SESSIONS,
@@ -44,9 +45,9 @@ _WHOSE: Final = {
 """Kinds of sessions by whether they are a user's or a client's own."""
 
 
-def kind_code(kind: SessionKind) -> str:
-    """Return the code of a kind of sessions in the interface."""
-    return next(code for code, kinds in KINDS.items() if kind.value in kinds)
+def kind_code(kind: SessionKind | UnknownWord) -> str:
+    """Return the code of a kind of sessions in the interface; of an unknown kind, its word."""
+    return next((code for code, kinds in KINDS.items() if kind.value in kinds), kind.value)
 
 
 _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.record_type import Kind
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.texts import Language, Languages
 from ostiary_web.api.resources.changes import format_changes
 from ostiary_web.api.resources.fields import Field, ListView, SheetUse
@@ -105,7 +106,7 @@ class SheetWriter(Generic[V]):
                 return number_cell(days, Style.TIME)
             case ((Kind.TEXTS | Kind.CODES), tuple(texts)):
                 return _make_text("\n".join(texts), Style.LINES)
-            case Kind.CHANGES, (FactKind() as done, tuple(changes)):
+            case Kind.CHANGES, ((FactKind() | UnknownWord()) as done, tuple(changes)):
                 return _make_text("\n".join(format_changes(done, changes, self._language)), Style.LINES)
             case _:
                 return _make_text(str(value), Style.TEXT)

@@ -11,7 +11,6 @@ from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
@@ -62,7 +61,7 @@ def _list_page(context: RequestContext) -> ListPage[AuditEntry, AuditEntry]:
         place=_PLACE,
         heading="page.audit",
         columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
-        words={"kind": lambda kind, language: language.text(f"fact.{kind}"), "why": reason_text},
+        words={"kind": lambda kind, language: language.word("fact", kind), "why": reason_text},
         names=_names,
         beneath={"ip": "userAgent"},
         resolve={"actorId": resolve_people, "userId": resolve_people},
@@ -117,9 +116,7 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
     history, is_erased, now = await context.query(read)
     if is_erased:
         return page.redirect(f"{_PLACE}?sessionId={session_id}&erased=1")
-    if history is None or (
-        history.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
-    ):
+    if history is None or (history.session.user_id is None and not context.is_super_administrator):
         context.refuse(Why.NOT_FOUND)
     explanation = explain(history, now)
     names = await find_usernames(explanation.actor_ids, context.submit)

@@ -1,6 +1,6 @@
 """Pages of running sessions: the list of them, and ending one or all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -39,7 +39,7 @@ online_pages = PageRoutes("online_pages", __name__)
 _PLACE = "/admin/online"
 
 
-KIND_CODES: Final = {
+KIND_CODES: Final[Mapping[str, str]] = {
     SessionKind.LOGIN: "login",
     SessionKind.AUTHORIZATION_CODE: "oauth",
     SessionKind.PERSONAL_TOKEN: "token",
@@ -49,7 +49,7 @@ KIND_CODES: Final = {
 _KIND: Final[Field[OnlineSession]] = Field(
     "kind",
     Kind.TEXT,
-    lambda session: KIND_CODES[session.kind],
+    lambda session: KIND_CODES.get(session.kind, session.kind.value),
     listing_name="kind",
     choices={
         "user": tuple(kind for kind in SessionKind if kind is not SessionKind.CLIENT_CREDENTIALS),
@@ -84,7 +84,7 @@ def _list_page(page: PageContext) -> ListPage[OnlineSession, OnlineSession]:
         filters=("kind", "userId", "clientId", "ip", "signedInAt"),
         resolve={"userId": resolve_people},
         user_filter="userId",
-        words={"kind": lambda kind, language: language.text(f"kind.{kind}")},
+        words={"kind": lambda kind, language: language.word("kind", kind)},
         beneath={"username": "name", "kind": "tokenName", "ip": "userAgent"},
         actions=actions,
         selection=[(f"{_PLACE}/end", "page.online_end_selected")] if may_end else (),

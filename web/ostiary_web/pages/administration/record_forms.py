@@ -95,8 +95,13 @@ def describe_form(
     is_new: bool,
     hints: Mapping[str, str],
     options: Mapping[str, Options],
+    stored: Values,
 ) -> list[FormField]:
-    """Return the form of a record; `hints` and `options` are those that no declaration has, by field."""
+    """Return the form of a record; `hints` and `options` are those that no declaration has, by field.
+
+    What is `stored` is offered too, also where only a later release knows it: a form that left it out would
+    take it away.
+    """
     return [
         FormField(
             name=field.name,
@@ -105,11 +110,20 @@ def describe_form(
             hint=_hint(page, field, is_new=is_new) or hints.get(field.name, ""),
             is_required=field.is_required or field.setting is Setting.IMPORTED,
             most=_most_characters(field),
-            options=options.get(field.name)
-            or [(each, each) for each in (field.choices(SPECIFICATION) if field.choices else ())],
+            options=_offer(field, options, stored.get(field.name)),
         )
         for field in form_fields(record_type, is_new=is_new)
     ]
+
+
+def _offer(field: RecordField[Any], options: Mapping[str, Options], stored: object) -> Options:
+    declared = field.choices(SPECIFICATION) if field.choices else ()
+    offered = options.get(field.name) or [(each, each) for each in declared]
+    if field.kind is not Kind.CODES and field.name not in options:
+        return offered
+    held = stored if isinstance(stored, list) else [stored] if isinstance(stored, str) else []
+    values = {each for value, text in offered for each in ((value,) if isinstance(text, str) else text)}
+    return [*offered, *((each, each) for each in held if each not in values)]
 
 
 def read_form(record_type: RecordType[Any], form: Form, *, is_new: bool) -> Values:

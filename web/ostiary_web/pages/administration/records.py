@@ -304,7 +304,12 @@ async def _form(
     by_field = faults_by_field(page, () if reply is None else reply.faults, stored)
     extra = await pages.extra_context(page, item)
     form = describe_form(
-        page, record_type, is_new=item is None, hints=extra.get("hints", {}), options=extra.get("options", {})
+        page,
+        record_type,
+        is_new=item is None,
+        hints=extra.get("hints", {}),
+        options=extra.get("options", {}),
+        stored=stored,
     )
     return await render(
         page,

@@ -15,7 +15,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import Role, User
+from ostiary_core.model.records import Role, User, is_of_client
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, ROLES, Listing, ListingStore, OnlineSession
 from ostiary_web.api.failed_sign_ins import count_failures
@@ -50,6 +50,7 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
         "counted_since": page.request.services.started_at,
         "failed": None if user is None else await count_failures(page.request, user.user_id),
         "sessions": () if user is None else await _list_newest_sessions(page, user.user_id),
+        "is_of_client": is_of_client,
         "may_end_sessions": page.may(Permission.ONLINE_KILL),
         "hints": {
             "password": page.text("page.user_initial_password_hint"),
