@@ -159,7 +159,7 @@ def event_of(call: Call, drawn: Entropy, now: Instant, **known: object) -> event
         "client_id": lambda: call.client_id or "",
         "role_id": lambda: call.role_id or "",
         "session_id": lambda: call.session_id or "",
-        "username": lambda: call.username or "",
+        "username": lambda: type_name(call) if call.verb is Verb.SIGN_IN else call.username or "",
         "phone": lambda: call.phone or "",
         "fields": lambda: fields_sent(call),
         "shown": lambda: _fields_seen(call),
@@ -247,7 +247,14 @@ def fields_of_new_user(call: Call) -> dict[str, object]:
     """What an account is registered with, in the interface's names."""
     roles = {} if call.roles is None else {"roleIds": list(call.roles)}
     must_change = bool(call.must_change)
-    return {"username": call.username, "name": call.username, "mustChangePassword": must_change, **roles}
+    name, typed = call.username, type_name(call)
+    return {"username": typed, "name": name, "mustChangePassword": must_change, **roles}
+
+
+def type_name(call: Call) -> str:
+    """Return the user name of a call as people type or paste it, at times with white space around it."""
+    white = ("", " ", "\u00a0", "\u3000")[len(call.password or "") % 4]
+    return f"{white}{call.username or ''}{white}"
 
 
 def user_fields(call: Call) -> dict[str, object]:

@@ -1,5 +1,7 @@
 """`/api/auth/*`: signing in and out, the pair of login tokens, the caller's account and password."""
 
+import pytest
+
 from tests.rows import row
 from tests.support.callers import Api, exchange_of, expect_refusal
 from tests.support.served import Served
@@ -96,3 +98,20 @@ async def test_who_is_not_signed_in_gets_401(served: Served) -> None:
             for visitor in (served.api(), signed_in) if headers else (served.api(),):
                 response = await visitor.request(*endpoint.split(), headers=headers, json={})
                 expect_refusal(response, 401, "A1001")
+
+
+@pytest.mark.parametrize("white", [" ", "\t", "\u00a0", "\u3000", "\u2003\n"])
+async def test_white_space_around_a_user_name_counts_for_nothing_anywhere(
+    served: Served, api: Api, white: str
+) -> None:
+    typed, password = f"{white}Anna{white}", "anna's password"
+    fields = {"username": typed, "name": " Anna", "password": password}
+    registered = await api.succeed("POST", "/api/iam/users", fields, status=201)
+    assert (registered["username"], registered["name"]) == ("Anna", "Anna")
+    await served.api().sign_in(typed, password)
+    response = await served.browser().sign_in(typed, password)
+    assert response.status_code == 303
+    await api.fail(409, "A0409", "POST", "/api/iam/users", {**fields, "username": f"anna{white}"})
+    renamed = await api.succeed("PUT", f"/api/iam/users/{registered['id']}", {"username": f"{white}anna"})
+    assert renamed["username"] == "anna"
+    await api.fail(400, "A0401", "POST", "/api/iam/users", {**fields, "username": white})

@@ -113,7 +113,10 @@ class FieldReader:
         return path in self._fields
 
     def text(self, path: str, default: str | None, longest: int) -> str:
-        """Read a visible string that is not blank; it is required where there is no default."""
+        """Read a visible string that is not blank; it is required where there is no default.
+
+        White space around it is left for the caller to take off, or to refuse.
+        """
         value = self._fields.get(path, default)
         # A stored value is not judged again: it may be older than a rule.
         if default and value == default:
@@ -124,7 +127,7 @@ class FieldReader:
             self.fault(path, FieldRule.STRING)
         elif not value.strip():
             self.fault(path, FieldRule.REQUIRED)
-        elif len(value) > longest or not is_visible_name(value):
+        elif len(value) > longest or not is_visible_name(value.strip()):
             self.fault(path, FieldRule.TOO_LONG if len(value) > longest else FieldRule.STRING)
         else:
             return value

@@ -16,12 +16,13 @@ def canonical_username(username: str) -> str:
     """Return the form in which user names are compared: without letter case and compatibility forms.
 
     Unicode's compatibility caseless matching (§3.13, D146): folding makes what is no longer normalised, and
-    normalising what is no longer folded, so each is done again. NFKC at the end only writes it shorter.
+    normalising what is no longer folded, so each is done again. NFKC at the end only writes it shorter. White
+    space around a name, which no stored one has, came with the typing or the pasting.
 
-    >>> canonical_username("Ａnna"), canonical_username("ΐ") == canonical_username("ΐ".upper())
+    >>> canonical_username("\u3000Ａnna "), canonical_username("ΐ") == canonical_username("ΐ".upper())
     ('anna', True)
     """
-    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", username).casefold())
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", username.strip()).casefold())
     return unicodedata.normalize("NFKC", folded.casefold())
 
 

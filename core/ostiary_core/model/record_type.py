@@ -99,7 +99,7 @@ class RecordField(Generic[R]):
     rule: FieldRule = FieldRule.STRING
     """Rule that a value outside of bounds, choices or form breaks."""
     convert: Callable[[str], str] = str
-    """Make the stored item of an allowed one."""
+    """Make the stored text or item of an allowed one."""
     read_value: Callable[[R], Value] | None = None
     """Return the value, where it is not the attribute."""
     mask: Callable[[str], str] | None = None
@@ -149,7 +149,7 @@ class RecordField(Generic[R]):
             reader.fault(self.name, self.rule, () if self.choices is None else self.choices(policy))
         elif self.setting is Setting.ONCE and text in RESERVED:
             reader.fault(self.name, FieldRule.RESERVED)
-        return text
+        return self.convert(text)
 
     def _read_list(self, reader: FieldReader, stored: Any, policy: Policy) -> tuple[str, ...]:
         values = reader.texts(self.name, stored)
@@ -176,6 +176,7 @@ NAME: Final[RecordField[Any]] = RecordField(
     *("name", Kind.TEXT, "name", Setting.EDITED),
     is_required=True,
     most=100,
+    convert=str.strip,
     is_sorted=True,
     is_filtered=True,
     is_searched=True,

@@ -47,7 +47,7 @@ LIFETIME_DAYS: Final = Bounds(least=1, most=365, default=90)
 def create(event: events.PersonalTokenCreated, who: Person, snapshot: Snapshot) -> Decision:
     """Make a token with permissions of its holder, for a number of days."""
     reader = FieldReader(event.fields, frozenset({NAME, PERMISSIONS, DAYS}))
-    name = reader.text(NAME, None, LONGEST_NAME)
+    name = reader.text(NAME, None, LONGEST_NAME).strip()
     chosen = reader.texts(PERMISSIONS, ())
     for place, permission in enumerate(chosen):
         if permission not in ALL_PERMISSIONS:

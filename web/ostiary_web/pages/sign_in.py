@@ -50,7 +50,7 @@ async def submit_sign_in(page: PageContext) -> Response:
     """Sign in and redirect to the form's local path (READINGS 27)."""
     context, return_to = page.request, local_path(page.form.get("next", ""))
     page.address = page.sign_in_page(return_to)
-    username, password = page.form.get("username", "").strip(), page.form.get("password", "")
+    username, password = page.form.get("username", ""), page.form.get("password", "")
     kept_username = ""
     try:
         context.count_against_limit(Operation.SIGN_IN)
