@@ -86,6 +86,13 @@ _NEEDED: Final = (
     (["audit"], ["SELECT", "INSERT"]),
 )
 """Privileges that a turn needs, by table."""
+_LOCK_PATIENCE: Final = "SELECT set_config('lock_timeout', '500ms', true)"
+"""Statement for the longest wait of a check, less than PostgreSQL's before it looks for a deadlock (1 s)."""
+_LOCKS: Final = (
+    *(f"DELETE FROM {stored.name} WHERE false RETURNING 1" for stored in TABLES.values()),  # noqa: S608
+    "INSERT INTO audit (at) SELECT at FROM audit WHERE false RETURNING at",
+)
+"""Statements that do nothing, under the locks of tables and indexes that turns need."""
 _ERRORS_OF_DATABASE: Final = (psycopg.ProgrammingError, errors.DiskFull, errors.IoError, errors.DataCorrupted)
 _MACHINE: Final = SystemClock()
 _LOST_RACES: Final = (errors.SerializationFailure, errors.DeadlockDetected)
@@ -327,6 +334,9 @@ class PostgreSQLStore(SQLStore):
             for names, needed in _NEEDED:
                 if transaction.ask(_LACKING, (names, needed)):
                     raise SchemaError("the role may not change every table: grant it what `migrate` has")
+            transaction.ask(_LOCK_PATIENCE, ())
+            for statement in _LOCKS:
+                transaction.execute(statement, ())
             # A row lock is a write: a standby and a database made read-only refuse it.
             transaction.ask("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED", ())
 

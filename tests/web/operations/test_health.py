@@ -2,6 +2,7 @@
 
 import os
 import resource
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +114,31 @@ def test_a_role_that_cannot_keep_a_change_is_not_ready(statement: str, tmp_path:
             finally:
                 owner.execute(f"DROP OWNED BY {role}".encode())
                 owner.execute(f"DROP ROLE {role}".encode())
+
+
+@pytest.mark.parametrize(
+    "statement, status",
+    [
+        ("LOCK TABLE sessions", 503),
+        ("LOCK TABLE users IN SHARE MODE", 503),
+        ("LOCK TABLE audit IN EXCLUSIVE MODE", 503),
+        ("REINDEX INDEX sessions_by_expiry", 503),
+        ("DELETE FROM sessions; DELETE FROM audit; SELECT FROM users FOR UPDATE", 200),
+    ],
+)
+def test_a_locked_table_is_ready_only_for_what_requests_need(
+    statement: str, status: int, tmp_path: Path
+) -> None:
+    with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
+        machine = Machine(tmp_path, DATABASE_URL=url)
+        assert machine.run("migrate").exit_code == 0
+        with machine.serving() as address, psycopg.connect(url) as operator:
+            operator.execute(statement.encode())
+            began = time.monotonic()
+            assert httpx.get(f"{address}/readyz").status_code == status
+            assert time.monotonic() - began < 4
+            operator.rollback()
+            wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
 
 
 async def test_asking_often_looks_at_the_store_once_a_moment(autojump_clock: trio.testing.MockClock) -> None:
