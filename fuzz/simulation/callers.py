@@ -26,6 +26,8 @@ from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 
 LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
 """A retry that comes inside the grace, and how long it then may have to wait inside the server."""
+PAUSE_MS: Final = 40_000
+"""How long a process may stand still before it reads a retry, which may then have come in time or not."""
 DESK_SECONDS: Final = 1_200
 _THIEF: Final = "thief" * 120
 """A User-Agent of which a part is kept (`http/sender.py`)."""
@@ -157,7 +159,8 @@ class Callers:
             self.story.faults["retry"] += 1
             if mishap.retry_ms == LATE_RETRY_MS and random.random() < 0.5:
                 self._stall(self.instances[where], LATE_STALL_MS)
-            again = Mishap(instance=where, new=True, form=mishap.form)
+            pause_ms = PAUSE_MS if mishap.retry_ms > 0 and random.random() < 0.1 else 0
+            again = Mishap(instance=where, new=True, form=mishap.form, pause_ms=pause_ms)
             answer = await self.exchanges.ask(step.number, call, again, where, random)
 
     def _stall(self, instance: Instance, by_ms: int) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fuzz.model.sentences import list_sentences
 from fuzz.shared.campaign import (
     Report,
     command,
@@ -42,6 +43,7 @@ def run_seed(seed: int) -> Report:
             "transitions": run.transitions,
             "clauses": run.clauses,
             "routes": run.routes,
+            "doors": run.doors,
         },
         digest=run.digest,
         violations=run.violations,
@@ -166,9 +168,21 @@ def _figures(total: Report, seconds: float) -> str:
         f"{counts['requests'] / seconds:,.0f} requests/s; {hours:,.0f} virtual hours, "
         f"{hours / seconds * 60:,.0f} a minute\n"
         f"faults injected: {faults.total():,} ({_format_sorted(faults)})\n"
+        f"doors: {format_shares(total.tables['doors'])}\n"
+        f"sentences never decided: {', '.join(find_undecided(total)) or 'none'}\n"
         f"{coverage(total)}, {len(total.tables['routes'])} of {len(list_routes())} routes reached\n"
         f"trace digest {total.digest}"
     )
+
+
+def find_undecided(total: Report) -> list[str]:
+    """Return the sentences of the model that no operation was decided by, each in quotes."""
+    return [f"'{each}'" for each in list_sentences() if not total.tables["clauses"][each]]
+
+
+def format_shares(counts: Counter[str]) -> str:
+    """Return each name with its share of all, the largest first."""
+    return ", ".join(f"{name} {number / counts.total():.0%}" for name, number in counts.most_common())
 
 
 def _format_sorted(faults: Counter[str]) -> str:

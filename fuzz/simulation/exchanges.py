@@ -104,6 +104,8 @@ class Exchanges:
         more = [*self._forwarding_fields(mishap, source), *self._manner_fields(call, made, mishap)]
         request = number_request(made, operation.number, more)
         peer = PROXY if mishap.proxied else source
+        if mishap.pause_ms:
+            operation.paused_ms = await instance.pause(mishap.pause_ms)
         connection = self._connection(instance, peer, mishap)
         self._note_faults(mishap, connection, operation, instance)
         response = None
@@ -113,7 +115,7 @@ class Exchanges:
                 response = await connection.exchange(request, mishap, random)
         if mishap.fate is Fate.CUT_BEFORE or connection is None:
             operation.outcome = Outcome.NEVER
-        late_seconds = trio.current_time() - operation.invoked_at - ANSWER_SECONDS
+        late_seconds = trio.current_time() - operation.invoked_at - ANSWER_SECONDS - mishap.pause_ms / 1000
         if response is not None and not mishap.slow and mishap.torn == 1 and late_seconds > 0:
             self.story.fault(PROGRESS, f"{call.verb} is answered {late_seconds:.1f} s too late")
         self._note_return(operation, instance, response, mishap, source)
@@ -255,6 +257,7 @@ class Exchanges:
     ) -> None:
         if connection is None:
             self.story.faults["nobody listens"] += 1
+        self.story.faults["process stalls"] += mishap.pause_ms > 0
         for name in ("slow", "spoofed", "proxied"):
             self.story.faults[name] += bool(getattr(mishap, name))
         self.story.faults["torn"] += mishap.torn > 1
@@ -292,7 +295,9 @@ class Exchanges:
             answer = answer._replace(code=seen[-1].code)
         operation.answer = answer
         has_stalled = instance.stalled_until > operation.invoked_at
-        has_failed = operation.number in self.witness.met_fault or has_stalled
+        # A retry that may have come in time is answered by a failure (READINGS 46).
+        is_doubtful = any(one.unseen_ms is not None and one.unseen_ms > 0 for one in seen)
+        has_failed = operation.number in self.witness.met_fault or has_stalled or is_doubtful
         is_let_in = answer.error != "A0429" or (call.verb is Verb.REQUEST_TEXT_CODE and self.limits_are_wide)
         if answer.kind is AnswerKind.FAILED:
             operation.outcome = Outcome.UNKNOWN

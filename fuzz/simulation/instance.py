@@ -31,6 +31,7 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard, patch_hypercorn
 from ostiary_net.front_door.connection import open_connection
 from ostiary_net.lane import open_lane
+from ostiary_net.runtime.arrivals import StallDetector
 from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
 from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_net.turns.service import Service
@@ -49,6 +50,7 @@ FREE_GUESSES: Final = 20
 MOST_WRONG_SECONDS: Final = 60
 """How far a clock may be wrong: the sweeper of one instance may hurt another if theirs are further apart than
 `Policy.clock_margin_seconds`, which is twice that."""
+_TICKS_AFTER_PAUSE: Final = 6
 PROXY: Final = "10.0.0.9"
 _ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": f"http://{HOST}", "RATE_LIMIT_SCALE": "100"}
 
@@ -68,6 +70,34 @@ class _Kept:
 
 ROUTES: Final = Counter[str]()
 """Requests of the present run that the application answered, by route; not those that the lane answers."""
+
+
+class RestingDetector(StallDetector):
+    """A detector that ticks around pauses alone: to tick for months of virtual time would take minutes."""
+
+    pauses: int = 0
+    """Number of pauses that go on."""
+
+    def begin_pause(self) -> None:
+        """Tick for the last time before the process stands still."""
+        if not self.pauses:
+            self.tick()
+        self.pauses += 1
+
+    def end_pause(self) -> None:
+        """Tick again, late, unless another pause goes on."""
+        self.pauses -= 1
+        if not self.pauses:
+            self.tick()
+
+    async def settle(self) -> None:
+        """Tick until the backlog of a pause is read, then detect nothing until the next one."""
+        for _ in range(_TICKS_AFTER_PAUSE):
+            await trio.sleep(0.5)
+            if self.pauses:
+                return
+            self.tick()
+        self._ticked_at = None
 
 
 @cache
@@ -163,6 +193,20 @@ class Instance:
         """Have its store stand still from now on."""
         self.stalled_until = max(self.stalled_until, trio.current_time() + by_ms / 1000)
 
+    async def pause(self, by_ms: int) -> int:
+        """Let so long pass as if the process stood still; return how long, 0 if it crashed meanwhile."""
+        detector = None if self.service is None else self.service.stall_detector
+        if not isinstance(detector, RestingDetector) or not self.is_up:
+            return 0
+        incarnation = self.incarnation
+        detector.begin_pause()
+        await trio.sleep(by_ms / 1000)
+        if not self.up.is_set() or self.incarnation != incarnation or self._nursery is None:
+            return 0
+        detector.end_pause()
+        self._nursery.start_soon(detector.settle)
+        return by_ms
+
     def _stalling(self, run_sync: RunSync) -> RunSync:
         """Where its turns run, when its store does not stand still."""
 
@@ -254,7 +298,13 @@ class Instance:
         windows = RateWindows(scale=self.swarm.window_scale)
         endpoint = TokenEndpoint(windows, service.endpoint.languages)
         return WitnessedService.watching(
-            self.witness, replace(service, sign_in_throttle=throttle, endpoint=endpoint)
+            self.witness,
+            replace(
+                service,
+                sign_in_throttle=throttle,
+                endpoint=endpoint,
+                stall_detector=RestingDetector(service.clock),
+            ),
         )
 
     def crash(self) -> None:

@@ -186,10 +186,16 @@ def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int
             assert operation.returned is not None
             at = operation.returned if seen is None else seen.moment
             now = operation.returned_now if seen is None else seen.now
-            waited_ms = 0 if seen is None else seen.waited_ms
-            may_be_slowed = operation.number in slowed
             events.append(
-                Event(operation, at, now, happened=True, waited_ms=waited_ms, may_be_slowed=may_be_slowed)
+                Event(
+                    operation,
+                    at,
+                    now,
+                    happened=True,
+                    waited_ms=0 if seen is None else seen.waited_ms,
+                    unseen_ms=0 if seen is None else seen.unseen_ms or 0,
+                    may_be_slowed=operation.number in slowed,
+                )
             )
         elif seen is not None:
             events.append(
@@ -199,6 +205,7 @@ def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int
                     seen.now,
                     happened=True,
                     waited_ms=seen.waited_ms,
+                    unseen_ms=seen.unseen_ms or 0,
                     code=seen.code,
                 )
             )
@@ -248,6 +255,8 @@ def _untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Vio
             continue
         if seen is None or operation.outcome is not Outcome.ANSWERED or operation.returned is None:
             continue
+        if seen.unseen_ms is not None and seen.unseen_ms < operation.paused_ms:
+            yield Violation(TIMELY, f"{what} lay in a socket and counts as having just come", operation.step)
         if not operation.invoked < seen.moment < operation.returned:
             yield Violation(TIMELY, f"{what} was answered before it took effect", operation.step)
         on_time = operation.invoked_now <= seen.now <= operation.returned_now

@@ -40,5 +40,7 @@ class Operation:
     returned_at: float = 0.0
     outcome: Outcome = Outcome.PENDING
     answer: Answer | None = None
+    paused_ms: int = 0
+    """How long the process stood still while the request lay in its socket."""
     clock_was_set: bool = False
     """Whether the instance's clock was set, or the instance started again, in between."""

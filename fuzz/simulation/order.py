@@ -37,6 +37,8 @@ class Event:
     happened: bool
     waited_ms: int = 0
     """How long it had waited inside the server when it was decided."""
+    unseen_ms: int = 0
+    """For how long before that the process stood still."""
     code: str | None = None
     """The code in the text message that it caused."""
     may_be_slowed: bool = False
@@ -67,7 +69,7 @@ def follow(model: Model, events: Sequence[Event], start: int, judged: Judged) ->
 def apply(model: Model, event: Event) -> Verdict:
     """What must be answered to an event, which happens to the model."""
     operation = event.operation
-    call = operation.call._replace(waited_ms=event.waited_ms, unseen_ms=0)
+    call = operation.call._replace(waited_ms=event.waited_ms, unseen_ms=event.unseen_ms)
     if event.is_certain:
         assert operation.answer is not None
         if event.may_be_slowed:

@@ -81,6 +81,8 @@ class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     """By how much the instance's clock is set wrong before this."""
     stall_ms: int = 0
     """How long the instance's store stands still from now on."""
+    pause_ms: int = 0
+    """How long the instance's process stands still while the request lies in its socket."""
     overtaken: bool = False
     """The store stands still in the middle of it, between what is read and what is written; of somebody who
     signs in, an administrator resets the password meanwhile, at another instance."""
@@ -209,6 +211,7 @@ class Swarm:
             picture=happens("picture"),
             malformed=happens("malformed"),
             two_desks=race > 1 and random.random() < 0.3,
+            pause_ms=random.choice((2_000, 40_000)) if random.random() < 0.03 else 0,
         )
 
 

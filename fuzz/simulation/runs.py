@@ -15,7 +15,7 @@ import trio
 from msgspec.structs import replace
 
 from fuzz.model import Model
-from fuzz.shared.calls import Call, Verb
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.core_events import policy_of, with_more_scopes
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import SCOPES, InitialState, draw_initial_state
@@ -27,6 +27,7 @@ from fuzz.simulation.exchanges import DESK, GUEST, Exchanges
 from fuzz.simulation.instance import MOST_WRONG_SECONDS, ROUTES, Instance
 from fuzz.simulation.judge import verdicts, wrong_sources
 from fuzz.simulation.limits import overruns
+from fuzz.simulation.operations import Operation
 from fuzz.simulation.order import Judged
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
 from fuzz.simulation.population import populate
@@ -65,6 +66,8 @@ class Run:
     transitions: Counter[str]
     clauses: Counter[str]
     routes: Counter[str]
+    doors: Counter[str]
+    """How many requests came through each door: pages, sheets, the lane, the interface beside it."""
     bytes: int
 
 
@@ -275,6 +278,15 @@ class _World:
                 elif wrong:
                     self.story.fault(DOCUMENTED, wrong)
 
+    def _door_of(self, operation: Operation) -> str:
+        call = operation.call
+        if call.face is not Face.INTERFACE:
+            return str(call.face)
+        has_lane = self.swarm.lanes[operation.instance] and call.verb in AT_THE_TOKEN_SERVICE | {
+            Verb.USER_INFO
+        }
+        return "lane" if has_lane else "interface"
+
     def _result(self) -> Run:
         for instance in self.instances:
             self.story.faults.update(instance.faults_met)
@@ -308,5 +320,6 @@ class _World:
             transitions=self.stored.transitions,
             clauses=Counter(verdict.clause for _, verdict in judged),
             routes=Counter(ROUTES),
+            doors=Counter(map(self._door_of, self.story.operations)),
             bytes=self.wire.bytes,
         )

@@ -13,6 +13,7 @@ from ostiary_core.events import ClientSecretUsed, Event
 from ostiary_core.http import Answer, PendingRequest, Request
 from ostiary_core.model.audit import Origin, TraceId
 from ostiary_core.model.decision import Decision
+from ostiary_core.model.instant import Arrival
 from ostiary_core.model.reply import Refused, TextCodeDrawn
 from ostiary_core.model.why import Why
 from ostiary_net.turns.service import Service
@@ -41,6 +42,8 @@ class Seen(NamedTuple):
     changed: bool = False
     waited_ms: int = 0
     """How long it had waited, by its instance's clock."""
+    unseen_ms: int | None = None
+    """Uncertainty of its arrival, because the process stood still; None for an event without an arrival."""
     code: str | None = None
     """The code in the text message that it caused."""
     turned_away: bool = False
@@ -98,6 +101,7 @@ class Witness:
                     kind=type(event).__name__,
                     changed=bool(decision.changes),
                     waited_ms=now - self._known[id(event)].asked_at,
+                    unseen_ms=_unseen_ms(event),
                     code=_code_in(decision),
                     turned_away=_is_turned_away(decision),
                 )
@@ -106,6 +110,11 @@ class Witness:
     def record_failed(self, events: Sequence[Event]) -> None:
         """A fault was injected into a turn with these events."""
         self.met_fault.update(self.operations_of(events))
+
+
+def _unseen_ms(event: Event) -> int | None:
+    arrival: Arrival | None = getattr(event, "arrival", None)
+    return None if arrival is None else arrival.latest - arrival.earliest
 
 
 def _code_in(decision: Decision) -> str | None:

@@ -23,6 +23,7 @@ from fuzz.shared.odd_fields import ODD_FIELDS
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 from fuzz.workload.administration import Administration
 from fuzz.workload.clock import advance
+from fuzz.workload.lives import Lives
 from fuzz.workload.own_accounts import OwnAccounts
 from fuzz.workload.picks import Picks
 from fuzz.workload.weights import (
@@ -34,6 +35,7 @@ from fuzz.workload.weights import (
     CONSENT_TWISTS_BEYOND,
     ENDINGS,
     EXCHANGE_TWISTS,
+    LIFE_SHARE,
     LOGIN_MS,
     UNDONE_BY,
     UNSEEN_MS,
@@ -74,6 +76,7 @@ class Workload:
         self.picks = Picks(random, history, self.trouble)
         self.administration = Administration(random, self.picks, is_of_the_rules=is_of_the_rules)
         self.own_accounts = OwnAccounts(random, self.picks, is_of_the_rules=is_of_the_rules)
+        self.lives = Lives(random, self.picks, history)
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
         story: list[tuple[int, Step]] = []
@@ -91,11 +94,17 @@ class Workload:
     def turn(self) -> list[Step]:
         """The steps of the next turn: one, or several at once."""
         random = self.random
-        if self.again:
+        while self.again:
             self.number += 1
             wait, step = self.again.pop()
+            if not self.is_of_the_rules and self._is_about_nothing(step):
+                continue
             self.at += wait
             return [replace(step, number=self.number, at=self.at)]
+        if not self.is_of_the_rules and random.random() < LIFE_SHARE:
+            self.again = self.lives.begin(self.number + 1)
+            if self.again:
+                return self.turn()
         step = self._step(self._verb())
         self.again = self._insistence(step)
         if random.random() < 0.012:
@@ -224,6 +233,13 @@ class Workload:
         if not signed_in:
             return []
         return self.administration.actions_of_deputy(name, Ref(Kind.ACCESS, signed_in[-1]))
+
+    def _is_about_nothing(self, step: Step) -> bool:
+        """Whether a step presents a token of a code or session that never began."""
+        token = step.token
+        if token is None or token.kind not in (Kind.CODE, Kind.REFRESH):
+            return False
+        return token.number not in (self.history.codes if token.kind is Kind.CODE else self.history.sessions)
 
     def _going(self, client: str | None) -> list[KnownSession]:
         """The latest sessions of a client that seem to go on."""

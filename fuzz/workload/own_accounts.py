@@ -229,7 +229,7 @@ class OwnAccounts:
 
     def codes_that_are_forgiven(self) -> list[tuple[int, Step]]:
         """A beginning in which somebody sets up a second factor, enters five wrong codes, is unlocked, and
-        enters the right one at once."""
+        enters the right one at once; the same code opens nothing more."""
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=self.picks.people[0])
         entry = replace(right, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, 1), change="now")
         set_up = [replace(entry, verb=Verb.OFFER_FACTOR, change=None), entry]
@@ -239,6 +239,8 @@ class OwnAccounts:
             set_up = [begun, replace(begun, verb=Verb.CONFIRM_FACTOR, change="now")]
         again = replace(entry, token=Ref(Kind.TICKET, len(set_up) + 2))
         steps = [*[replace(again, twist=Twist.WRONG_CODE)] * 5, replace(right, verb=Verb.UNLOCK_USER), again]
+        repeated = replace(entry, token=Ref(Kind.TICKET, len(set_up) + len(steps) + 3), change="again")
+        steps += [right, repeated]
         return [(0, right), *((0, step) for step in set_up), (30_000, right), *((0, step) for step in steps)]
 
     def set_up_when_appointed(self, step: Step) -> list[tuple[int, Step]]:

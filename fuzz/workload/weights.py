@@ -79,6 +79,9 @@ ODD_FIELDS_SHARE: Final = 0.3
 SEEN_SHARE: Final = 0.2
 """How often what is sent of a record has something odd in it, or is said to have been seen before."""
 
+LIFE_SHARE: Final = 0.25
+"""How often the whole life of a session begins in place of one step, where the interface is asked."""
+
 ENDINGS: Final = ADMINISTRATION | {
     *(Verb.REVOKE, Verb.WITHDRAW, Verb.SIGN_OUT),
     *(Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
