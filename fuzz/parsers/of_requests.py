@@ -10,7 +10,7 @@ import h11
 from fuzz.parsers.target import Target, agree
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.endpoint import Request
-from ostiary_core.http.form import LONGEST_FORM, has_form_content_type, read_form
+from ostiary_core.http.form import LONGEST_FORM, FormEncoding, form_encoding, read_form
 from ostiary_core.http.sender import read_basic
 from ostiary_core.model.why import Why
 from ostiary_core.texts import LANGUAGES
@@ -33,9 +33,10 @@ BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 def judge_form(data: bytes) -> None:
     """The standard library reads the same fields, and what READINGS 14 refuses is refused."""
     content_type, _, body = data.partition(b"\n")
-    read = read_form(has_form_content_type([(b"content-type", content_type)]), body)
-    if read is Why.NOT_FORM_ENCODED:
-        assert content_type != FORM, "the plain content type is refused"
+    read = read_form(form_encoding([(b"content-type", content_type)]), body)
+    charset = _charset(content_type)
+    if len(body) <= LONGEST_FORM and (charset is None or (charset == "another" and not body.isascii())):
+        assert read is Why.NOT_FORM_ENCODED, f"{body!r} is taken for a form of {content_type!r}"
         return
     expected = _fields(body)
     if isinstance(expected, str):
@@ -73,13 +74,19 @@ def _fields(body: bytes) -> dict[str, str] | str:
 
 
 def judge_form_type(data: bytes) -> None:
-    """The grammar of RFC 9110 §8.3.1 by hand, byte for byte: only another charset makes a form none."""
-    agree(has_form_content_type([(b"content-type", data)]), _is_form(data), data)
+    """The grammar of RFC 9110 §8.3.1 by hand, byte for byte; another charset leaves only ASCII."""
+    encodings = {None: None, FormEncoding.UTF_8: "UTF-8", FormEncoding.ASCII: "another"}
+    agree(encodings[form_encoding([(b"content-type", data)])], _charset(data), data)
 
 
-def _is_form(value: bytes) -> bool:
+def _charset(value: bytes) -> str | None:
+    """The charset of a form: UTF-8 if none is named; None of what is no form."""
     media_type, *parameters = (part.strip(b" \t") for part in _parts(value))
-    return media_type.lower() == FORM and all(map(_is_harmless, filter(None, parameters)))
+    pairs = [_pair_of(parameter) for parameter in parameters if parameter]
+    if media_type.lower() != FORM or None in pairs:
+        return None
+    charsets = {pair[1].lower() for pair in pairs if pair is not None and pair[0].lower() == b"charset"}
+    return "UTF-8" if charsets <= {b"utf-8", b"utf8"} else "another"
 
 
 def _parts(value: bytes) -> list[bytes]:
@@ -96,13 +103,13 @@ def _parts(value: bytes) -> list[bytes]:
     return parts
 
 
-def _is_harmless(parameter: bytes) -> bool:
+def _pair_of(parameter: bytes) -> tuple[bytes, bytes] | None:
     name, sign, text = parameter.partition(b"=")
     name, text = name.rstrip(b" \t"), text.lstrip(b" \t")
     value = _quoted_text(text) if text.startswith(b'"') else text if _is_token(text) else None
     if not sign or not _is_token(name) or value is None:
-        return False
-    return name.lower() != b"charset" or value.lower() in (b"utf-8", b"utf8")
+        return None
+    return name, value
 
 
 def _is_token(text: bytes) -> bool:

@@ -107,6 +107,8 @@ def _list_mistakes(answers: Collection[tuple[int, str]], **spoils: Spoil) -> tup
     return tuple(Mistake(name.replace("_", " "), spoil, frozenset(answers)) for name, spoil in spoils.items())
 
 
+_CODED: Final = _set_head("Content-Encoding", "gzip")
+
 # --- what is wrong, and how it is answered
 
 _GRANTS: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
@@ -128,8 +130,11 @@ _IN_ANY_FORM: Final = (
         no_type=_set_types(),
         two_types=_set_types(FORM, FORM),
         JSON_for_a_form=_set_types(JSON),
-        another_charset=_set_types(f'{FORM}; charset="latin\\-1"'),
+        another_charset_and_more_than_ASCII=lambda request: _append(b"&more=\xc3\xa9")(
+            _set_types(f'{FORM}; charset="latin\\-1"')(request)
+        ),
     ),
+    *_list_mistakes({(415, "invalid_request")}, a_coded_body=_CODED),
     *_list_mistakes({(413, "invalid_request")}, too_much=_append(b"&more=" + b"x" * 2**16)),
     *_list_mistakes({(405, "invalid_request")}, another_method=_set_method("GET")),
     *_list_mistakes({(404, "A0404")}, another_path=_change_target(lambda target: f"{target}/more")),
@@ -190,7 +195,7 @@ _IN_A_DECISION: Final = (
         no_JSON=_set_body(b"{"),
         a_list=_set_body(b"[]"),
     ),
-    *_list_mistakes({(415, "A0415")} | _OTHERS_LOGIN, a_form_for_JSON=_set_types(FORM)),
+    *_list_mistakes({(415, "A0415")} | _OTHERS_LOGIN, a_form_for_JSON=_set_types(FORM), a_coded_body=_CODED),
 )
 _AT_SIGN_IN: Final = (
     *_list_mistakes(
@@ -199,4 +204,5 @@ _AT_SIGN_IN: Final = (
     ),
     *_list_mistakes({(400, "A0401")}, no_password=_set_body(b'{"username": "nobody"}')),
     *_list_mistakes({(403, "A0403")}, another_site=_set_head("Sec-Fetch-Site", "cross-site")),
+    *_list_mistakes({(415, "A0415")}, a_coded_body=_CODED),
 )

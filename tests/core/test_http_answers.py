@@ -205,6 +205,20 @@ def test_revoking_what_is_not_ones_own_is_answered_alike_and_changes_nothing() -
     assert world.everything() == before
 
 
+def test_a_refresh_of_a_session_that_is_over_says_to_sign_in_again() -> None:
+    """Revoked, replayed or at its maximum: a client that is not told so refreshes for hours in vain."""
+    revoked, replayed, expired = (given(client(), user()) for _ in range(3))
+    tokens = {id(world): redeem_code(world).json["refresh_token"] for world in (revoked, replayed, expired)}
+    post(revoked, REVOKE, {"token": tokens[id(revoked)]}, basic="app")
+    refresh_token(replayed, tokens[id(replayed)])
+    replayed.wait(31)
+    expired.wait(604_800)
+    for world, token in ((revoked, 0), (replayed, 1), (replayed, 0), (expired, 0)):
+        response = refresh_token(world, tokens[id(world)])
+        assert response.error == (400, "invalid_grant"), token
+        assert "The session has ended; send the user to sign in again." in response.json["error_description"]
+
+
 def test_a_reply_that_belongs_elsewhere_is_an_internal_error_without_detail() -> None:
     profile = Profile(user_id="1", username="alice", name="Alice", avatar_url=None, locale=None)
     event = asks.machine(asks.credentials("app", "x"))

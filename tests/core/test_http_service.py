@@ -102,7 +102,7 @@ def test_a_request_is_read_whole_whatever_the_case_of_its_field_names_and_keeps_
         assert receive(known, arrival=arrival) == pending, "by what is kept of its fields"
         with pytest.raises(ValueError, match="was not kept"):
             receive(known).event.credentials.secret.reveal()
-    nobody = Sender(is_form=False, basic=None, user_agent=None, language=ENGLISH)
+    nobody = Sender(form_encoding=None, basic=None, user_agent=None, language=ENGLISH)
     assert sender_of(()) == nobody == nobody.drop_secrets()
     one = Request.of(
         "HEAD", USERINFO, [(b"Authorization", b"Bearer t"), (b"User-Agent", b"x")], source=source

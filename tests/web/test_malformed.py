@@ -224,6 +224,24 @@ async def test_a_body_of_another_kind(siege: Besieged) -> None:
             nothing_changed(before, siege, siege.met[first:], path)
 
 
+async def test_a_body_with_a_content_coding(siege: Besieged) -> None:
+    """It is refused wherever a body is read, and nothing is undone of it (READINGS 61)."""
+    for method, rule in ALL:
+        if method not in ("GET", "HEAD"):
+            page = not rule.startswith("/api/")
+            asking: Api | Browser = await (sign_in(siege.served) if page else siege.served.administrator())
+            before, first = standing(siege.served), len(siege.met)
+            headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+            if isinstance(asking, Api):
+                headers["Authorization"] = f"Bearer {asking.token}"
+            path = siege.path(rule)
+            response = await asking.request(method, path, content=b"{}", headers=headers)
+            siege.judge(response, (method, path))
+            assert response.status_code == 415, (method, path)
+            assert page or response.headers["accept-encoding"] == "identity", (method, path)
+            nothing_changed(before, siege, siege.met[first:], path)
+
+
 KIB: Final = 1024
 LIMITS: Final = {
     r"/(?:admin|api/iam|api/oauth)/.*/import": 8 * KIB * KIB + 64 * KIB,

@@ -9,6 +9,6 @@ from ostiary_core.http.endpoint import (
     Request as Request,
     TokenEndpoint as TokenEndpoint,
 )
-from ostiary_core.http.form import LONGEST_FORM as LONGEST_FORM
+from ostiary_core.http.form import LONGEST_FORM as LONGEST_FORM, FormEncoding as FormEncoding
 from ostiary_core.http.sender import Sender as Sender, sender_of as sender_of
 from ostiary_core.throttling.rate_windows import Operation as Operation, RateWindows as RateWindows

@@ -12,6 +12,8 @@ JSON: Final = b"application/json; charset=utf-8"
 _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 """Header field of every answer (READINGS 45)."""
 NO_STORE: Final[Headers] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
+UNCODED: Final = (b"accept-encoding", b"identity")
+"""Header field of a refused content coding: the one that is taken (RFC 9110 §12.5.3, §15.5.16)."""
 
 to_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Encoder of values as JSON, made once: `json.dumps` makes one a call, and takes three times as long."""

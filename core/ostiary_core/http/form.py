@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -22,6 +23,16 @@ _KNOWN: Final = frozenset(
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _FORM: Final = b"application/x-www-form-urlencoded"
 _UTF_8: Final = (b"utf-8", b"utf8")
+
+
+class FormEncoding(Enum):
+    """The bytes that a form may have, by the charset that its type names."""
+
+    UTF_8 = "utf-8"
+    ASCII = "ascii"
+    """Under any other charset: those of ASCII are the same in all that clients use (READINGS 62)."""
+
+
 _TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _QUOTED: Final = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _PARAMETER: Final = re.compile(
@@ -36,25 +47,38 @@ def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[b
     return [value for key, value in headers if key == name]
 
 
-def has_form_content_type(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether the one Content-Type is a form, without a charset other than UTF-8 (READINGS 44)."""
+def form_encoding(headers: Sequence[tuple[bytes, bytes]]) -> FormEncoding | None:
+    """Return the encoding that the one Content-Type gives a form; None where it is no form (READINGS 44)."""
     match header_values(headers, b"content-type"):
         case [content_type]:
-            return _is_form(content_type)
+            return _form_encoding(content_type)
         case _:
-            return False
+            return None
 
 
-def _is_form(content_type: bytes) -> bool:
+def _form_encoding(content_type: bytes) -> FormEncoding | None:
     media_type, semicolon, more = content_type.strip(b" \t").partition(b";")
-    if media_type.rstrip(b" \t").lower() != _FORM:
-        return False
     parameters = semicolon + more
-    return _PARAMETERS.fullmatch(parameters) is not None and all(
+    if media_type.rstrip(b" \t").lower() != _FORM or _PARAMETERS.fullmatch(parameters) is None:
+        return None
+    is_utf_8 = all(
         _unquote(value).lower() in _UTF_8
         for name, value in _PARAMETER.findall(parameters)
         if name.lower() == b"charset"
     )
+    return FormEncoding.UTF_8 if is_utf_8 else FormEncoding.ASCII
+
+
+def has_content_coding(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Whether a body is compressed or coded otherwise (RFC 9110 §8.4); nothing here undoes that.
+
+    >>> has_content_coding([(b"content-encoding", b"gzip")])
+    True
+    >>> has_content_coding([(b"content-encoding", b"identity")])
+    False
+    """
+    named = b",".join(header_values(headers, b"content-encoding")).split(b",")
+    return any(coding.strip(b" \t").lower() not in (b"", b"identity") for coding in named)
 
 
 def _unquote(value: bytes) -> bytes:
@@ -62,14 +86,14 @@ def _unquote(value: bytes) -> bytes:
     return re.sub(rb"\\(.)", rb"\1", value[1:-1]) if value.startswith(b'"') else value
 
 
-def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
+def read_form(encoding: FormEncoding | None, body: bytes) -> Mapping[str, str] | Why:
     """Read the known fields of a form body that are not empty (RFC 6749 §3.2); else return the reason.
 
     Body and decoded escapes are UTF-8 each. No field is repeated, nested or holds NUL.
     """
     if len(body) > LONGEST_FORM:
         return Why.BODY_TOO_LARGE
-    if not is_form:
+    if encoding is None or (encoding is FormEncoding.ASCII and not body.isascii()):
         return Why.NOT_FORM_ENCODED
     try:
         text = body.decode()

@@ -44,9 +44,9 @@ def _scope(description: str) -> Meaning:
 _CLIENT: Final = _oauth("invalid_client", 401, "Client authentication failed.")
 _CODE: Final = _grant("The authorization code is not valid.")
 _REFRESH: Final = _grant("The refresh token is not valid.")
-_REPLAYED: Final = _grant(
-    "The refresh token was already used. The session has ended; send the user to sign in again."
-)
+# A client that is not told so tries the same token again for hours.
+_SIGN_IN: Final = "The session has ended; send the user to sign in again."
+_REPLAYED: Final = _grant(f"The refresh token was already used. {_SIGN_IN}")
 _FAILED: Final = Meaning(500, "A0500")
 _ENDED: Final = Meaning(401, "A1001", "invalid_grant")
 """Meaning of every reason that ends sessions: 401, sign in again."""
@@ -55,6 +55,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
     {
         Why.REQUEST_MALFORMED: Meaning(400, "A0400", "invalid_request"),
         Why.BODY_TOO_LARGE: Meaning(413, "C1413", "invalid_request"),
+        Why.CONTENT_CODING_UNSUPPORTED: Meaning(415, "A0415", "invalid_request"),
         Why.NOT_FORM_ENCODED: _request("The body must be application/x-www-form-urlencoded in UTF-8."),
         Why.FORM_UNDECODABLE: _request("The form cannot be decoded as UTF-8, or holds a NUL character."),
         Why.FIELD_NESTED: _request("A field must be a plain value, not an array or object."),
@@ -100,8 +101,8 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.SCOPE_UNREGISTERED: _scope("The scope is not registered for the client."),
         Why.TOKEN_UNKNOWN: _REFRESH,
         Why.TOKEN_OF_ANOTHER_CLIENT: _REFRESH,
-        Why.SESSION_ENDED: _REFRESH,
-        Why.MAXIMUM_REACHED: _grant("The refresh token has expired."),
+        Why.SESSION_ENDED: _grant(_SIGN_IN),
+        Why.MAXIMUM_REACHED: _grant(f"The refresh token has expired. {_SIGN_IN}"),
         Why.REPLAYED_TWO_GENERATIONS_LATE: _REPLAYED,
         Why.REPLAYED_AFTER_GRACE: _REPLAYED,
         Why.REPLAYED_BY_ANOTHER_USER_AGENT: _REPLAYED,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ostiary_core.events import AuthenticationMethod, ClientCredentials
-from ostiary_core.http.form import has_form_content_type, header_values
+from ostiary_core.http.form import FormEncoding, form_encoding, has_content_coding, header_values
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.texts import LANGUAGES
@@ -26,10 +26,12 @@ HeaderFields = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """The sender of a request: credentials, User-Agent, language, and whether the body is a form."""
+    """The sender of a request: credentials, User-Agent, language, and what the body is."""
 
-    is_form: bool
-    """Whether the Content-Type is a form."""
+    form_encoding: FormEncoding | None
+    """Encoding of the form that the Content-Type says the body is; None where it says another thing."""
+    has_content_coding: bool = False
+    """Whether the body is compressed or coded otherwise."""
     basic: ClientCredentials | Why | None
     """Credentials of the Authorization field, or the reason; None without the field."""
     user_agent: str | None
@@ -45,7 +47,8 @@ class Sender:
 def sender_of(headers: HeaderFields, languages: Languages = LANGUAGES) -> Sender:
     """Read the sender from header fields; others than the token service's are ignored."""
     return Sender(
-        is_form=has_form_content_type(headers),
+        form_encoding=form_encoding(headers),
+        has_content_coding=has_content_coding(headers),
         basic=read_basic(headers),
         user_agent=user_agent_of(headers),
         language=language_of(headers, languages),

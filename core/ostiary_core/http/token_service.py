@@ -11,6 +11,7 @@ from typing import Final
 from ostiary_core import events
 from ostiary_core.http.answer import (
     NO_STORE,
+    UNCODED,
     Answer,
     Headers,
     answer_from_bytes,
@@ -78,7 +79,9 @@ def read(
     `source` is the sending address; `entropy` is used at `PATHS_USING_ENTROPY`; `arrival` is None
     where the event is decided at once.
     """
-    form = read_form(sender.is_form, body)
+    if sender.has_content_coding:
+        return refusal(operation, Why.CONTENT_CODING_UNSUPPORTED)
+    form = read_form(sender.form_encoding, body)
     if isinstance(form, Why):
         return refusal(operation, form)
     credentials = read_credentials(sender.basic, form)
@@ -191,6 +194,8 @@ def refusal(
             status = 400
         else:
             headers = (*NO_STORE, _CHALLENGE)
+    if why is Why.CONTENT_CODING_UNSUPPORTED:
+        headers = (*NO_STORE, UNCODED)
     return json_answer(
         status,
         {"error": meaning.error or "invalid_request", "error_description": text_of(why, ENGLISH)},

@@ -16,6 +16,7 @@ class Why(StrEnum):
     # The shape of a token-service request (READINGS 13-15).
     REQUEST_MALFORMED = auto()
     BODY_TOO_LARGE = auto()
+    CONTENT_CODING_UNSUPPORTED = auto()
     NOT_FORM_ENCODED = auto()
     FORM_UNDECODABLE = auto()
     FIELD_NESTED = auto()

@@ -16,6 +16,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         # --- why a request was refused: the message of the envelope
         "refusal.request_malformed": "The request is malformed.",
         "refusal.body_too_large": "The body is too large.",
+        "refusal.content_coding_unsupported": "The body must be sent without Content-Encoding.",
         "refusal.arrival_unknown": "Something went wrong on the server.",
         "refusal.not_signed_in": "You are not signed in, or the token is not valid.",
         "refusal.password_must_change": "You must change your password first.",

@@ -16,6 +16,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         # --- why a request was refused: the message of the envelope
         "refusal.request_malformed": "请求格式错误",
         "refusal.body_too_large": "请求体过大",
+        "refusal.content_coding_unsupported": "请求体不得使用 Content-Encoding 编码",
         "refusal.arrival_unknown": "服务器内部错误",
         "refusal.not_signed_in": "未登录或令牌无效",
         "refusal.password_must_change": "请先修改密码",

@@ -28,7 +28,7 @@ _LONGEST_KNOWN: Final = 2_048
 MiB."""
 
 READ_FIELDS: Final = NOT_PLAIN | {
-    *(b"host", b"connection", b"content-length", b"content-type"),
+    *(b"host", b"connection", b"content-length", b"content-type", b"content-encoding"),
     *(b"authorization", b"user-agent", b"accept-language"),
     *(b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"),
 }

@@ -66,6 +66,11 @@ ASKED = {
     "type with another charset": request(INTROSPECT, "token=x").replace(
         b"coded\r", b"coded ; charset=utf-16\r"
     ),
+    "another charset and more than ASCII": request(INTROSPECT, "token=x&x=\xe9").replace(
+        b"coded\r", b"coded ; charset=ISO-8859-1\r"
+    ),
+    "content coding": request(INTROSPECT, "token=x", ("Content-Encoding", "gzip")),
+    "no content coding": request(INTROSPECT, f"token={HOUSE.access}", ("Content-Encoding", "identity")),
     "two content types": request(TOKEN, "grant_type=x", ("Content-Type", "text/plain")),
 }
 """Plain requests: the lane answers all of these."""

@@ -144,7 +144,7 @@ def test_every_field_that_is_read_is_listed() -> None:
         for module in modules
         for value in re.findall(r'\bb"([a-z][a-z-]{3,})"', inspect.getsource(module))
     }
-    values = {b"http", b"https", b"keep-alive", b"basic", b"charset"}
+    values = {b"http", b"https", b"keep-alive", b"basic", b"charset", b"gzip", b"identity"}
     assert {each.encode() for each in named} - READ_FIELDS == values
 
 

@@ -169,6 +169,8 @@ def describe(
     whys = [why for why in gate.refusals if method != "GET" or why is not Why.ORIGIN_UNPROVEN]
     if operation.body is not None:
         whys += _BODY_REFUSALS[operation.body.media_type]
+    if method != "GET":
+        whys.append(Why.CONTENT_CODING_UNSUPPORTED)
     if gate.permission is not None and operation.parameters:
         whys.append(Why.FIELDS_INVALID)
     if is_limited(view):

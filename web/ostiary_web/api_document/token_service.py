@@ -116,6 +116,7 @@ _ERRORS: Final[Mapping[int, Reply]] = {
     400: Reply("The request is wrong, or the grant is not valid.", OAuthError, headers=_NO_STORE),
     401: Reply("The client did not authenticate.", OAuthError, headers=_NO_STORE | CHALLENGE),
     413: Reply("The body has more than 64 KiB.", OAuthError, headers=_NO_STORE),
+    415: Reply("The body has a `Content-Encoding`.", OAuthError, headers=_NO_STORE),
     429: Reply(f"- `A0429` {text_of(Why.TOO_MANY_REQUESTS, ENGLISH)}", Overrun),
     500: Reply(f"- `A0500` {text_of(Why.INTERNAL_ERROR, ENGLISH)}", Overrun),
 }

@@ -16,6 +16,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from ostiary_core.http import token_service
 from ostiary_core.http.envelope import token_service_failure
+from ostiary_core.http.form import has_content_coding
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_net.front_door.limits import Receive, Scope, Send
@@ -133,6 +134,7 @@ def create_app(settings: Settings) -> QuartTrio:
     app.before_request(find_refusal_page)
     app.before_request(_refuse_noncanonical_path)
     app.before_request(_refuse_prefetch)
+    app.before_request(_refuse_content_coding)
     app.after_request(add_security_headers)
     if settings.public_path:
         app.after_request(partial(add_public_path, settings.public_path))
@@ -168,6 +170,14 @@ async def _refuse_prefetch() -> Response | None:
     if not any(purpose.partition(";")[0].strip() == "prefetch" for purpose in purposes):
         return None
     return Response(b"", 503, {"Cache-Control": "no-store"})
+
+
+async def _refuse_content_coding() -> None:
+    """Refuse a body that is compressed or coded otherwise (READINGS 61); the core does at its operations."""
+    if request.routing_exception is None and request.path not in token_service.PATHS:
+        context = request_context()
+        if request.method not in ("GET", "HEAD") and has_content_coding(context.headers):
+            context.refuse(Why.CONTENT_CODING_UNSUPPORTED)
 
 
 _WHY_BY_STATUS: Final = {

@@ -11,7 +11,7 @@ import trio
 from quart import Response, g, request
 
 from ostiary_core.events import Event, SignedIn
-from ostiary_core.http.answer import NO_STORE, Answer, retry_after
+from ostiary_core.http.answer import NO_STORE, UNCODED, Answer, retry_after
 from ostiary_core.http.endpoint import Request
 from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.meanings import MEANINGS
@@ -215,13 +215,16 @@ class RequestContext:
         """Answer a refusal in the envelope, with the header fields that its status asks for."""
         wait = () if reply.wait_seconds is None else (retry_after(reply.wait_seconds),)
         challenge = ((b"www-authenticate", b'Bearer realm="ostiary"'),)
+        more = challenge if MEANINGS[reply.why].status == 401 else ()
+        if reply.why is Why.CONTENT_CODING_UNSUPPORTED:
+            more = (UNCODED,)
         return respond(
             failure(
                 reply.why,
                 self.language,
                 self.trace_id,
                 faults=reply.faults,
-                headers=(*NO_STORE, *wait, *(challenge if MEANINGS[reply.why].status == 401 else ())),
+                headers=(*NO_STORE, *wait, *more),
             )
         )
 
