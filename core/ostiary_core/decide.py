@@ -197,6 +197,7 @@ _KEYS: Final[Mapping[type[Event], Callable[[Any], Keys]]] = MappingProxyType(
             roots(username_key(it.of)) if isinstance(it.of, str) else by_caller(it.of)
         ),
         events.SignInAttempted: lambda it: roots(username_key(it.username), client_key(CONSOLE_CLIENT)),
+        events.TicketPresented: lambda it: of_ticket(it.ticket),
         events.SecondFactorEntered: lambda it: of_ticket(it.ticket),
         events.SecondFactorBegunAtSignIn: lambda it: of_ticket(it.ticket),
         OwnSecondFactorEvent: lambda it: by_caller(it.caller, second_factor_key(it.user_id)),
@@ -267,6 +268,7 @@ RULES: Final = _table(
     # --- users and their own accounts
     _query(events.PasswordHashRequested, own_account.password_on_file),
     _rule(events.SignInAttempted, own_account.sign_in),
+    _query(events.TicketPresented, second_factor.check_ticket),
     _rule(events.SecondFactorEntered, second_factor.finish_sign_in),
     _rule(events.SecondFactorBegunAtSignIn, second_factor.begin_at_sign_in),
     _rule(events.SecondFactorBegun, second_factor.begin),

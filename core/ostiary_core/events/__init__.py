@@ -28,6 +28,7 @@ from ostiary_core.events.account import (
     SignedOut as SignedOut,
     SignInAttempted as SignInAttempted,
     TextCodeRequested as TextCodeRequested,
+    TicketPresented as TicketPresented,
     TimezoneChosen as TimezoneChosen,
 )
 from ostiary_core.events.administration import (

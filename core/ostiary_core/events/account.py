@@ -36,6 +36,13 @@ class SignInAttempted(Event):
 
 
 @immutable(kw_only=True)
+class TicketPresented(Event):
+    """A visitor comes with the ticket of a sign-in and a code, before the runtime counts a guess."""
+
+    ticket: Ticket
+
+
+@immutable(kw_only=True)
 class SecondFactorEntered(Event):
     """A visitor whose password was right enters a code, which finishes the sign-in.
 

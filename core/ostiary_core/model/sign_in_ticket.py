@@ -6,12 +6,16 @@ It is not stored: the server's key signs for whom and when it was made, and unde
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import field
+from typing import Final
 
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.one_time_password import derive_from_key
 from ostiary_core.model.records import Epochs
 from ostiary_core.model.secret import Secret
+
+_LONGEST_NAME: Final = 64
+"""Characters of a user name, and more than an identifier has."""
 
 
 @immutable(kw_only=True)
@@ -46,11 +50,13 @@ def read_ticket(text: str) -> Ticket | None:
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         issued_at, user_id, username = raw[32:].decode("utf-8", "surrogatepass").split(":", 2)
-        return Ticket(
-            user_id=user_id, username=username, issued_at=Instant(int(issued_at)), signature=raw[:32]
-        )
+        made_at = Instant(int(issued_at))
     except ValueError:
         return None
+    # Whoever forges one names whom they like: no store is asked for what no identifier can be.
+    if not (user_id.isascii() and user_id.isprintable() and max(len(user_id), len(username)) <= _LONGEST_NAME):
+        return None
+    return Ticket(user_id=user_id, username=username, issued_at=made_at, signature=raw[:32])
 
 
 def _sign(key: bytes, user_id: str, username: str, issued_at: Instant, epochs: Epochs) -> bytes:

@@ -55,6 +55,12 @@ from ostiary_core.users.own_account import (
 # --- at sign-in
 
 
+def check_ticket(event: events.TicketPresented, snapshot: Snapshot) -> Decision:
+    """Say whether a code would be judged: with a ticket that was forged or expired it is nobody's guess."""
+    is_good = _find_by_ticket(event.ticket, snapshot) and snapshot.second_factor(event.ticket.user_id)
+    return Decision(Done()) if is_good else refuse(Why.SIGN_IN_EXPIRED)
+
+
 def finish_sign_in(event: events.SecondFactorEntered, snapshot: Snapshot) -> Decision:
     """Start the login session of a user who entered a right code with a ticket."""
     found = _find_by_ticket(event.ticket, snapshot)

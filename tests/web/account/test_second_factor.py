@@ -1,7 +1,7 @@
 """The second factor: set up, asked for, used up, removed and reset, in the interface and on the pages."""
 
 import re
-from base64 import b32decode
+from base64 import b32decode, urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -185,6 +185,35 @@ async def test_what_is_no_ticket_is_refused(anna: Holder) -> None:
         expect_refusal(await anna.enter(anna.code(), ticket), 401, "A1001")
 
 
+@pytest.mark.parametrize("kind", ["forged", "expired", "used", "ended"])
+async def test_tickets_that_are_not_good_make_nobody_wait(served: Served, anna: Holder, kind: str) -> None:
+    ticket = await anna.ticket()
+    match kind:
+        case "forged":
+            raw = urlsafe_b64decode(ticket + "=" * (-len(ticket) % 4))
+            ticket = urlsafe_b64encode(bytes(32) + raw[32:]).rstrip(b"=").decode()
+        case "expired":
+            served.clock.wait(300)
+        case "used":
+            expect_success(await anna.enter(anna.code(), ticket))
+            served.clock.wait(STEP_SECONDS)
+        case _:
+            await anna.api.succeed("DELETE", OWN, anna.proof())
+            anna = await set_up(served)
+    for _ in range(9):
+        expect_refusal(await anna.enter(anna.wrong_code(), ticket), 401, "A1001")
+    expect_success(await anna.enter(anna.code()))
+
+
+@pytest.mark.parametrize("user_id", ["\x00", "\ud800", "é", "a" * 65])
+async def test_a_ticket_names_what_can_be_an_identifier(served: Served, user_id: str) -> None:
+    payload = f"1:{user_id}:anna".encode("utf-8", "surrogatepass")
+    for payload in (payload, f"1:anna:{'a' * 65}".encode()):
+        ticket = urlsafe_b64encode(bytes(32) + payload).rstrip(b"=").decode()
+        await served.api().fail(401, "A1001", "POST", CODE, {"ticket": ticket, "code": "000000"})
+        await served.api().fail(401, "A1001", "POST", f"{CODE}/set-up", {"ticket": ticket})
+
+
 async def test_a_recovery_code_works_once(served: Served, anna: Holder) -> None:
     assert len(set(anna.recovery_codes)) == 10
     expect_success(await anna.enter(anna.recovery_codes[3].upper()))
@@ -349,6 +378,16 @@ async def test_an_administrator_who_must_have_one_sets_it_up_before_anything_els
         # Whoever holds no permission signs in as before.
         await served.user()
         await sign_in(served, *ANNA)
+
+
+async def test_a_code_before_there_is_a_second_factor_makes_nobody_wait(serve: Serve) -> None:
+    async with serve(REQUIRE_SECOND_FACTOR="administrators") as served:
+        ticket = await ticket_of(served, ADMIN, sets_up=True)
+        body = {"ticket": ticket, "code": "000000"}
+        for _ in range(9):
+            await served.api().fail(401, "A1001", "POST", CODE, body)
+        shown = await served.api().succeed("POST", f"{CODE}/set-up", {"ticket": ticket})
+        await served.api().succeed("POST", CODE, {**body, "code": code_of(served, shown["secret"])})
 
 
 async def test_who_must_have_one_and_removes_it_is_signed_out(serve: Serve) -> None:

@@ -55,9 +55,10 @@ class RecoveryCodes(AnswerData):
 async def finish_sign_in(context: RequestContext, ticket: str, code: str) -> LoginIssued:
     """Start the login session of a ticket by a code; codes are throttled as passwords are.
 
-    Raises `RequestRefused`.
+    The ticket is checked first: whom a forged one names does not wait for it. Raises `RequestRefused`.
     """
     service, read = context.service, _read(context, ticket)
+    await context.decide(events.TicketPresented(ticket=read))
     name = canonical_username(read.username)
     await admit_guess(context, name)
     entered = events.SecondFactorEntered(
