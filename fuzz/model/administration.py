@@ -33,6 +33,18 @@ def find_user(realm: Realm, call: Call, now: int) -> User:
     return user
 
 
+def find_another(realm: Realm, call: Call, now: int) -> User:
+    user = find_user(realm, call, now)
+    if is_caller(realm, call, now, user):
+        raise Refusal(refuse("B1003", "what proves who one is changes on one's own account alone"))
+    return user
+
+
+def is_caller(realm: Realm, call: Call, now: int, user: User) -> bool:
+    signed_in = (realm.before_batch or realm).find_signed_in(call.login, now)
+    return signed_in is not None and signed_in.user_id == user.user_id
+
+
 def able_administrators(realm: Realm) -> list[User]:
     return [one for one in realm.users.values() if one.super_administrator and one.enabled]
 
@@ -120,6 +132,8 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("B1001", "the last super administrator stays")
     username = user.username if is_odd(call, "username") else call.new_username or user.username
     phone = user.phone if call.phone is None else call.phone or None
+    if phone != user.phone and is_caller(realm, call, now, user):
+        return refuse("B1003", "one's own telephone number changes on one's own account alone", "phone")
     others = [one for one in realm.users.values() if one is not user and not one.deleted]
     if any(one.username == username or (phone is not None and one.phone == phone) for one in others):
         return refuse("A0409", "uniqueness conflict")
@@ -160,7 +174,7 @@ def delete_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def reset_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = find_user(realm, call, now)
+    user = find_another(realm, call, now)
     user.password = call.new_password or ""
     user.must_change_password = True
     realm.end_all_of(user)
@@ -174,11 +188,10 @@ def force_out_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
 
 
 def unlock_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = find_user(realm, call, now)
-    is_own = call.login is not None and realm.find_signed_in(call.login, now) is user
-    if user.factor is not None and not is_own:
+    user = find_another(realm, call, now)
+    if user.factor is not None:
         user.factor.wrong_at = []
-    return Verdict(DONE, "failed sign-ins are forgiven, and wrong codes but one's own")
+    return Verdict(DONE, "failed sign-ins and wrong codes are forgiven")
 
 
 def withdraw_for(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

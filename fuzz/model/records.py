@@ -204,7 +204,7 @@ def refuse(error: str, clause: str, *faults: str) -> Verdict:
 
 def is_told(verdict: Verdict) -> bool:
     """Whether a rule of the administration refused, and neither a form nor what is not there."""
-    return verdict.answer.error in ("A0403", "B1001", "B1002", "B4010") or verdict == STILL_HELD
+    return verdict.answer.error in ("A0403", "B1001", "B1002", "B1003", "B4010") or verdict == STILL_HELD
 
 
 def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None:

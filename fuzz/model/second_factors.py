@@ -1,7 +1,7 @@
 """What must be answered about second factors: set up, asked for at sign-in, removed, reset."""
 
 from fuzz.model.accounts import login, requires_factor, wrong_password
-from fuzz.model.administration import find_user
+from fuzz.model.administration import find_another
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -96,9 +96,7 @@ def enter_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def reset_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = find_user(realm, call, now)
-    if call.login is not None and realm.find_signed_in(call.login, now) is user:
-        return refuse("A0403", "nobody resets their own second factor")
+    user = find_another(realm, call, now)
     if not user.has_factor:
         return Verdict(DONE, "no second factor to reset")
     user.factor = None

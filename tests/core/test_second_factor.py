@@ -374,7 +374,7 @@ def test_whoever_may_change_accounts_takes_it_away_from_others_and_everything_en
     def reset(caller: e.Caller) -> Outcome:
         return keeper.world.when(e.SecondFactorReset(caller=caller, user_id=keeper.user_id))
 
-    reset(keeper.caller).then_refused(Why.PERMISSION_MISSING)
+    reset(keeper.caller).then_refused(Why.OWN_ACCOUNT_ALONE, facts=[FactKind.REFUSED])
     done = reset(e.Operator())
     done.then(
         Done,
@@ -401,22 +401,23 @@ def test_it_is_deleted_with_its_user(alice: Alice, is_confirmed: bool) -> None:
 
 
 def test_an_unlock_takes_wrong_codes_back_but_nobody_takes_back_their_own(keeper: Alice) -> None:
-    def unlock(caller: e.Caller, *changes: str) -> None:
-        unlocked = keeper.world.when(e.UserUnlocked(caller=caller, user_id=keeper.user_id))
+    def unlock(*changes: str) -> None:
+        unlocked = keeper.world.when(e.UserUnlocked(caller=e.Operator(), user_id=keeper.user_id))
         unlocked.then(Done, changes=changes, facts=[FactKind.USER_UNLOCKED])
 
     def waits_until(user_id: str = keeper.user_id) -> Instant | None:
         asked = e.UserRequested(caller=e.Operator(), user_id=user_id)
         return keeper.world.when(asked).then(UserKnown).code_waits_until
 
-    unlock(e.Operator())
+    unlock()
     ticket = keeper.ticket()
     for _ in range(5):
         keeper.enter_wrong(ticket)
     assert waits_until(keeper.world.user_ids["root"]) is None
     assert waits_until() == later(keeper.world.now, 15 * MINUTE)
-    unlock(keeper.caller)
+    own = e.UserUnlocked(caller=keeper.caller, user_id=keeper.user_id)
+    keeper.world.when(own).then_refused(Why.OWN_ACCOUNT_ALONE, facts=[FactKind.REFUSED])
     keeper.enter(ticket, keeper.code(1)).then_refused(Why.SIGN_INS_TOO_FREQUENT)
-    unlock(e.Operator(), "update second factor")
+    unlock("update second factor")
     assert waits_until() is None
     keeper.enter(ticket, keeper.code(1)).then(LoginIssued)

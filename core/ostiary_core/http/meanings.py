@@ -141,6 +141,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.BUILT_IN_PROTECTED: Meaning(422, "B4010"),
         Why.ROLE_PROTECTED: Meaning(422, "B1002"),
         Why.LAST_ADMINISTRATOR: Meaning(422, "B1001"),
+        Why.OWN_ACCOUNT_ALONE: Meaning(422, "B1003"),
         Why.ADMINISTRATOR_EXISTS: Meaning(409, "A0409"),
         Why.REVOKED_BY_CLIENT: _ENDED,
         Why.CODE_REPLAYED: _ENDED,

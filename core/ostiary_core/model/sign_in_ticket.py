@@ -54,7 +54,9 @@ def read_ticket(text: str) -> Ticket | None:
     except ValueError:
         return None
     # Whoever forges one names whom they like: no store is asked for what no identifier can be.
-    if not (user_id.isascii() and user_id.isprintable() and max(len(user_id), len(username)) <= _LONGEST_NAME):
+    if not (
+        user_id.isascii() and user_id.isprintable() and max(len(user_id), len(username)) <= _LONGEST_NAME
+    ):
         return None
     return Ticket(user_id=user_id, username=username, issued_at=made_at, signature=raw[:32])
 

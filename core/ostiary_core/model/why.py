@@ -98,6 +98,7 @@ class Why(StrEnum):
     BUILT_IN_PROTECTED = auto()
     ROLE_PROTECTED = auto()
     LAST_ADMINISTRATOR = auto()
+    OWN_ACCOUNT_ALONE = auto()
     ADMINISTRATOR_EXISTS = auto()
     # How sessions and codes end. A code is also ended by any of its own refusals above.
     REVOKED_BY_CLIENT = auto()

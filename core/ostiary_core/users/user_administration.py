@@ -8,7 +8,9 @@ Rules ("Session and tokens", user-level row; READINGS 9); names and counts are i
 - No administrator reaches above themselves (READINGS 40): only one with the permissions of a role gives or
   takes it, and changes a user who has it. To end such a user's login session or token counts as forcing out;
   sessions of clients may be ended by every administrator who may end sessions.
-- An administrator takes another user's second factor away, never their own.
+- What proves who one is changes on one's own account alone (READINGS 56): no administrator resets their own
+  password or second factor, gives themselves another telephone number or takes back their own waits, or a
+  stolen session would do. The operator of the command line is nobody's session.
 - A deleted user's names are free again; the identifier is never used twice. The record stays, by which the
   audit trail is read, and keeps of the person no more than what they were called.
 """
@@ -35,7 +37,7 @@ from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.instant import NOT_YET
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import is_of_client, revise
-from ostiary_core.model.reply import Done, Reply, UserKnown
+from ostiary_core.model.reply import Done, Refused, Reply, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.user import USER, User
 from ostiary_core.model.why import Why
@@ -80,6 +82,13 @@ def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User |
     user = _find_user(event, who, snapshot)
     is_beyond = isinstance(user, User) and has_more_permissions(user, who, snapshot)
     return Why.PERMISSION_MISSING if is_beyond else user
+
+
+def _find_account_of_another(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
+    """Find the account that the caller may act on, and that is not the caller's own."""
+    user = _find_account(event, who, snapshot)
+    is_own = isinstance(user, User) and user.user_id == actor_id_of(who)
+    return Why.OWN_ACCOUNT_ALONE if is_own else user
 
 
 @require_record(*_SEEING, find=_find_user)
@@ -137,6 +146,8 @@ def change(event: events.UserChanged, who: Actor, user: User, snapshot: Snapshot
         return refuse(Why.LAST_ADMINISTRATOR)
     if read.phone == user.phone:
         changed = revise(read, updated_at=snapshot.now)
+    elif user.user_id == actor_id_of(who):
+        return Decision(Refused(Why.OWN_ACCOUNT_ALONE, (FieldFault("phone", Why.OWN_ACCOUNT_ALONE),)))
     else:
         changed = with_next_epoch(read, Why.PHONE_CHANGED, snapshot.now)
     taken = find_taken_names(user, changed, snapshot)
@@ -228,7 +239,7 @@ def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot
     return _without_second_factor(decision, user, snapshot)
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account_of_another)
 def reset_password(
     event: events.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
@@ -239,16 +250,11 @@ def reset_password(
     return _decide_update(user, reset, FactKind.PASSWORD_SET, who, snapshot, Done(), why)
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account_of_another)
 def reset_second_factor(
     event: events.SecondFactorReset, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
-    """Take the second factor away from a user who lost it; all the user had open ends.
-
-    Nobody does so for themselves: a stolen session and password would do.
-    """
-    if actor_id_of(who) == user.user_id:
-        return refuse(Why.PERMISSION_MISSING)
+    """Take the second factor away from a user who lost it; all the user had open ends."""
     if not user.has_second_factor:
         return Decision(Done())
     why = Why.SECOND_FACTOR_RESET_BY_ADMINISTRATOR
@@ -272,17 +278,14 @@ def force_out(event: events.UserForcedOut, who: Actor, user: User, snapshot: Sna
     )
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=_find_account_of_another)
 def unlock(event: events.UserUnlocked, who: Actor, user: User, snapshot: Snapshot) -> Decision:
-    """Let a user try again at once: every process forgets failed sign-ins, and wrong codes no longer count.
-
-    Administrators' own wrong codes still count: a stolen session and password would do to guess on for ever.
-    """
-    stored, actor_id = snapshot.second_factor(user.user_id), actor_id_of(who)
+    """Let a user try again at once: each process forgets failed sign-ins, and wrong codes count no more."""
+    stored = snapshot.second_factor(user.user_id)
     forgiven: tuple[Change, ...] = ()
-    if stored is not None and stored.wrong_codes_at and actor_id != user.user_id:
+    if stored is not None and stored.wrong_codes_at:
         forgiven = (Update(stored, revise(stored, wrong_codes_at=())),)
-    return Decision(Done(), forgiven, (USER.fact(FactKind.USER_UNLOCKED, user, user, actor_id),))
+    return Decision(Done(), forgiven, (USER.fact(FactKind.USER_UNLOCKED, user, user, actor_id_of(who)),))
 
 
 @require_record(Permission.USER_UPDATE, find=_find_account)

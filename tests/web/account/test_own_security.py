@@ -16,6 +16,7 @@ from tests.support.callers import (
     Api,
     Browser,
     authorization,
+    expect_refusal,
 )
 from tests.support.people import (
     ANNAS_PHONE,
@@ -193,3 +194,40 @@ async def test_a_photograph_that_is_too_large_is_refused_on_the_page_in_words(
         assert answer.status_code == 413
         assert "make the picture smaller first" in answer.text
         assert "/account/picture" in answer.text
+
+
+# --- what proves who one is
+
+
+async def test_ones_own_proof_changes_on_ones_own_account_alone(served: Served) -> None:
+    """Else a stolen session gives the account another number, and recovers the password with it."""
+    root = await served.administrator()
+    own = f"/api/iam/users/{(await root.succeed('GET', '/api/auth/me'))['id']}"
+    record = await root.succeed("GET", own)
+    before = served.records()
+    refused = await root.fail(422, "B1003", "PUT", own, {"phone": NEW_PHONE})
+    assert [fault["path"] for fault in refused["errors"]] == ["phone"]
+    assert "under My account" in refused["msg"]
+    await root.fail(422, "B1003", "PUT", f"{own}/password", {"password": "another password"})
+    await root.fail(422, "B1003", "DELETE", f"{own}/second-factor")
+    await root.fail(422, "B1003", "POST", f"{own}/unlock")
+    row = [["username", "name", "phone"], ["admin", record["name"], NEW_PHONE]]
+    expect_refusal(await root.import_sheet("/api/iam/users", row), 422, "B1003")
+    assert served.records() == before
+    await root.succeed("PUT", own, {**record, "name": "Root"})
+    root.headers["Accept-Language"] = "zh-CN"
+    assert "我的账号" in (await root.fail(422, "B1003", "POST", f"{own}/unlock"))["msg"]
+
+
+async def test_the_page_of_oneself_leads_to_ones_own_account(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    [own] = set(re.findall(r'"(/admin/people/[0-9a-f]{32})"', (await browser.get("/admin/people")).text))
+    page, form = await browser.get(own), await browser.get(f"{own}/edit")
+    for action in ("reset-password", "reset-second-factor", "unlock"):
+        assert f"{own}/{action}" not in page.text
+    assert '<a href="/account">Change your password, telephone number' in page.text
+    assert 'name="name"' in form.text
+    assert 'name="phone"' not in form.text
+    assert (await browser.submit(form, {"name": "Root"}, to=f"{own}/edit")).status_code == 303
+    refused = await browser.submit(await browser.get(f"{own}/edit"), {"phone": NEW_PHONE}, to=f"{own}/edit")
+    assert (refused.status_code, "This is your own account." in refused.text) == (422, True)

@@ -1,6 +1,5 @@
 """The second factor: set up, asked for, used up, removed and reset, in the interface and on the pages."""
 
-import re
 from base64 import b32decode, urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,8 +206,8 @@ async def test_tickets_that_are_not_good_make_nobody_wait(served: Served, anna: 
 
 @pytest.mark.parametrize("user_id", ["\x00", "\ud800", "é", "a" * 65])
 async def test_a_ticket_names_what_can_be_an_identifier(served: Served, user_id: str) -> None:
-    payload = f"1:{user_id}:anna".encode("utf-8", "surrogatepass")
-    for payload in (payload, f"1:anna:{'a' * 65}".encode()):
+    for text in (f"1:{user_id}:anna", f"1:anna:{'a' * 65}"):
+        payload = text.encode("utf-8", "surrogatepass")
         ticket = urlsafe_b64encode(bytes(32) + payload).rstrip(b"=").decode()
         await served.api().fail(401, "A1001", "POST", CODE, {"ticket": ticket, "code": "000000"})
         await served.api().fail(401, "A1001", "POST", f"{CODE}/set-up", {"ticket": ticket})
@@ -279,7 +278,7 @@ async def test_nobody_takes_their_own_wrong_codes_back(served: Served) -> None:
     wrong = {**root.proof(), "code": root.wrong_code()}
     for _ in range(5):
         await root.api.fail(422, "A1007", "DELETE", OWN, wrong)
-    await root.api.succeed("POST", f"/api/iam/users/{user_id_of(root)}/unlock")
+    await root.api.fail(422, "B1003", "POST", f"/api/iam/users/{user_id_of(root)}/unlock")
     await root.api.fail(429, "A1003", "DELETE", OWN, wrong)
 
 
@@ -346,7 +345,7 @@ async def test_another_administrator_resets_it_and_nobody_their_own(served: Serv
     [removed] = [entry for entry in served.audit() if entry.kind is FactKind.SECOND_FACTOR_REMOVED]
     own = (await administrator.succeed("GET", "/api/auth/me"))["id"]
     assert (removed.user_id, removed.actor_id) == (anna_id, own)
-    await administrator.fail(403, "A0403", "DELETE", f"/api/iam/users/{own}/second-factor")
+    await administrator.fail(422, "B1003", "DELETE", f"/api/iam/users/{own}/second-factor")
 
 
 async def test_a_deleted_account_leaves_nothing_of_it(served: Served, anna: Holder) -> None:
@@ -586,14 +585,3 @@ async def test_an_administrator_resets_it_on_the_page_of_a_user(served: Served, 
     done = await browser.submit(ask, to=f"{place}/reset-second-factor")
     assert "Reset second factor" not in (await browser.follow(done)).text
     await sign_in(served, *ANNA)
-
-
-async def test_the_page_of_oneself_offers_no_reset_which_is_refused(served: Served) -> None:
-    browser = await served.sign_in_browser()
-    begun = await browser.get(OWN_PAGE)
-    await confirm(served, browser, await browser.submit(begun, {"password": ADMIN_PASSWORD}, to=OWN_PAGE))
-    people = (await browser.get("/admin/people")).text
-    [own_page] = set(re.findall(r'"(/admin/people/[0-9a-f]{32})"', people))
-    page = (await browser.get(own_page)).text
-    assert f"{own_page}/reset-password" in page
-    assert f"{own_page}/reset-second-factor" not in page

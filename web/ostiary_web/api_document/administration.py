@@ -89,13 +89,16 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
         users.RESOURCE, _USER, new=Body(members_of_new(USER)), change=Body(members_of_change(USER, _USER))
     ),
     f"PUT {_USER_PATH}/password": DescribedOperation(
-        "resetUserPassword", body=Body({"password": NEW_PASSWORD})
+        "resetUserPassword",
+        description="Nobody does so for themselves.",
+        body=Body({"password": NEW_PASSWORD}),
+        refusals=(Why.OWN_ACCOUNT_ALONE,),
     ),
     f"DELETE {_USER_PATH}/second-factor": DescribedOperation(
         "resetSecondFactor",
         "Take the second factor away from a user who lost it; ends all that is open",
         description="Nobody does so for themselves.",
-        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
+        refusals=(Why.OWN_ACCOUNT_ALONE, Why.MEDIA_TYPE_UNSUPPORTED),
     ),
     f"POST {_USER_PATH}/force-logout": DescribedOperation(
         "forceUserOut",
@@ -106,7 +109,8 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
     f"POST {_USER_PATH}/unlock": DescribedOperation(
         "unlockUser",
         "Forgive a user's failed sign-ins in every process, which end the waits that they cost",
-        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
+        description="Nobody does so for themselves.",
+        refusals=(Why.OWN_ACCOUNT_ALONE, Why.MEDIA_TYPE_UNSUPPORTED),
     ),
     f"GET {_USER_PATH}/grants": DescribedOperation("listUserGrants"),
     f"DELETE {_USER_PATH}/grants/{{client_id}}": DescribedOperation(

@@ -23,6 +23,7 @@ _CHANGING: Final = (
     Why.BUILT_IN_PROTECTED,
     Why.ROLE_PROTECTED,
     Why.LAST_ADMINISTRATOR,
+    Why.OWN_ACCOUNT_ALONE,
 )
 SHEET: Final = {200: Reply("The sheet.", FILE, (SHEET_MEDIA_TYPE,))}
 ZONE: Final[Json] = {

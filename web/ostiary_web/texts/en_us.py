@@ -159,6 +159,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.recovery_codes_new": "Get new recovery codes",
         "page.recovery_codes_new_lead": "The codes you have now stop working.",
         "page.recovery_codes_kept": "I have kept them",
+        "page.user_is_yourself": "Change your password, telephone number and second factor under My account",
         "page.user_second_factor_reset": "Reset second factor",
         "page.user_second_factor_reset_will": (
             "{name} signs in with the password alone until another second factor is set up. All sessions of "

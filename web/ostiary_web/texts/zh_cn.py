@@ -145,6 +145,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.recovery_codes_new": "更换恢复码",
         "page.recovery_codes_new_lead": "现有的恢复码将失效。",
         "page.recovery_codes_kept": "我已保存",
+        "page.user_is_yourself": "您的密码、手机号和两步验证请在“我的账号”中修改",
         "page.user_second_factor_reset": "重置两步验证",
         "page.user_second_factor_reset_will": (
             "在重新设置之前，{name}只需密码即可登录。该用户的全部会话将结束。"

@@ -93,6 +93,7 @@ def describe_form(
     record_type: RecordType[Any],
     *,
     is_new: bool,
+    left_out: Collection[str],
     hints: Mapping[str, str],
     options: Mapping[str, Options],
     stored: Values,
@@ -113,6 +114,7 @@ def describe_form(
             options=_offer(field, options, stored.get(field.name)),
         )
         for field in form_fields(record_type, is_new=is_new)
+        if field.name not in left_out
     ]
 
 

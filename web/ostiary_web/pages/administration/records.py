@@ -4,7 +4,7 @@ A resource describes its pages: how its form is read, and which actions there ar
 may hold; faults stand at its fields.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
@@ -65,6 +65,8 @@ class RecordPages(Generic[T, V]):
     actions: tuple[RecordAction[T], ...]
     extra_context: Callable[[PageContext, T | None], Awaitable[Values]]
     """Makes what else the templates show, `hints` and `options` of the form; no item for a new record."""
+    not_offered: Callable[[PageContext, str], Collection[str]] = lambda page, item_id: ()
+    """Fields that the form of this record leaves out for this visitor."""
     has_sessions: bool = True
     """Whether an action on a record may end sessions, whose list has a filter by its identifier."""
     in_title: frozenset[str]
@@ -118,7 +120,9 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
     async def update(page: PageContext, item_id: str) -> Response:
         original = read_original(page.form)
         sent = read_form(resource.record_type, page.form, is_new=False)
+        left_out = {*pages.not_offered(page, item_id)} - {*page.form}
         fields = keep_order(resource.record_type, sent, original or {})
+        fields = {name: value for name, value in fields.items() if name not in left_out}
         try:
             await page.request.decide(resource.change(page.request, item_id, fields, original))
         except RequestRefused as refusal:
@@ -307,6 +311,7 @@ async def _form(
         page,
         record_type,
         is_new=item is None,
+        left_out=() if item is None else pages.not_offered(page, pages.resource.identify(item)),
         hints=extra.get("hints", {}),
         options=extra.get("options", {}),
         stored=stored,

@@ -89,6 +89,11 @@ async def _list_newest_sessions(page: PageContext, user_id: str) -> Sequence[Onl
     return await page.request.query(lambda store, now: store.items_after(listing, None, now))
 
 
+def _is_visitor(page: PageContext, user_id: str) -> bool:
+    """Whether this is the visitor, whose password and number change under their own account (READINGS 56)."""
+    return page.request.user.user_id == user_id
+
+
 async def _reset(page: PageContext, user_id: str) -> Event:
     return await make_password_reset(page.request, user_id, {"password": page.form.get("password", "")})
 
@@ -114,23 +119,34 @@ _PAGES: Final = RecordPages(
     item_template="administration/user.html",
     actions=(
         _ENABLE,
-        RecordAction("reset-password", "page.user_reset", "page.user_reset_will", _reset, asks_password=True),
+        RecordAction(
+            "reset-password",
+            "page.user_reset",
+            "page.user_reset_will",
+            _reset,
+            asks_password=True,
+            is_available=lambda user, page: not _is_visitor(page, user.user_id),
+        ),
         RecordAction(
             "reset-second-factor",
             "page.user_second_factor_reset",
             "page.user_second_factor_reset_will",
             SecondFactorReset,
-            # One's own is removed with a code, on the page of one's own account.
-            is_available=lambda user, page: (
-                user.has_second_factor and user.user_id != page.request.user.user_id
-            ),
+            is_available=lambda user, page: user.has_second_factor and not _is_visitor(page, user.user_id),
         ),
-        RecordAction("unlock", "page.user_unlock", None, UserUnlocked),
+        RecordAction(
+            "unlock",
+            "page.user_unlock",
+            None,
+            UserUnlocked,
+            is_available=lambda user, page: not _is_visitor(page, user.user_id),
+        ),
         RecordAction("force-out", "page.user_force", "page.user_force_will", UserForcedOut),
         _DISABLE,
         deletion_action(RESOURCE, "page.user_delete_will"),
     ),
     extra_context=_extra_context,
+    not_offered=lambda page, user_id: ("phone",) if _is_visitor(page, user_id) else (),
     in_title=frozenset({"username", "name", "enabled", "avatarUrl", "updatedAt"}),
 )
 
