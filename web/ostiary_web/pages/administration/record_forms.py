@@ -93,7 +93,7 @@ def describe_form(
     record_type: RecordType[Any],
     *,
     is_new: bool,
-    left_out: Collection[str],
+    left_out: Collection[str] = (),
     hints: Mapping[str, str],
     options: Mapping[str, Options],
     stored: Values,
