@@ -136,6 +136,7 @@ def running(cell: Cell, folder: Path, sessions: int, cores: Collection[int] = ()
         "DATA_DIR": str(folder),
         "DATABASE_URL": f"sqlite:///{store}",
         "RATE_LIMIT_SCALE": "1000000",
+        "GUESS_LIMIT_SCALE": "1000000",
         "LOG_FORMAT": "json",
         "BENCH_STORE": str(store),
         **cell.environment,

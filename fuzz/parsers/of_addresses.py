@@ -2,9 +2,10 @@
 
 import ipaddress
 import re
+import string
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote_to_bytes, urljoin, urlsplit
 
 from fuzz.parsers.target import Target, agree
 from ostiary_core.model.client import is_redirect_uri
@@ -29,7 +30,7 @@ def _may_be_registered(text: str) -> bool:
     if not colon or scheme not in ("https", "http"):
         return False
     authority = re.split("[/?]", rest, maxsplit=1)[0]
-    if "@" in authority:
+    if "@" in authority or _has_answer_parameter(rest):
         return False
     if scheme == "http":
         host, colon, port = authority.partition(":")
@@ -43,7 +44,28 @@ def _may_be_registered(text: str) -> bool:
             and (not rest or (rest[0] == ":" and (rest == ":" or _is_port(rest[1:]))))
         )
     host, colon, port = authority.partition(":")
-    return bool(host) and not {"[", "]"} & set(authority) and (not port or _is_port(port))
+    return _is_name_or_address(host) and (not port or _is_port(port))
+
+
+def _has_answer_parameter(rest: str) -> bool:
+    """Whether the query has a parameter that an answer adds (RFC 6749 §4.1.2, RFC 9207)."""
+    added = (b"code", b"state", b"error", b"error_description", b"error_uri", b"iss")
+    names = [pair.split("=")[0] for pair in rest.partition("?")[2].split("&")]
+    return any(unquote_to_bytes(name) in added for name in names)
+
+
+def _is_name_or_address(host: str) -> bool:
+    labels = unquote_to_bytes(host).decode("latin-1").removesuffix(".").split(".")
+    last = labels[-1]
+    is_number = last.isdecimal() or (last[:2] in ("0x", "0X") and not last[2:].strip(string.hexdigits))
+    if is_number:
+        return len(labels) == 4 and all(
+            each.isdecimal() and str(int(each)) == each and int(each) < 256 for each in labels
+        )
+    letters = set(string.ascii_letters + string.digits + "-_")
+    return len(".".join(labels)) <= 253 and all(
+        0 < len(label) < 64 and "-" not in (label[0], label[-1]) and set(label) <= letters for label in labels
+    )
 
 
 def _is_port(text: str) -> bool:
@@ -51,9 +73,9 @@ def _is_port(text: str) -> bool:
 
 
 def _is_literal(host: str) -> bool:
-    """What may stand in brackets (RFC 3986 §3.2.2)."""
-    if host[:1] in ("v", "V"):
-        return re.fullmatch(r"[vV][0-9a-fA-F]+\..+", host) is not None
+    """What may stand in brackets and can be looked up (RFC 3986 §3.2.2): no future form, no zone."""
+    if "%" in host:
+        return False
     try:
         ipaddress.IPv6Address(host)
     except ValueError:

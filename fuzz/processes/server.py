@@ -60,6 +60,7 @@ class Server:
             "BIND": "127.0.0.1:0",
             "WORKERS": str(workers),
             "RATE_LIMIT_SCALE": "1000000",
+            "GUESS_LIMIT_SCALE": "1000000",
             "LOG_LEVEL": "debug",
             "LOG_FORMAT": "json",
             **(settings or {}),

@@ -8,6 +8,7 @@ from hypothesis import given as for_all, strategies as st
 
 from ostiary_core import Entropy, Why, events as e
 from ostiary_core.model.client import is_redirect_uri
+from ostiary_core.model.decision import Update
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
@@ -58,6 +59,7 @@ def test_a_secret_has_only_letters_and_digits(entropy: bytes) -> None:
 REGISTRABLE = """
     https://app.example/callback https://app.example https://app.example:8443/a/b?x=1&y=%20
     https://xn--bcher-kva.example/ https://app.example/path@home https://[2001:db8::1]/cb
+    https://app.example./cb https://a_b.example/ https://203.0.113.7:8443/cb https://app.example/?codes=1&x=code
     http://localhost http://localhost/cb http://localhost:3000/cb http://127.0.0.1 http://127.0.0.1:8080/cb?x
 """
 NOT_REGISTRABLE = """
@@ -70,8 +72,14 @@ NOT_REGISTRABLE = """
     https://app.example\\@evil.example/ https://app.example/\x00 https://bücher.example/
     https://app.example:0/ https://app.example:65536/ https://app.example:port/
     https://[app.example/ https://app[::1].example/ https://[::1]app.example/ //app.example/ /callback
+    https://./ https://.. https://a..b/ https://.a/ https://-a.example/ https://a-/ https://a!b/
+    https://ex%2fmple/ https://%2d/
+    https://{long}.example/ https://{many} https://1.2.3/ https://256.1.1.1/ https://a.0x7f/ https://[v1.x]/ https://[fe80::1%25eth0]/
+    https://app.example/?code=1 https://app.example/?x=1&state https://app.example/?%63%6Fde=1 https://app.example/?error=
+    https://app.example/?error_description=x https://app.example/?error_uri=x https://app.example/?is%73=x http://localhost/?code
     javascript:alert(1) com.example.app:/callback data:text/html,x
 """
+NOT_REGISTRABLE = NOT_REGISTRABLE.replace("{long}", "x" * 64).replace("{many}", "x." * 128)
 WITH_SPACES = (
     *("https://app.example/a b", "https://app.example/\t", "https://app.example/\r\nLocation: x"),
     *(" https://app.example/", "https://app.example/ ", "https://app.example/\u00a0"),
@@ -94,6 +102,18 @@ def test_which_redirect_uris_may_be_registered() -> None:
         assert not is_redirect_uri(uri), uri
         registered = world.when(client("newcomer", redirectUris=["https://app.example/cb", uri]))
         assert registered.then_faults() == {"redirectUris.1": FieldRule.REDIRECT_URI}, uri
+
+
+def test_a_redirect_uri_that_is_stored_is_not_judged_again() -> None:
+    """It may be older than the rule, and the client is changed in another field all the same."""
+    old, new = "https://app.example/?state=1", "https://app.example/?code=1"
+    world = given(client())
+    stored = world.client()
+    world.store.write([Update(stored, revise(stored, redirect_uris=(old,)))])
+    world.when(client_change(name="Renamed", redirectUris=[old]))
+    assert (world.client().name, world.client().redirect_uris) == ("Renamed", (old,))
+    refused = world.when(client_change(redirectUris=[new, old]))
+    assert refused.then_faults() == {"redirectUris.0": FieldRule.REDIRECT_URI}
 
 
 def test_a_client_with_the_code_grant_needs_a_redirect_uri() -> None:

@@ -160,6 +160,7 @@ def a_household(folder: Path, **settings: str) -> Iterator[Household]:
         "BIND": server,
         "SMS_OUTBOX": str(folder / "outbox.jsonl"),
         "RATE_LIMIT_SCALE": "100",
+        "GUESS_LIMIT_SCALE": "100",
         "PYTHONPATH": str(EXAMPLES),
         "PYTHONUNBUFFERED": "1",
         **settings,

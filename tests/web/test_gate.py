@@ -384,7 +384,9 @@ async def house(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     ):
         monkeypatch.setattr(owner, name, counting(work, what, getattr(owner, name)))
     open_store = in_memory(CountingStore(work))
-    async with serving(tmp_path, open_store=open_store, RATE_LIMIT_SCALE="1000") as served:
+    async with serving(
+        tmp_path, open_store=open_store, RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000"
+    ) as served:
         monkeypatch.setattr(served.application.quart.request_class, "body_class", CountingBody)
         yield House(served, work)
 

@@ -138,7 +138,9 @@ class Besieged:
 @asynccontextmanager
 async def open_besieged(folder: Path, door: Door) -> AsyncIterator[Besieged]:
     """With a record of each resource, and nobody slowed down."""
-    async with serving(folder, door=door, RATE_LIMIT_SCALE="1000000", API_DOCS_ENABLED="true") as served:
+    async with serving(
+        folder, door=door, RATE_LIMIT_SCALE="1000000", GUESS_LIMIT_SCALE="1000000", API_DOCS_ENABLED="true"
+    ) as served:
         await served.client()
         anna = await served.user()
         api = await served.administrator()

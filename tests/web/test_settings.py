@@ -43,6 +43,7 @@ _PLAIN = """
     PUBLIC_URL https://id..example https://例子.example https://id.example/%61 https://id.example/a/../b
     TRUST_PROXY proxy 10.0.0.0/33 10.0.0.1/8 10.0.0.1;10.0.0.2
     RATE_LIMIT_SCALE 0 -1 nan inf much
+    GUESS_LIMIT_SCALE 0 -1 nan inf much
     REVOKE_ON_CODE_REPLAY maybe
     REQUIRE_SECOND_FACTOR yes
     SECOND_FACTOR_KEY short-hunter2
@@ -137,7 +138,7 @@ RIGHT: dict[str, Any] = {
     "database": SQLiteFile(Path("data/ostiary.db")),
     "data_dir": Path("data"),
     "bind": "127.0.0.1:8000",
-    **dict.fromkeys(("workers", "rate_limit_scale"), 1),
+    **dict.fromkeys(("workers", "rate_limit_scale", "guess_limit_scale"), 1),
     "admin_username": "admin",
     **dict.fromkeys(("admin_password", "public_url", "database_prepared_statements")),
     "trust_proxy": (),

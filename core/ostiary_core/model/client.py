@@ -4,12 +4,13 @@ How administrators handle clients is in `clients/client.py`, how a client authen
 `oauth/client_authentication.py`.
 """
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ostiary_core.model.fields import FieldReader, FieldRule
 from ostiary_core.model.immutable import immutable
@@ -34,6 +35,11 @@ LONGEST_REDIRECT_URI: Final = 2_000
 _FORBIDDEN_IN_URI: Final = re.compile(r"[#*\\\s\x00-\x1f\x7f]")
 _LITERAL: Final = re.compile(r"\[[^\[\]]+\](?::[0-9]*)?", re.ASCII)
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1")
+_LONGEST_HOST: Final = 253
+_LABEL: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
+_NUMBER: Final = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*", re.ASCII)
+_ANSWER_PARAMETERS: Final = frozenset({"code", "state", "error", "error_description", "error_uri", "iss"})
+"""Parameters that an authorization server adds (RFC 6749 §4.1.2, RFC 9207 §2); none may be there twice."""
 
 
 class GrantType(StrEnum):
@@ -127,12 +133,38 @@ def is_redirect_uri(text: str) -> bool:
     # Some versions of urlsplit overlook what stands around the brackets (RFC 3986 §3.2.2).
     if "[" in parts.netloc and _LITERAL.fullmatch(parts.netloc) is None:
         return False
+    if not _can_be_found(host, is_literal="[" in parts.netloc):
+        return False
+    # However they are written: the client reads one of two (RFC 6749 §3.1).
+    if not _ANSWER_PARAMETERS.isdisjoint(name for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
+        return False
     if text.startswith("https://"):
         return True
     # Compared as written: "http://LOCALHOST" or "http://localhost:" are other addresses.
     return text.startswith("http://") and any(
         parts.netloc in (local, f"{local}:{port}") for local in _LOCAL_HOSTS
     )
+
+
+def _can_be_found(host: str, *, is_literal: bool) -> bool:
+    """Whether a browser can look up a host: a name of labels (RFC 1035 §2.3.4), or a valid address.
+
+    >>> [
+    ...     _can_be_found(host, is_literal=False)
+    ...     for host in ("a.example.", ".", "a..b", "-a", "1.2.3.4", "1.2")
+    ... ]
+    [True, False, False, False, True, False]
+    """
+    try:
+        if is_literal:
+            return ipaddress.IPv6Address(host).scope_id is None
+        name = unquote(host).removesuffix(".")  # as browsers read it
+        labels = name.split(".")
+        if _NUMBER.fullmatch(labels[-1]):  # browsers take such a name for an address (WHATWG URL §3.5)
+            ipaddress.IPv4Address(name)
+    except ValueError:
+        return False
+    return len(name) <= _LONGEST_HOST and all(_LABEL.fullmatch(label) for label in labels)
 
 
 def _check_together(reader: FieldReader, client: Mapping[str, Any]) -> None:

@@ -111,8 +111,9 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "field.redirect-uri": (
             "must begin with https:// (or be http://localhost or http://127.0.0.1), be at most 2000 ASCII "
-            "characters (a host of other letters as xn--…) with a port from 1 to 65535 if any, and hold no "
-            "#, *, backslash, white space, user name or password"
+            "characters (a host of other letters as xn--…) with a host that can be looked up and a port from "
+            "1 to 65535 if any, and hold no #, *, backslash, white space, user name or password, and no "
+            "code, state, error, error_description, error_uri or iss in its query, as the answer adds its own"
         ),
         "field.redirect-uri-needed": "needs at least one redirect URI for the grant authorization_code",
         "field.grant-type": "must be authorization_code, refresh_token or client_credentials",

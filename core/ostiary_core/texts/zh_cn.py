@@ -102,8 +102,9 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "field.client-id": "必须是 1 到 64 个字母、数字、点、连字符或下划线，并以字母或数字开头",
         "field.redirect-uri": (
             "必须以 https:// 开头（本地可用 http://localhost 或 http://127.0.0.1），最多 2000 个 ASCII "
-            "字符（其他文字的主机名用 xn--… 形式），端口为 1 到 65535，且不含 #、*、反斜杠、空白、"
-            "用户名或密码"
+            "字符（其他文字的主机名用 xn--… 形式），主机名可以解析，端口为 1 到 65535，不含 #、*、反斜杠、"
+            "空白、用户名或密码，且查询参数中不含 code、state、error、error_description、error_uri 或 iss"
+            "（授权结果会自行添加这些参数）"
         ),
         "field.redirect-uri-needed": "authorization_code 授权类型至少需要一个回调地址",
         "field.grant-type": "必须是 authorization_code、refresh_token 或 client_credentials",

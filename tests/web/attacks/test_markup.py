@@ -73,7 +73,7 @@ def harmless(page: httpx.Response, *, shows: bool) -> None:
 @pytest.fixture
 async def named(tmp_path: Path) -> AsyncIterator[tuple[Served, Browser, dict[str, str]]]:
     """Everything named with markup, an administrator's browser in it, and the addresses of the records."""
-    async with serving(tmp_path, RATE_LIMIT_SCALE="100") as served:
+    async with serving(tmp_path, RATE_LIMIT_SCALE="100", GUESS_LIMIT_SCALE="100") as served:
         api = await served.administrator()
         client = await served.client("app", name=HOSTILE)
         await served.client("asks", name=HOSTILE)

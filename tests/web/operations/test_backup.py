@@ -31,7 +31,7 @@ from tests.support.story import START
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """One with a database and a client for machines."""
-    made = Machine(tmp_path / "here", RATE_LIMIT_SCALE="1000")
+    made = Machine(tmp_path / "here", RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000")
     assert made.run("migrate").exit_code == 0
     return made
 
@@ -115,7 +115,9 @@ def test_what_was_alive_in_a_dump_of_postgresql_is_dead_once_everything_is_ended
     server = need_postgresql()
     with lent_schema() as url:
         schema = url.rpartition("%3D")[2]
-        machine = Machine(tmp_path / "here", RATE_LIMIT_SCALE="1000", DATABASE_URL=url)
+        machine = Machine(
+            tmp_path / "here", RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000", DATABASE_URL=url
+        )
         machine.run("migrate")
         secret = machine.client()
         with machine.serving() as address:

@@ -63,6 +63,7 @@ def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None
         ("TRUST_PROXY", "0.0.0.0/0", "TRUST_PROXY", "fault"),
         ("TRUST_PROXY", "10.0.0.5,::/0", "TRUST_PROXY", "fault"),
         ("RATE_LIMIT_SCALE", "10", "RATE_LIMIT_SCALE", "warning"),
+        ("GUESS_LIMIT_SCALE", "10", "GUESS_LIMIT_SCALE", "warning"),
         ("SMS_GATEWAY_URL", "", "SMS_GATEWAY_URL", "warning"),
         ("SMS_GATEWAY_URL", "http://sms.example.com", "SMS_GATEWAY_URL", "warning"),
         ("ADMIN_PASSWORD", "correct horse battery", "ADMIN_PASSWORD", "warning"),
@@ -178,6 +179,21 @@ def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(tmp_p
     assert sum("RFC 9700" in line for line in told) == 3
     machine.script("client", "disable", "weak")
     assert levels(machine) == {}, "it can do nothing"
+
+
+def test_a_redirect_uri_that_is_older_than_its_rule_is_named_and_works_on(tmp_path: Path) -> None:
+    machine = prepare(tmp_path)
+    machine.script("client", "create", "app", "--redirect-uri", "https://app.example/callback")
+    old = ("https://app.example/?%63ode=1", "https://a..example/")
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        client = next(each for each in store.records(Table.CLIENT) if each.key[1] == "app")
+        assert isinstance(client, Client)
+        store.write([Update(client, revise(client, redirect_uris=(*client.redirect_uris, *old)))])
+    assert levels(machine) == {"client app": "warning"}
+    told = [line for line in machine.run("check").lines if "client app" in line]
+    assert [uri for uri in old if any(uri in line for line in told)] == list(old)
+    machine.script("client", "update", "app", "--name", "Renamed")
+    assert machine.script("client", "show", "app")["redirectUris"][1:] == list(old)
 
 
 def test_a_secret_is_warned_of_before_its_last_day_and_named_at_fault_after_it(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.support.callers import Api, Registered, authorization, exchange_of, s
 from tests.support.connections import Door
 from tests.support.served import Serve, Served, on_disk
 
-UNLIMITED: Final = {"RATE_LIMIT_SCALE": "1000"}
+UNLIMITED: Final = {"RATE_LIMIT_SCALE": "1000", "GUESS_LIMIT_SCALE": "1000"}
 MOST_STATEMENTS: Final = 60
 """More than any operation takes; one that is never through would otherwise be asked for ever."""
 

@@ -469,7 +469,9 @@ def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_pat
 def test_a_file_that_is_not_at_its_place_is_noticed_and_no_worker_makes_another(
     how: str, tmp_path: Path
 ) -> None:
-    machine = Machine(tmp_path, WORKERS="2", RATE_LIMIT_SCALE="1000", LOG_LEVEL="error")
+    machine = Machine(
+        tmp_path, WORKERS="2", RATE_LIMIT_SCALE="1000", GUESS_LIMIT_SCALE="1000", LOG_LEVEL="error"
+    )
     assert machine.run("migrate").exit_code == 0
     secret, file, kept = machine.client(), tmp_path / "ostiary.db", tmp_path / "kept.db"
     with machine.start(stderr=subprocess.PIPE) as server:

@@ -130,9 +130,11 @@ for _command in (backup, restore, compact, end_everything_command, copy):
 def _prepare_settings() -> Settings:
     settings = load_settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
-    if settings.rate_limit_scale != 1:
+    if (settings.rate_limit_scale, settings.guess_limit_scale) != (1, 1):
         structlog.get_logger("ostiary").warning(
-            "rate limits are not the specification's", rate_limit_scale=settings.rate_limit_scale
+            "rate limits are not the specification's",
+            rate_limit_scale=settings.rate_limit_scale,
+            guess_limit_scale=settings.guess_limit_scale,
         )
     return settings
 

@@ -12,7 +12,12 @@ from urllib.parse import urlsplit
 
 import trio
 
-from ostiary_core.model.client import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, is_secret_expired
+from ostiary_core.model.client import (
+    ACCESS_TOKEN_SECONDS,
+    REFRESH_TOKEN_SECONDS,
+    is_redirect_uri,
+    is_secret_expired,
+)
 from ostiary_core.model.instant import Instant, end_of_day
 from ostiary_core.model.records import Client, GrantType, Table
 from ostiary_net.observability.log import list_frames
@@ -92,6 +97,8 @@ def _check_settings(settings: Settings) -> Iterator[Finding]:
     yield Finding(Level.FINE, "RETENTION_AUDIT_DAYS", kept, {"count": days})
     if settings.rate_limit_scale != 1:
         yield Finding(Level.WARNING, "RATE_LIMIT_SCALE", "check.settings.rate_limits")
+    if settings.guess_limit_scale != 1:
+        yield Finding(Level.WARNING, "GUESS_LIMIT_SCALE", "check.settings.guess_limits")
     if settings.sms_gateway_url is None:
         yield Finding(
             Level.WARNING, "SMS_GATEWAY_URL", "check.settings.no_gateway", {"path": settings.sms_outbox}
@@ -215,6 +222,9 @@ def check_client(client: Client, now: Instant) -> Iterator[Finding]:
             yield Finding(Level.WARNING, about, "check.client.secret_expires", on)
     if not client.scopes:
         yield Finding(Level.WARNING, about, "check.client.no_scope")
+    for uri in client.redirect_uris:
+        if not is_redirect_uri(uri):  # registered before there was the rule that it breaks
+            yield Finding(Level.WARNING, about, "check.client.doubtful_redirect", {"address": uri})
     local = [uri for uri in client.redirect_uris if uri.startswith("http://")]
     if local:
         yield Finding(Level.WARNING, about, "check.client.local_redirect", {"address": local[0]})

@@ -55,6 +55,7 @@ class Settings:
     brand_color: Annotated[BrandColor | None, (read_colors, COLORS_ALLOWED)] = None
     trust_proxy: Annotated[tuple[Network, ...], setting_values.NETWORKS] = ()
     rate_limit_scale: Annotated[float, setting_values.SCALE] = 1.0
+    guess_limit_scale: Annotated[float, setting_values.SCALE] = 1.0
     api_docs_enabled: Annotated[bool, setting_values.BOOLEAN] = False
     revoke_on_code_replay: Annotated[bool, setting_values.BOOLEAN] = False
     require_second_factor: Annotated[SecondFactorFor, setting_values.SECOND_FACTOR_FOR] = (

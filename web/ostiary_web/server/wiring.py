@@ -168,7 +168,7 @@ async def open_services(
                 clock=clock,
                 entropy_source=entropy_source,
                 endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale), settings.languages),
-                sign_in_throttle=SignInThrottle(scale=settings.rate_limit_scale),
+                sign_in_throttle=SignInThrottle(scale=settings.guess_limit_scale),
                 metrics=metrics,
                 tracing=tracing,
                 stall_detector=StallDetector(clock),

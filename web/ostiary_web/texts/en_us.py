@@ -842,6 +842,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "check.settings.proxy_too_wide": "{network} includes untrusted hosts: callers can forge any address",
         "check.settings.rate_limits": "the limits are not the specification's",
+        "check.settings.guess_limits": "more or fewer wrong passwords are free than the specification's",
         "check.settings.no_gateway": "is not set: text messages go to {path}",
         "check.settings.plain_gateway": "is http: recovery codes are sent in the clear",
         "check.settings.trail_for_ever": "the audit trail is kept for ever",
@@ -876,6 +877,10 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "check.client.secret_expires": "its secret ends with {date}: reset it before, with an overlap",
         "check.client.no_scope": (
             "has no scope: nothing is granted to it, and every authorization request for it is refused"
+        ),
+        "check.client.doubtful_redirect": (
+            "redirects to {address}, which can no longer be registered: its host cannot be looked up, or its "
+            "query has a parameter that the answer adds once more"
         ),
         "check.client.local_redirect": (
             "redirects to {address}: any program on the user's machine may listen there (RFC 9700 §4.1)"

@@ -719,6 +719,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         ),
         "check.settings.proxy_too_wide": "{network} 包含不受信任的主机：调用方可伪造任意地址",
         "check.settings.rate_limits": "频率限制与规范不同",
+        "check.settings.guess_limits": "允许的密码错误次数与规范不同",
         "check.settings.no_gateway": "未设置：短信写入 {path}",
         "check.settings.plain_gateway": "使用 http：验证码明文传输",
         "check.settings.trail_for_ever": "审计记录永久保留",
@@ -741,6 +742,9 @@ LANGUAGE: Final = CHINESE.with_texts(
         "check.client.secret_expired": "密钥的截止日期 {date} 已过：请重置密钥",
         "check.client.secret_expires": "密钥的截止日期为 {date}：请提前重置，并保留旧密钥一段时间",
         "check.client.no_scope": "没有权限范围：不会向其授予任何权限，所有授权请求都会被拒绝",
+        "check.client.doubtful_redirect": (
+            "回调到 {address}：该地址已不能再登记，其主机名无法解析，或查询参数与授权结果添加的参数重复"
+        ),
         "check.client.local_redirect": "回调到 {address}：用户机器上的任何程序都可能在监听（RFC 9700 §4.1）",
         "check.client.long_access": "访问令牌有效 {seconds} 秒，被盗后同样有效这么久（RFC 9700 §2.2）",
         "check.client.long_refresh": "刷新令牌有效期为 {count} 天（RFC 9700 §4.14.2）",
