@@ -4,9 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fuzz.shared.invariants import TOLD, Violation
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.decision import Decision, Delete, Insert
 from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.record_type import RecordType, Setting
 from ostiary_core.model.records import Client, Record, Role, Session, SessionKind, User
+from ostiary_core.model.role import ROLE
+from ostiary_core.model.user import USER
 
 LONGEST_TOLD: Final = 4_000
 """Characters of one value."""
@@ -15,30 +19,15 @@ _DAY_MS: Final = 24 * 60 * 60 * 1_000
 
 _Told = dict[str, tuple[object, object]]
 
+_DECLARED: Final[Mapping[type[Record], RecordType[Any]]] = {Client: CLIENT, User: USER, Role: ROLE}
+
 _CHOSEN: Final[Mapping[type[Record], Mapping[str, str]]] = {
-    Client: {
-        "name": "name",
-        "redirect_uris": "redirectUris",
-        "grant_types": "grantTypes",
-        "scopes": "scopes",
-        "auto_approve_scopes": "autoApproveScopes",
-        "access_token_seconds": "accessTokenTtl",
-        "refresh_token_seconds": "refreshTokenTtl",
-        "secret_expires_on": "secretExpiresOn",
-        "enabled": "enabled",
-    },
-    User: {
-        "username": "username",
-        "name": "name",
-        "phone": "phone",
-        "enabled": "enabled",
-        "must_change_password": "mustChangePassword",
-        "role_ids": "roleIds",
-        "locale": "locale",
-        "timezone": "timezone",
-        "avatar_url": "avatarUrl",
-    },
-    Role: {"name": "name", "permissions": "permissions"},
+    kind: {
+        field.attribute: field.name
+        for field in declared.fields
+        if field.setting in (Setting.EDITED, Setting.SWITCHED) or field.is_audited
+    }
+    for kind, declared in _DECLARED.items()
 }
 """What somebody chooses of a record, and what the interface calls it."""
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.model.changes import FieldChange
-from ostiary_core.model.client import CLIENT, Client
+from ostiary_core.model.client import CLIENT, Client, is_redirect_uri
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.record_type import Bounds, Kind, RecordField, RecordType, Setting
@@ -39,6 +39,7 @@ class ClientWithMore(Client):
     """A client with two fields that no release has."""
 
     contact: str | None = None
+    terms: str | None = None
     floor: int = 3
 
 
@@ -52,6 +53,12 @@ MORE: RecordType[Any] = replace(
             "contact", Kind.TEXT, "contact", Setting.EDITED, most=20, is_filtered=True, is_sorted=True
         ),
         RecordField(
+            *("terms", Kind.TEXT, "terms", Setting.EDITED),
+            most=100,
+            is_valid=is_redirect_uri,
+            rule=FieldRule.REDIRECT_URI,
+        ),
+        RecordField(
             *("floor", Kind.INTEGER, "floor", Setting.EDITED),
             bounds=Bounds(1, 9, 3),
             rule=FieldRule.ACCESS_LIFETIME,
@@ -62,6 +69,8 @@ ENGLISH = LANGUAGES.default.with_texts(
     {
         "column.clients.contact": "Contact",
         "note.clients.contact": "Whom to ask.",
+        "column.clients.terms": "Terms",
+        "note.clients.terms": "An address.",
         "column.clients.floor": "Floor",
         "note.clients.floor": "{least} to {most}; {default} if empty.",
     }
@@ -115,6 +124,7 @@ def test_json_and_its_description_have_it() -> None:
     for name in ("New", "Change"):
         properties = schemas.components[name]["properties"]
         assert properties["contact"]["anyOf"][0] == {"type": "string", "maxLength": 20}
+        assert {"type": "null"} in properties["terms"]["anyOf"]
         assert properties["floor"] | {"default": 3} == {
             "type": "integer",
             "minimum": 1,

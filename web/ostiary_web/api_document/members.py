@@ -73,7 +73,8 @@ def _type_of(field: RecordField[Any]) -> Any:
         case Kind.TEXTS | Kind.CODES:
             return set_of(_item_of(field), least=1 if field.is_required else None, most=field.most)
         case _ if field.rule in _FORMS:
-            return _FORMS[field.rule]
+            form = _FORMS[field.rule]
+            return form if field.is_required else form | None
         case _ if field.is_required:
             about = "Printable, and not blank."
             return Annotated[str, Meta(min_length=1, max_length=field.most, description=about)]
