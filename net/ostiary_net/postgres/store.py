@@ -181,8 +181,10 @@ class PostgreSQLStore(SQLStore):
     def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
         """Decide the events that are chosen once the turn has begun; `now` is the time of the call."""
         called = time.monotonic()
+        decisions: list[Decision] = []
 
         def take_once(transaction: Transaction) -> list[Decision]:
+            nonlocal decisions
             events, _ = choose_events()
             snapshot = load((keys(event) for event in events), transaction.fetch)
             at = transaction.now
@@ -191,9 +193,14 @@ class PostgreSQLStore(SQLStore):
             if self._keeps_time:
                 waited_ms = round((transaction.clock_read_at - called) * SECOND_MS)
                 events = [with_clock_ahead(event, at - now - waited_ms) for event in events]
-            return decide_and_write(events, origins, snapshot, at, self.policy, transaction.write)
+            decisions = decide_and_write(events, origins, snapshot, at, self.policy, transaction.write)
+            return decisions
 
-        return self._commit(take_once, now)
+        try:
+            return self._commit(take_once, now)
+        except CommitUnconfirmed as unconfirmed:
+            unconfirmed.decisions = decisions
+            raise
 
     def write(self, changes: Sequence[Change]) -> None:
         """Write all changes or none, past all rules, to copy records. Raises `LostRace`."""

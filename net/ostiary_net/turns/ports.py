@@ -23,9 +23,14 @@ A store calls it once the turn has begun, and before each further attempt (READI
 class CommitUnconfirmed(RuntimeError):
     """Raised when a commit got no clear answer, so that the turn may be kept or not; the cause is chained."""
 
+    decisions: Sequence[Decision] = ()
+    """Decisions of the turn, in the order of its events."""
+
 
 class ReadingStore(Store, ListingStore, SummaryStore, Protocol):
     """A store that decides read-only events, and reads lists and summaries, beside the turns that write."""
+
+    policy: Policy
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`."""
@@ -48,8 +53,6 @@ class TrailEnd(NamedTuple):
 
 class ServerStore(ReadingStore, Protocol):
     """A store as a server, its upkeep and the command line need it."""
-
-    policy: Policy
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
         """Return the records of `table` under `identifiers`, as far as they exist."""

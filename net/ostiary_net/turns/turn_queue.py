@@ -21,7 +21,8 @@ from ostiary_net.observability.log import RequestLog, observe
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import DisconnectCheck
 from ostiary_net.turns.ports import CommitUnconfirmed
-from ostiary_net.turns.turn_taking import TakeTurn
+from ostiary_net.turns.turn_taking import TakeTurn, has_something_to_keep
+from ostiary_net.turns.unanswered import UnansweredRefreshes
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
     from ostiary_net.observability.spans import Spans
@@ -129,6 +130,7 @@ class TurnQueue:
         take_turn: TakeTurn,
         most_events: int,
         *,
+        grace_seconds: int,
         metrics: Metrics,
         tracing: "Spans | None",
         request_log: RequestLog,
@@ -150,6 +152,7 @@ class TurnQueue:
         """Number of the next events that were in a failed turn, and are taken one by one."""
         self._retry_alone_until = 0.0
         self._batch_error: Exception | None = None
+        self._unanswered = UnansweredRefreshes(grace_seconds)
         self._clock = trio.lowlevel.current_clock()
         self._closed = False
 
@@ -227,7 +230,10 @@ class TurnQueue:
         if len(wanted) < len(batch):
             self._left_out += [one for one in batch if one not in wanted]
         self._batch = wanted
-        return [one.event for one in wanted], [one.origin for one in wanted]
+        events = [one.event for one in wanted]
+        if self._unanswered:
+            events = [self._unanswered.restore_arrival(one.event, one.since) for one in wanted]
+        return events, [one.origin for one in wanted]
 
     async def _take_next_turn(self) -> None:
         """Take one turn with the events that wait."""
@@ -240,6 +246,9 @@ class TurnQueue:
         try:
             decisions = await self._take_turn(self._choose)
         except Exception as cause:
+            if isinstance(cause, CommitUnconfirmed):
+                for waiting, decision in zip(self._batch, cause.decisions, strict=False):
+                    self._unanswered.record(waiting.event, decision)
             self._choose()  # where the turn could not even begin, nobody did
             self._fail(cause, began_at)
         else:
@@ -267,8 +276,13 @@ class TurnQueue:
         if self._tracing is not None:
             observe(self._tracing.record_turn, self._name, origins, seconds)
         observe(self._request_log.log_decisions, origins, decisions)
+        now = self._clock.current_time()
         for waiting, decision in zip(self._batch, decisions, strict=True):
+            if waiting.is_answered and now >= waiting.since + LONGEST_WAIT_SECONDS:
+                self._unanswered.record(waiting.event, decision)
             waiting.resolve(decision)
+        if self._unanswered.is_waiting and any(map(has_something_to_keep, decisions)):
+            self._unanswered.begin_grace(now)
 
     @staticmethod
     def _give_up(events: Iterable[QueuedEvent], cause: Exception | None = None) -> None:

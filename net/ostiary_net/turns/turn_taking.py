@@ -74,7 +74,9 @@ def run_turns_in_steps(
                 try:
                     await run_sync(turn.commit, limiter=limiter)
                 except Exception as error:
-                    raise CommitUnconfirmed("the disk did not say that it was kept") from error
+                    unconfirmed = CommitUnconfirmed("the disk did not say that it was kept")
+                    unconfirmed.decisions = decisions
+                    raise unconfirmed from error
                 observe(after_commit)
         finally:
             turn.release()
@@ -144,7 +146,7 @@ class Keeping:
             except Exception as error:
                 self._record_failure(error)
                 raise
-            if any(map(_has_something_to_keep, decisions)):
+            if any(map(has_something_to_keep, decisions)):
                 self._failed_at = -math.inf
             return decisions
 
@@ -161,5 +163,6 @@ class Keeping:
             self._failed_at = trio.current_time()
 
 
-def _has_something_to_keep(decision: Decision) -> bool:
+def has_something_to_keep(decision: Decision) -> bool:
+    """Whether a decision changes a record or the audit trail."""
     return bool(decision.changes) or any(fact.kind not in NOT_KEPT for fact in decision.facts)

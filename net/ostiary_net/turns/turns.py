@@ -71,7 +71,13 @@ class Turns:
     ) -> None:
         decide = partial(_take_turn, store, clock)
         read = partial(_read, store, clock)
-        make_queue = partial(TurnQueue, metrics=metrics, tracing=tracing, request_log=RequestLog())
+        make_queue = partial(
+            TurnQueue,
+            grace_seconds=store.policy.grace_seconds,
+            metrics=metrics,
+            tracing=tracing,
+            request_log=RequestLog(),
+        )
         self.keeping = Keeping(store)
         self._beside: list[Callable[[], Awaitable[object]]] = []
         if in_place is None:

@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,15 +16,18 @@ import pytest
 from structlog.testing import capture_logs
 
 from ostiary_core import Instant, Policy, Why
-from ostiary_core.events import Event
+from ostiary_core.events import Event, RefreshRequested
 from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.instant import MINUTE_MS, Arrival, arrival_at
 from ostiary_core.model.records import RECORD_TABLES, Session, revise
-from ostiary_core.model.reply import Refused, TokensIssued, UserKnown
+from ostiary_core.model.reply import Refused, Reply, TokensIssued, UserKnown
 from ostiary_net.postgres import PostgreSQLStore, hosts
 from ostiary_net.postgres.connection import DatabaseStalled
 from ostiary_net.postgres.transaction import StandbyAwaited
+from ostiary_net.runtime.system import SystemClock
 from ostiary_net.turns.ports import CommitUnconfirmed
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import open_turns
 from tests.support import asks
 from tests.support.processes import Cluster
 from tests.support.stores import registration_of, usernames
@@ -254,6 +257,52 @@ def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_known_to_be_kept(
             operator.execute(cancel)
         with pytest.raises(CommitUnconfirmed):
             turn.result()
+
+
+@pytest.mark.parametrize("how", ["its standby is away", "it stands still"])
+async def test_a_refresh_that_nobody_was_answered_has_its_grace_once_the_database_is_back(
+    how: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy, clock = Policy(grace_seconds=3), SystemClock()
+    execute, away = psycopg.Connection.execute, ExitStack()
+
+    def execute_and_freeze(connection: Any, query: Any, *arguments: Any, **named: Any) -> Any:
+        if query == "COMMIT":
+            away.enter_context(cluster.freeze())
+            monkeypatch.undo()
+        return execute(connection, query, *arguments, **named)
+
+    world = given()
+    pair, stolen = world.tokens(), world.tokens()
+
+    def ask(token: TokensIssued) -> RefreshRequested:
+        return asks.refresh(world.basic(), token, arrival=arrival_at(clock.now()))
+
+    schema = how.replace(" ", "_")
+    cluster.execute(f"CREATE SCHEMA {schema}")
+    address = f"{cluster.address}?options=-c%20search_path%3D{schema}"
+    with PostgreSQLStore(address, policy=policy, turn_seconds=SHORTLY, wait_seconds=SHORTLY) as store:
+        store.write([Insert(record) for table in RECORD_TABLES for record in world.store.records(table)])
+        async with open_turns(store, clock) as turns:
+            await turns.decide(ask(stolen))
+            with away:
+                if how == "it stands still":
+                    monkeypatch.setattr(psycopg.Connection, "execute", execute_and_freeze)
+                else:
+                    cluster.set("synchronous_standby_names", "'nobody'")
+                    away.callback(cluster.set, "synchronous_standby_names", "''")
+                began = clock.now()
+                while clock.now() < began + 4_500:
+                    with pytest.raises(TurnFailed):
+                        await turns.decide(ask(pair))
+            retried: list[Reply] = []
+            while len(retried) < 2:
+                with suppress(TurnFailed):  # the commit that was kept is still at its end
+                    retried.append((await turns.decide(ask(pair))).reply)
+            tokens = [reply.refresh_token for reply in retried if isinstance(reply, TokensIssued)]
+            assert len(tokens) == 2
+            assert tokens[0] == tokens[1]
+            assert (await turns.decide(ask(stolen))).reply == Refused(Why.REPLAYED_AFTER_GRACE)
 
 
 def test_events_are_chosen_once_the_turn_has_begun_and_again_before_each_attempt(cluster: Cluster) -> None:
