@@ -61,7 +61,8 @@ class Route:
     @property
     def address(self) -> str:
         """Where nothing is, so that nobody finds anything there."""
-        return re.sub("<[^>]+>", "nobody", self.path)
+        # Of an address without a query no answer to the question can come.
+        return "/sso?client_id=nobody" if self.path == "/sso" else re.sub("<[^>]+>", "nobody", self.path)
 
 
 @cache

@@ -36,6 +36,7 @@ RANGES = ("day", "week", "month")
 PROBLEMS = (
     "not_yours",
     "form_answer",
+    "no_form",
     "too_large",
     "too_long",
     "too_slow",

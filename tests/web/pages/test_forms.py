@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
-from tests.support.callers import ADMIN_PASSWORD, Browser, forms_in
+from tests.support.callers import ADMIN_PASSWORD, Browser, authorization, expect_refusal, forms_in
 from tests.support.connections import DOORS
 from tests.support.files import SHEET, sheet_of
 from tests.support.people import holder_of, with_phone
@@ -73,7 +73,36 @@ async def test_a_browser_that_opens_the_answer_to_a_form_again_is_told_what_it_w
     assert "This was the answer to a form" in response.text
 
 
+@pytest.mark.parametrize("path, allowed", [("/sso", "GET, HEAD"), ("/account/sessions", "GET, HEAD")])
+@pytest.mark.parametrize("is_signed_in", [True, False])
+async def test_a_form_that_is_sent_to_what_takes_none_is_told_to_be_opened_with_get(
+    served: Served, browser: Browser, path: str, allowed: str, is_signed_in: bool
+) -> None:
+    """An authorization request in a body is not lost on the way through a sign-in."""
+    await served.client()
+    visitor = browser if is_signed_in else served.browser()
+    page = await visitor.post(path, data=authorization())
+    assert (page.status_code, page.headers["allow"]) == (405, allowed)
+    assert "It is opened with GET, with its parameters in the address." in page.text
+    expect_refusal(await served.api().post(path, data=authorization()), 405, "A0405")
+    assert (await visitor.post(f"{path}?client_id=app")).status_code != 405 or path != "/sso"
+
+
 # --- signing in, when the first try did not do
+
+
+async def test_the_form_of_either_of_two_tabs_that_were_opened_without_cookies_signs_in(
+    served: Served,
+) -> None:
+    """The browser says itself that the form is of a page of ours; no other site can have it say so."""
+    for site, status in (("same-origin", 303), ("cross-site", 403), ("same-site", 403), ("none", 403)):
+        browser = served.browser()
+        first = await browser.get("/login")
+        browser.cookies.clear()
+        await browser.get("/login")
+        values = {"username": "admin", "password": ADMIN_PASSWORD}
+        sent = await browser.submit(first, values, to="/login", headers={"Sec-Fetch-Site": site})
+        assert (sent.status_code, "ostiary_access" in browser.cookies) == (status, status == 303), site
 
 
 @pytest.mark.parametrize(
@@ -92,7 +121,9 @@ async def test_a_form_that_does_not_fit_its_cookie_says_why_and_works_again(
     if is_other_tab:
         # Both were asked for before either was answered with a cookie.
         await browser.get("/login?next=/account")
-    stale = await browser.log_in(page)
+    # Over plain HTTP no browser says which site makes a request.
+    credentials = {"username": "admin", "password": ADMIN_PASSWORD}
+    stale = await browser.submit(page, credentials, to="/login", headers={"Sec-Fetch-Site": "none"})
     assert stale.status_code == 403
     assert said in unescape(stale.text)
     assert stale.text.count('role="alert"') == 1

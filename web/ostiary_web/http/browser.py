@@ -133,6 +133,11 @@ def is_cross_site(origin: str) -> bool:
     return request.headers.get("Origin", "null") not in ("null", origin)
 
 
+def is_of_own_page() -> bool:
+    """Whether the browser says that a page of ours makes the request, which no page can say for itself."""
+    return request.headers.get("Sec-Fetch-Site") == "same-origin" and not is_cross_site(own_origin())
+
+
 def has_form_cookie() -> bool:
     """Whether the browser sent the cookie of a form token."""
     return bool(request.cookies.get(_full_name(_FORM)))

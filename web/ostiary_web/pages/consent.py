@@ -3,6 +3,7 @@
 from urllib.parse import urlsplit
 
 from quart import Response, request
+from werkzeug.exceptions import MethodNotAllowed
 
 from ostiary_core import events
 from ostiary_core.http.authorization import read_query, scope_text
@@ -15,6 +16,16 @@ from ostiary_web.pages.context import FORMS_LEAD_AWAY, PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
 consent = PageRoutes("consent", __name__)
+
+
+@consent.before_request
+async def refuse_request_by_form() -> None:
+    """Refuse an authorization request by POST, which RFC 6749 §3.1 leaves to the server.
+
+    The sign-in before it would lose the parameters. The answer to our question has them in its address.
+    """
+    if request.method == "POST" and not request.query_string:
+        raise MethodNotAllowed(["GET", "HEAD"])
 
 
 @consent.get("/sso", gate=BEFORE_PASSWORD_CHANGE)

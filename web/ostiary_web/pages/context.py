@@ -31,6 +31,7 @@ from ostiary_web.http.browser import (
     has_form_cookie,
     has_proven_origin,
     is_cross_site,
+    is_of_own_page,
     keep_login,
     own_origin,
     read_caller_cookie,
@@ -114,8 +115,13 @@ class PageContext:
 
     @property
     def is_form_ours(self) -> bool:
-        """Whether a page of this server made the form."""
-        return has_proven_origin(self.form.get(FORM_FIELD, ""))
+        """Whether a page of this server made the form.
+
+        Of two tabs that were opened without cookies, one holds the token of a cookie that the other's
+        replaced. Before a sign-in no user's forms are told apart, so the browser's word is enough there.
+        """
+        is_of_visitor = self.user is None and has_form_cookie() and is_of_own_page()
+        return is_of_visitor or has_proven_origin(self.form.get(FORM_FIELD, ""))
 
     def require_own_form(self) -> None:
         """Raise `RequestRefused` where another page made the form."""

@@ -62,6 +62,8 @@ async def problem_page(why: Why, heading: str | None = None) -> Response:
         page.address = "/"
     status = MEANINGS[why].status
     usual = "page.not_found" if status < 500 else "page.went_wrong"
+    if why is Why.METHOD_NOT_ALLOWED and request.method == "POST":
+        heading = "page.no_form"
     heading = heading or _HEADINGS.get(status, usual)
     return await render(
         page, "problem.html", refused=why, heading=page.text(heading), lead=page.text(f"{heading}_lead")

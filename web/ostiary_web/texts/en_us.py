@@ -26,6 +26,11 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.start_again": "Open it again",
         "page.form_answer": "This was the answer to a form",
         "page.form_answer_lead": "It cannot be opened by its address. Please fill in the form again.",
+        "page.no_form": "This address takes no form",
+        "page.no_form_lead": (
+            "It is opened with GET, with its parameters in the address. The system that sent you here sent "
+            "a form; nothing was changed."
+        ),
         "page.not_found": "There is nothing here",
         "page.not_found_lead": "The address may be mistyped, or what was here is gone.",
         "page.not_yours": "You have no access to this page",

@@ -26,6 +26,10 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.start_again": "重新打开",
         "page.form_answer": "此页面是提交表单后的结果",
         "page.form_answer_lead": "无法直接通过地址打开，请重新填写表单。",
+        "page.no_form": "此地址不接受表单",
+        "page.no_form_lead": (
+            "请使用 GET 打开，并将参数放在地址中。将您带到这里的系统提交了表单；未做任何更改。"
+        ),
         "page.not_found": "页面不存在",
         "page.not_found_lead": "地址可能有误，或内容已被移除。",
         "page.not_yours": "您无权访问此页面",
