@@ -10,7 +10,7 @@ import trio
 from ostiary_core.http.token_service import PATHS
 from ostiary_net.turns.turns import Turns
 from tests.rows import row
-from tests.support.callers import BASE, Api, Browser, expect_refusal
+from tests.support.callers import BASE, Api, Browser, expect_refusal, sso
 from tests.support.served import VARIABLE, Served, routes
 from tests.web import test_gate
 from tests.web.test_token_service import raw
@@ -154,6 +154,7 @@ def expect_own_page(page: httpx.Response) -> None:
     """For its visitor alone: nobody keeps it, and it loads and runs nothing but files of this server."""
     assert page.headers["cache-control"] == "no-store", page.url
     assert "etag" not in page.headers
+    assert page.headers["cross-origin-opener-policy"] == "same-origin", page.url
     policy = page.headers["content-security-policy"]
     assert "unsafe" not in policy
     assert all(kept in policy for kept in ("base-uri 'none'", "form-action 'self'")), page.url
@@ -189,3 +190,13 @@ async def test_every_answer_is_secluded(served: Served, browser: Browser, api: A
     assert statuses >= {200, 303, 401, 403, 404, 405, 415}
     for visitor in (browser, api):  # a page, and the envelope
         expect_seclusion(await visitor.post("/login", content=bytes(1024 * 1024)))
+
+
+async def test_a_window_on_the_way_to_a_client_stays_in_reach_of_the_client_that_opened_it(
+    served: Served, browser: Browser
+) -> None:
+    """Its callback speaks to the window behind it; a page with the policy would end that for good."""
+    await served.client()
+    for visitor, path in ((served.browser(), f"/login?next={sso()}"), (browser, sso())):
+        page = await visitor.get(path)
+        assert (page.status_code, "cross-origin-opener-policy" in page.headers) == (200, False), path

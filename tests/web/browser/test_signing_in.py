@@ -9,7 +9,7 @@ from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Request, Route
+from playwright.sync_api import Request, Route, expect
 
 from tests.support.browser import Household, Visit, Visitor, add_person, fill_client, register_client
 
@@ -167,6 +167,7 @@ def click_twice(visitor: Visitor, button: str = "main button[type=submit]") -> l
     network = visitor.context.new_cdp_session(visitor.page)
     slow = {"offline": False, "latency": 1_000, "downloadThroughput": -1, "uploadThroughput": -1}
     network.send("Network.emulateNetworkConditions", slow)
+    expect(visitor.page.locator(button)).to_be_enabled()
     visitor.page.locator(button).scroll_into_view_if_needed()
     place = visitor.page.locator(button).bounding_box()
     assert place is not None

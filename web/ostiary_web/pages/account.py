@@ -17,7 +17,7 @@ from ostiary_web.http.browser import forget_preference
 from ostiary_web.http.context import RequestRefused, respond
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.http.zones import is_zone
-from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
+from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render, render_question
 from ostiary_web.pages.moments import zone_groups
 from ostiary_web.pages.routes import PageRoutes
 
@@ -86,9 +86,8 @@ async def show_sessions(page: PageContext) -> Response:
 @account_pages.get(_ELSEWHERE, gate=SIGNED_IN)
 async def ask_to_end_others(page: PageContext) -> Response:
     """Ask before the user is signed out everywhere else."""
-    return await render(
+    return await render_question(
         page,
-        "administration/confirm.html",
         place=_SESSIONS,
         heading=page.text("page.elsewhere_sure"),
         confirm_text=page.text("page.elsewhere_will"),

@@ -10,7 +10,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.why import Why
 from ostiary_web.api.grants import Grant, list_grants_of_user
 from ostiary_web.http.gate import SIGNED_IN
-from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.context import PageContext, render, render_question
 from ostiary_web.pages.routes import PageRoutes
 
 application_pages = PageRoutes("application_pages", __name__)
@@ -32,9 +32,8 @@ async def show_applications(page: PageContext) -> Response:
 async def ask_to_withdraw(page: PageContext, client_id: str) -> Response:
     """Ask before the consent is withdrawn."""
     found = await find_grant(page, page.request.user.user_id, client_id)
-    return await render(
+    return await render_question(
         page,
-        "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.withdraw_sure", name=found.name),
         confirm_text=page.text("page.withdraw_will", count=found.session_count),

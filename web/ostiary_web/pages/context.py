@@ -248,6 +248,16 @@ async def render_on_the_way(
     return await render(page, template, refused=reply, policy=policy, return_to=return_to, **values)
 
 
+async def render_question(page: PageContext, *, back: str, **values: Any) -> Response:
+    """Ask before something is done; a visitor whom another site leads here is redirected to `back`.
+
+    There no button waits for a click that the other site asked for (RFC 9700 §4.16); scripts see to the rest.
+    """
+    if request.method != "POST" and is_cross_site(own_origin()):
+        return page.redirect(back)
+    return await render(page, "administration/confirm.html", back=back, **values)
+
+
 async def render(
     page: PageContext,
     template: str,
@@ -291,4 +301,7 @@ async def render(
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Language"] = page.language.tag
     response.headers["Content-Security-Policy"] = policy
+    if policy == FORMS_STAY:
+        # Not on the way to a client, whose callback may speak to the window that opened the sign-in.
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     return page.keep(response)

@@ -14,7 +14,7 @@ from ostiary_web.api.tokens import create_token, end_token, list_tokens
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pages.administration.record_forms import Values, faults_by_field, read_number
-from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.context import PageContext, render, render_question
 from ostiary_web.pages.routes import PageRoutes
 
 token_pages = PageRoutes("token_pages", __name__)
@@ -51,9 +51,8 @@ async def ask_to_end(page: PageContext, session_id: str) -> Response:
     found = await list_tokens(page.request, session_id)
     if not found:
         page.request.refuse(Why.NOT_FOUND)
-    return await render(
+    return await render_question(
         page,
-        "administration/confirm.html",
         place="/account",
         heading=page.text("page.token_end_sure", name=found[0].label or ""),
         confirm_text=page.text("page.token_end_will"),

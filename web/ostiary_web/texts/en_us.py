@@ -21,6 +21,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.back": "Back",
         "page.of": "{action}: {name}",
         "page.done": "Saved.",
+        "page.pressed_early": "This page had only just come to the front. If you meant it, press again.",
         "page.expired": "This page is too old",
         "page.expired_lead": "It was opened in another session, or too long ago. Nothing was changed.",
         "page.start_again": "Open it again",

@@ -21,6 +21,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.back": "返回",
         "page.of": "{action}：{name}",
         "page.done": "已保存。",
+        "page.pressed_early": "此页面刚刚显示到最前面。如确需此操作，请再按一次。",
         "page.expired": "页面已过期",
         "page.expired_lead": "该页面是在另一个会话中打开的，或打开时间过久。未做任何更改。",
         "page.start_again": "重新打开",

@@ -31,7 +31,7 @@ from ostiary_web.pages.administration.list_return import (
 )
 from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
 from ostiary_web.pages.administration.session_count import count_running_sessions
-from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.context import PageContext, render_question
 from ostiary_web.pages.routes import PageRoutes
 
 online_pages = PageRoutes("online_pages", __name__)
@@ -102,9 +102,8 @@ async def show_online(page: PageContext) -> Response:
 @online_pages.get(f"{_PLACE}/end-all", gate=SUPER_ADMINISTRATOR)
 async def ask_to_end_all(page: PageContext) -> Response:
     """Ask before all sessions are ended, and say how many there are."""
-    return await render(
+    return await render_question(
         page,
-        "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.online_end_all"),
         confirm_text=page.text("page.online_end_all_will", count=await count_running_sessions(page.request)),
@@ -143,9 +142,8 @@ async def _ask_to_end(page: PageContext, ids: list[str], refused: Refused | None
         source = select_visible_sessions(page.request).source
         listing = Listing(resource=source, filters={"session_id": tuple(ids)}, page_size=MOST_VALUES)
         sessions = (await page.request.query(lambda store, now: store.page(listing, now))).items
-    return await render(
+    return await render_question(
         page,
-        "administration/confirm.html",
         place=_PLACE,
         refused=refused,
         heading=page.text("page.online_end_heading", count=len(ids)),

@@ -40,7 +40,7 @@ from ostiary_web.pages.administration.record_forms import (
 )
 from ostiary_web.pages.administration.selection import add_selection, list_selection_actions
 from ostiary_web.pages.administration.session_count import count_running_sessions
-from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.context import PageContext, render, render_question
 from ostiary_web.pages.routes import PageRoutes
 
 T = TypeVar("T")
@@ -354,9 +354,8 @@ async def _ask(
     resource, place = pages.resource, pages.list_page.place
     item_id = resource.identify(item)
     count = await _count_running(page, pages, item_id)
-    return await render(
+    return await render_question(
         page,
-        "administration/confirm.html",
         place=place,
         refused=reply,
         heading=page.text("page.of", action=page.text(action.name), name=resource.label(item)),

@@ -20,7 +20,7 @@ from ostiary_web.pages.administration.list_return import (
     address_of_list,
     with_done_notice,
 )
-from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.context import PageContext, render_question
 from ostiary_web.pages.routes import PageRoutes
 
 
@@ -100,9 +100,8 @@ async def _ask(
             names[record_id] = f"{resource.label(item)} ({key})"
     action_name = page.text(action.name)
     faults = () if refused is None else refused.faults
-    return await render(
+    return await render_question(
         page,
-        "administration/confirm.html",
         place=list_page.place,
         refused=refused,
         faults=[f"{_name(ids, names, fault)}: {field_text(fault, page.language)}" for fault in faults],

@@ -32,7 +32,7 @@ from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.list_return import with_done_notice
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages, page_of_record
 from ostiary_web.pages.applications import describe_grant, find_grant
-from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.context import PageContext, render_question
 from ostiary_web.pages.moments import zone_groups
 
 _PLACE: Final = "/admin/people"
@@ -164,9 +164,8 @@ async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Re
     if user is None:
         page.request.refuse(Why.NOT_FOUND)
     found = await find_grant(page, item_id, client_id)
-    return await render(
+    return await render_question(
         page,
-        "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.withdraw_sure", name=found.name),
         confirm_text=page.text("page.user_withdraw_will", name=user.name, count=found.session_count),

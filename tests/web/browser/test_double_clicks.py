@@ -1,0 +1,139 @@
+"""The second half of a double click on another site's window lands on a button of ours, and does nothing."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import ROOMS, Household, Visit, Visitor, register_client
+from tests.web.browser.test_signing_in import request_for
+
+FOREIGN = "http://localhost:1"
+OPENS = f"<button onclick=\"open('{FOREIGN}/small', '_blank', 'width=300,height=300')\">A prize</button>"
+QUESTION = '<button type="submit" class="danger">'
+SCRIPT = "**/static/once*.js"
+CLOSES = "<script>onmousedown = () => window.close(); opener.location = '{target}'</script>Double click here"
+"""The small window, which leads the one behind it to a page of ours and leaves with the first click."""
+
+
+def press_where_it_lies(page: Page, button: str) -> None:
+    """The second click of a double click: the pointer does not move, and the mouse goes down and up."""
+    box = page.locator(button).bounding_box()
+    assert box is not None
+    pressing = page.context.new_cdp_session(page)
+    for kind in ("mousePressed", "mouseReleased"):
+        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        pressing.send("Input.dispatchMouseEvent", {"type": kind, "button": "left", "clickCount": 2, **place})
+
+
+def steal_a_double_click(visitor: Visitor, path: str, button: str) -> None:
+    """Lead the visitor's window to a page of ours, and have the second click land on its button."""
+    page, target = visitor.page, visitor.household.server + path
+    pages = {f"{FOREIGN}/": OPENS, f"{FOREIGN}/small": CLOSES.format(target=target)}
+    visitor.context.route(
+        f"{FOREIGN}/**",
+        lambda route: route.fulfill(body=pages[route.request.url], content_type="text/html"),
+    )
+    page.goto(f"{FOREIGN}/")
+    with page.expect_popup() as opened:
+        page.get_by_text("A prize").click()
+    page.locator(button).wait_for()
+    small = opened.value
+    with small.expect_event("close"):
+        small.mouse.move(50, 50)
+        small.mouse.down()
+    press_where_it_lies(page, button)
+
+
+@pytest.mark.parametrize("script", [False, True])
+def test_approval_is_not_given_by_a_double_click_on_another_sites_window(
+    visit: Visit, household: Household, script: bool
+) -> None:
+    """Without our script the attack works: so it is the script that it fails by."""
+    administrator = visit("admin")
+    callback, client = f"{household.shop}/callback", f"clicked-{script}".lower()
+    register_client(administrator, client, callback)
+    if not script:
+        administrator.context.route(SCRIPT, lambda route: route.abort())
+    asked = request_for(household, client_id=client, redirect_uri=callback)
+    steal_a_double_click(administrator, asked, "button[value=approve]")
+    if not script:
+        administrator.page.wait_for_url(f"{household.shop}/**")
+        return
+    expect(administrator.page.get_by_role("alert")).to_contain_text("press again")
+    assert administrator.path == "/sso"
+
+
+def test_another_site_leads_to_no_question_but_to_what_it_is_about(visit: Visit) -> None:
+    """Also where no script runs; the question of `/sso` is a client's to ask."""
+    visitor = visit("admin")
+    visitor.context.route(SCRIPT, lambda route: route.abort())
+    steal_a_double_click(visitor, "/admin/online/end-all", "main h1")
+    assert visitor.path == "/admin/online"
+    asked = 0
+    for path in ROOMS["admin"]:
+        address = visitor.household.server + path
+        if QUESTION not in visitor.context.request.get(address).text():
+            continue
+        asked += 1
+        for site in ("cross-site", "same-site"):
+            led = visitor.context.request.get(address, headers={"Sec-Fetch-Site": site})
+            assert led.url != address
+            assert QUESTION not in led.text(), path
+    assert asked >= 8
+
+
+def hold_enter(page: Page) -> None:
+    """A key that went down in another window, and is still held."""
+    pressing = page.context.new_cdp_session(page)
+    held = {"type": "keyDown", "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13}
+    pressing.send("Input.dispatchKeyEvent", {**held, "autoRepeat": True})
+
+
+BUTTON = "main form[action$='/account/language'] button"
+PRESSES: dict[str, Callable[[Page], object]] = {
+    "mouse": lambda page: page.locator(BUTTON).click(force=True),
+    "touch": lambda page: page.locator(BUTTON).tap(force=True),
+    "key": lambda page: page.locator(BUTTON).press("Enter"),
+    "screen reader": lambda page: page.locator(BUTTON).evaluate("button => button.click()"),
+}
+
+
+@pytest.mark.parametrize("way", PRESSES)
+def test_a_press_counts_when_the_page_was_in_front_for_half_a_second(visit: Visit, way: str) -> None:
+    """One that is too early is told, and starts the time again."""
+    visitor = visit("admin", has_touch=True)
+    page, press, sent = visitor.page, PRESSES[way], []
+    page.clock.install(time=0)
+    visitor.open("/account")
+    page.clock.pause_at(10_000)
+    page.locator(BUTTON).scroll_into_view_if_needed()
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    page.on("request", lambda request: sent.append(request.method))
+    for waited in (0, 300, 499):
+        page.clock.run_for(waited)
+        press(page)
+        expect(page.get_by_role("alert")).to_have_count(1)
+        assert sent == []
+    page.clock.run_for(500)
+    press(page)
+    page.wait_for_url("**/account?done=1")
+    assert sent[0] == "POST"
+
+
+@pytest.mark.parametrize("foreign", ["mouse that lies still", "key that is held"])
+def test_a_press_that_began_elsewhere_never_counts(visit: Visit, foreign: str) -> None:
+    visitor = visit("admin")
+    page = visitor.page
+    page.clock.install(time=0)
+    visitor.open("/account")
+    page.locator(BUTTON).focus()
+    page.clock.pause_at(10_000)
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    page.clock.run_for(600)
+    if foreign == "key that is held":
+        hold_enter(page)
+    else:
+        press_where_it_lies(page, BUTTON)
+    expect(page.get_by_role("alert")).to_have_count(1)
+    assert visitor.path == "/account"
