@@ -1,6 +1,6 @@
 """What must be answered to people about their own accounts."""
 
-from fuzz.model.permissions import ALL_PERMISSIONS, find_allowed, permissions_of, require_permission
+from fuzz.model.permissions import ALL_PERMISSIONS, find_allowed, require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -30,22 +30,13 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return OVERTAKEN
     if call.password != user.password or not user.enabled:
         return refuse("A1002", "wrong password, or disabled")
-    if user.has_factor or requires_factor(realm, user):
+    if user.has_factor or realm.requires_factor(user):
         realm.tickets[given.secret or ""] = Ticket(user, now)
         asked = Answer(kind=AnswerKind.ASKED, secret=given.secret, sets_up=not user.has_factor)
         clause = "a password alone gives a ticket" if user.has_factor else "a second factor must be set up"
         return Verdict(asked, clause)
     session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
     return login(realm, session, now, "sign-in")
-
-
-def requires_factor(realm: Realm, user: User) -> bool:
-    """Whether the operator wants somebody to have a second factor."""
-    match realm.settings.second_factor_of:
-        case "administrators":
-            return bool(permissions_of(realm, user.roles))
-        case of:
-            return of == "everybody"
 
 
 def login(realm: Realm, session: Session, now: int, clause: str) -> Verdict:

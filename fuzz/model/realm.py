@@ -7,9 +7,11 @@ from fuzz.model.records import (
     GRACE_MS,
     LOGIN_ACCESS_SECONDS,
     MUST_CHANGE,
+    MUST_SET_UP,
     NOT_SIGNED_IN,
     SECOND_MS,
     STRANGER,
+    SUPER_ADMINISTRATOR,
     TOKEN_PREFIX,
     Client,
     Code,
@@ -125,17 +127,33 @@ class Realm:
         return None if session is None or session.allows is not None else session.user
 
     def require_login(
-        self, call: Call, now: int, *, any_password: bool = False, by_token: bool = False
+        self,
+        call: Call,
+        now: int,
+        *,
+        any_password: bool = False,
+        any_factor: bool = False,
+        by_token: bool = False,
     ) -> User:
-        """Who is signed in, and need not change their password first, if that matters; or whose token it is,
-        where one is taken. Raises `Refusal`."""
+        """Who is signed in, and need not change their password or set up a second factor first, if that
+        matters; or whose token it is, where one is taken. Raises `Refusal`."""
         session = self.find_session(call.login, now)
         if session is None or session.user is None or (session.allows is not None and not by_token):
             raise Refusal(NOT_SIGNED_IN)
         user = session.user
         if user.must_change_password and not any_password:
             raise Refusal(MUST_CHANGE)
+        if self.requires_factor(user) and not user.has_factor and not any_factor and not any_password:
+            raise Refusal(MUST_SET_UP)
         return user
+
+    def requires_factor(self, user: User) -> bool:
+        """Whether the operator wants somebody to have a second factor."""
+        match self.settings.second_factor_of:
+            case "administrators":
+                return any(role == SUPER_ADMINISTRATOR or self.roles[role] for role in user.roles)
+            case of:
+                return of == "everybody"
 
     def begin(
         self,

@@ -1,6 +1,6 @@
 """What must be answered about second factors: set up, asked for at sign-in, removed, reset."""
 
-from fuzz.model.accounts import login, requires_factor, wrong_password
+from fuzz.model.accounts import login, wrong_password
 from fuzz.model.administration import find_another
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
@@ -22,7 +22,7 @@ from fuzz.shared.calls import Answer, AnswerKind, Call
 
 
 def begin_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = realm.require_login(call, now)
+    user = realm.require_login(call, now, any_factor=True)
     wrong = check_password(realm, user, call, now)
     if wrong is not None:
         return wrong
@@ -38,7 +38,7 @@ def offer(user: User, given: Answer) -> Verdict:
 
 
 def confirm_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = realm.require_login(call, now)
+    user = realm.require_login(call, now, any_factor=True)
     if user.factor is None:
         return refuse("A0404", "no second factor waits to be confirmed")
     if user.factor.confirmed:
@@ -52,7 +52,7 @@ def confirm_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
 def remove_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = spend_with_password(realm, call, now)
     user.factor = None
-    if requires_factor(realm, user):
+    if realm.requires_factor(user):
         realm.end_all_of(user)
         return Verdict(DONE, "a second factor that is required is removed: everything ends")
     realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
@@ -113,7 +113,7 @@ def check_password(realm: Realm, user: User, call: Call, now: int) -> Verdict | 
 
 def spend_with_password(realm: Realm, call: Call, now: int) -> User:
     """Who entered the current password and a code, which is used up. Raises `Refusal`."""
-    user = realm.require_login(call, now)
+    user = realm.require_login(call, now, any_factor=True)
     if user.factor is None or not user.factor.confirmed:
         raise Refusal(refuse("A0404", "no second factor"))
     wrong = check_password(realm, user, call, now)

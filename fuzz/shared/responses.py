@@ -127,6 +127,8 @@ def _page_answer(call: Call, response: Response) -> Answer:
     location = response.field("location")
     if response.status == 303 and location.startswith("/login"):
         return refusal("A1001")
+    if response.status == 303 and location.startswith("/account/second-factor?"):
+        return refusal("A1009")
     if response.status == 303 and location.startswith("/"):
         return refusal("A1004")
     if response.status == 303:

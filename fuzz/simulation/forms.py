@@ -231,6 +231,8 @@ def answer_of_page(call: Call, response: Response) -> Answer:
         return refusal("A1001")
     if location.startswith("/password") and call.verb not in _SIGNING_IN:
         return refusal("A1004")
+    if location.startswith("/account/second-factor?next="):
+        return refusal("A1009")
     shown = _values_shown(response) if call.verb in (Verb.SIGN_IN, Verb.BEGIN_FACTOR) else {}
     match call.verb:
         case Verb.SIGN_IN if "ticket" in shown:

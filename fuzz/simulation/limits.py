@@ -54,7 +54,9 @@ def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
 def _is_free_as_page(one: Operation) -> bool:
     """Whether a page counts it against no limit: nor does one that sends the visitor to sign in first."""
     is_turned_away = (
-        one.call.login is not None and one.answer is not None and one.answer.error in ("A1001", "A1004")
+        one.call.login is not None
+        and one.answer is not None
+        and one.answer.error in ("A1001", "A1004", "A1009")
     )
     return one.call.face is Face.PAGE and (one.call.verb in WITHOUT_A_LIMIT_AS_PAGE or is_turned_away)
 

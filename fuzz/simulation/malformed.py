@@ -115,7 +115,7 @@ _GRANTS: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
 _NOT_THEM: Final = {(400, "invalid_client"), (401, "invalid_client")}
 _NOT_FOR_THEM: Final = {(400, "unauthorized_client")}
 _MALFORMED: Final = {(400, "invalid_request")}
-_OTHERS_LOGIN: Final = {(401, "A1001"), (403, "A1004")}
+_OTHERS_LOGIN: Final = {(401, "A1001"), (403, "A1004"), (403, "A1009")}
 """Of a login that has ended meanwhile, or whose password is to be changed first."""
 
 _IN_ANY_FORM: Final = (

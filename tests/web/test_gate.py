@@ -20,11 +20,13 @@ from ostiary_core.events import AccountRequested, AdministratorRefused, Event
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.policy import SecondFactorFor
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
 from ostiary_web.app.factory import create_app
 from ostiary_web.http.gate import (
     BEFORE_PASSWORD_CHANGE,
+    BEFORE_SECOND_FACTOR,
     CLOSED_TO_OTHER_SITES,
     LOGIN_TOKEN,
     OPEN_TO_ALL,
@@ -166,6 +168,12 @@ OTHERS = {
         POST /sso
         """
     ),
+    BEFORE_SECOND_FACTOR: routes_in(
+        """
+        POST /api/auth/second-factor, PUT /api/auth/second-factor, GET /account/second-factor,
+        POST /account/second-factor, POST /account/second-factor/confirm
+        """
+    ),
     SIGNED_IN: routes_in(
         """
         PUT /api/auth/avatar, DELETE /api/auth/avatar, PUT /api/auth/phone, PUT /api/auth/locale,
@@ -179,9 +187,7 @@ OTHERS = {
         GET /account/phone, POST /account/phone, POST /account/phone/code, GET /account/sessions,
         POST /account/sessions/<session_id>/end, GET /account/applications,
         GET /account/applications/<client_id>/withdraw, POST /account/applications/<client_id>/withdraw,
-        POST /api/auth/second-factor, PUT /api/auth/second-factor, DELETE /api/auth/second-factor,
-        POST /api/auth/second-factor/recovery-codes, GET /account/second-factor,
-        POST /account/second-factor, POST /account/second-factor/confirm,
+        DELETE /api/auth/second-factor, POST /api/auth/second-factor/recovery-codes,
         POST /account/second-factor/recovery-codes, POST /account/second-factor/remove
         """
     ),
@@ -458,6 +464,26 @@ async def test_who_must_change_the_password_first_opens_nothing_else(house: Hous
             leads_to(response, "/password")
         else:
             expect_refusal(response, 403, "A1004")
+
+
+async def test_who_must_set_up_a_second_factor_first_opens_nothing_else(house: House) -> None:
+    visitor = await house.holder("holds-all", list(Permission))
+    new = {"name": "robot", "permissions": [Permission.USER_LIST], "expiresInDays": 1}
+    robot = house.served.api()
+    robot.token = (await visitor.api.call("POST", "/api/auth/tokens", new)).json()["data"]["token"]
+    store = house.served.store
+    store.policy = replace(store.policy, require_second_factor=SecondFactorFor.ADMINISTRATORS)
+    for route in routes():
+        if route.gate.is_open or route.gate in (LOGIN_TOKEN, BEFORE_PASSWORD_CHANGE, BEFORE_SECOND_FACTOR):
+            continue
+        response, work = await house.costs(visitor, route)
+        did_nothing(work, route, AccountRequested)
+        if route.is_page:
+            leads_to(response, "/account/second-factor")
+        else:
+            expect_refusal(response, 403, "A1009")
+            if route.gate.permission is not None:
+                expect_refusal((await house.costs(Visitor(robot, visitor.browser), route))[0], 403, "A1009")
 
 
 async def test_who_is_not_signed_in_opens_nothing(house: House) -> None:

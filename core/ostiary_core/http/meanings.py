@@ -111,6 +111,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.NO_SCOPE_REGISTERED: _scope("The client has no registered scope."),
         Why.NOT_SIGNED_IN: Meaning(401, "A1001"),
         Why.PASSWORD_MUST_CHANGE: Meaning(403, "A1004"),
+        Why.SECOND_FACTOR_REQUIRED: Meaning(403, "A1009"),
         Why.PERMISSION_MISSING: Meaning(403, "A0403"),
         Why.REPRESENTS_NO_USER: Meaning(403, "B4003"),
         Why.USER_READ_MISSING: Meaning(403, "A0430"),

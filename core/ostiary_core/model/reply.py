@@ -159,6 +159,8 @@ class AccountKnown:
     roles: tuple[Role, ...]
     permissions: tuple[str, ...]
     session_id: str | None
+    must_set_up_second_factor: bool = False
+    """Whether a second factor comes before anything else (READINGS 58)."""
     is_use_news: bool = False
     """Whether the use of a personal access token is to be noted (`PersonalTokenUsed`)."""
 

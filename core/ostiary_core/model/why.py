@@ -66,6 +66,7 @@ class Why(StrEnum):
     # The caller of the backend's own interface.
     NOT_SIGNED_IN = auto()
     PASSWORD_MUST_CHANGE = auto()
+    SECOND_FACTOR_REQUIRED = auto()
     PERMISSION_MISSING = auto()
     REPRESENTS_NO_USER = auto()
     USER_READ_MISSING = auto()

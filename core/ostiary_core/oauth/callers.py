@@ -9,6 +9,7 @@ from ostiary_core.events.event import Event
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, refuse
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.policy import SecondFactorFor
 from ostiary_core.model.records import Client, Role, Session, SessionKind, User
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import state_of
@@ -49,14 +50,39 @@ def find_holder(caller: SignedIn, snapshot: Snapshot, *kinds: SessionKind) -> Pe
     return Why.NOT_SIGNED_IN if user is None else Person(user, session)
 
 
-def find_active_person(caller: SignedIn, snapshot: Snapshot) -> Person | Why:
+def find_person_with_own_password(caller: SignedIn, snapshot: Snapshot) -> Person | Why:
     """Return the signed-in user, unless a forced password change comes first."""
-    return _refuse_before_password_change(find_person(caller, snapshot))
+    who = find_person(caller, snapshot)
+    return Why.PASSWORD_MUST_CHANGE if isinstance(who, Person) and who.user.must_change_password else who
 
 
-def _refuse_before_password_change(who: Person | Why) -> Person | Why:
-    must_change_password = isinstance(who, Person) and who.user.must_change_password
-    return Why.PASSWORD_MUST_CHANGE if must_change_password else who
+def find_active_person(caller: SignedIn, snapshot: Snapshot) -> Person | Why:
+    """Return the signed-in user, unless a new password or a second factor that they must have comes first."""
+    return _refuse_before_set_up(find_person(caller, snapshot), snapshot)
+
+
+def _refuse_before_set_up(who: Person | Why, snapshot: Snapshot) -> Person | Why:
+    if isinstance(who, Why):
+        return who
+    if who.user.must_change_password:
+        return Why.PASSWORD_MUST_CHANGE
+    return Why.SECOND_FACTOR_REQUIRED if lacks_second_factor(who.user, snapshot.of_callers) else who
+
+
+def lacks_second_factor(user: User, snapshot: Snapshot) -> bool:
+    """Whether `user` must have a second factor and has none, however they signed in (READINGS 58)."""
+    return not user.has_second_factor and requires_second_factor(user, snapshot)
+
+
+def requires_second_factor(user: User, snapshot: Snapshot) -> bool:
+    """Whether the policy wants `user` to have a second factor."""
+    match snapshot.policy.require_second_factor:
+        case SecondFactorFor.NOBODY:
+            return False
+        case SecondFactorFor.ADMINISTRATORS:
+            return bool(permissions_of(user, snapshot))
+        case SecondFactorFor.EVERYBODY:
+            return True
 
 
 def find_roles(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
@@ -116,14 +142,14 @@ def has_more_permissions(user: User, who: Actor, snapshot: Snapshot) -> bool:
 
 
 def check_permission(caller: Caller, snapshot: Snapshot, *permissions: Permission) -> Actor | Why:
-    """Return the caller if past a forced password change and with one of these permissions; else why not.
+    """Return the caller if past what must be set up first and with one of these permissions; else why not.
 
     This alone accepts personal access tokens.
     """
     if isinstance(caller, Operator):
         return caller
-    who = _refuse_before_password_change(
-        find_holder(caller, snapshot, SessionKind.LOGIN, SessionKind.PERSONAL_TOKEN)
+    who = _refuse_before_set_up(
+        find_holder(caller, snapshot, SessionKind.LOGIN, SessionKind.PERSONAL_TOKEN), snapshot
     )
     if isinstance(who, Why):
         return who

@@ -20,6 +20,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.arrival_unknown": "Something went wrong on the server.",
         "refusal.not_signed_in": "You are not signed in, or the token is not valid.",
         "refusal.password_must_change": "You must change your password first.",
+        "refusal.second_factor_required": "You must set up a second factor first.",
         "refusal.permission_missing": "You do not have permission to do this.",
         "refusal.represents_no_user": "The token represents no user.",
         "refusal.user_read_missing": "The token lacks the scope user.read.",

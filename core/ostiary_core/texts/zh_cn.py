@@ -20,6 +20,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.arrival_unknown": "服务器内部错误",
         "refusal.not_signed_in": "未登录或令牌无效",
         "refusal.password_must_change": "请先修改密码",
+        "refusal.second_factor_required": "请先设置两步验证",
         "refusal.permission_missing": "没有执行此操作的权限",
         "refusal.represents_no_user": "该令牌不代表任何用户，无法读取用户信息",
         "refusal.user_read_missing": "令牌缺少 user.read 权限范围",

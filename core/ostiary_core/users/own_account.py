@@ -26,7 +26,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT, username_key
 from ostiary_core.model.instant import Instant, is_news, within
 from ostiary_core.model.permissions import ALL_PERMISSIONS
-from ostiary_core.model.policy import Policy, SecondFactorFor
+from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Client, SessionKind, User, revise
 from ostiary_core.model.reply import (
     AccountKnown,
@@ -49,9 +49,10 @@ from ostiary_core.oauth.callers import (
     check_super_administrator,
     find_active_person,
     find_person,
+    lacks_second_factor,
     permissions_held,
-    permissions_of,
     require_actor,
+    requires_second_factor,
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
@@ -94,17 +95,6 @@ def sign_in(event: events.SignInAttempted, snapshot: Snapshot) -> Decision:
         return Decision(SecondFactorAsked(ticket.text(), not user.has_second_factor), kept, (asked,))
     login, writes, fact = start_login(event, user, hashed_anew, client, snapshot.now)
     return Decision(login, writes, (fact,))
-
-
-def requires_second_factor(user: User, snapshot: Snapshot) -> bool:
-    """Whether the policy wants `user` to have a second factor."""
-    match snapshot.policy.require_second_factor:
-        case SecondFactorFor.NOBODY:
-            return False
-        case SecondFactorFor.ADMINISTRATORS:
-            return bool(permissions_of(user, snapshot))
-        case SecondFactorFor.EVERYBODY:
-            return True
 
 
 def start_login(
@@ -200,6 +190,7 @@ def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision
             roles=() if who.is_by_token else roles_of(who.user, snapshot),
             permissions=permissions_held(who, snapshot),
             session_id=who.session.session_id,
+            must_set_up_second_factor=lacks_second_factor(who.user, snapshot.of_callers),
             is_use_news=who.is_by_token and is_news(snapshot.now, who.session.rotated_at),
         )
     )

@@ -41,14 +41,18 @@ from ostiary_core.model.reply import Done, RecoveryCodesDrawn, Refused, SecondFa
 from ostiary_core.model.secret import Entropy, Secret, draw_bytes
 from ostiary_core.model.sign_in_ticket import Ticket
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.callers import Person, find_active_person, require_actor
+from ostiary_core.oauth.callers import (
+    Person,
+    find_person_with_own_password,
+    require_actor,
+    requires_second_factor,
+)
 from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
 from ostiary_core.users.own_account import (
     all_ended_fact,
     end_other_sessions,
     own_change,
     refuse_wrong_password,
-    requires_second_factor,
     start_login,
 )
 
@@ -118,7 +122,7 @@ Handler = Callable[[Any, Person, SecondFactor | None, Snapshot], Decision]
 def _require_owner(handler: Handler) -> Callable[[Any, Snapshot], Decision]:
     """Refuse callers who are not signed in as the event's user; the rule is given what is stored."""
 
-    @require_actor(find_active_person)
+    @require_actor(find_person_with_own_password)
     def decide(event: OwnSecondFactorEvent, who: Person, snapshot: Snapshot) -> Decision:
         if who.user.user_id != event.user_id:
             return refuse(Why.NOT_SIGNED_IN)

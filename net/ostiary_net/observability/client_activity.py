@@ -43,8 +43,8 @@ _CAUSED_BY_CLIENT: Final = frozenset(
     {Why.REDIRECT_URI_NOT_REGISTERED, Why.RESPONSE_TYPE_UNSUPPORTED, Why.SCOPE_NOT_ALLOWED}
 )
 """Reasons that refuse an authorization request of a registered client."""
-_MENDED_BY_USER: Final = frozenset({Why.NOT_SIGNED_IN, Why.PASSWORD_MUST_CHANGE})
-"""Authorization refusals that the user mends by signing in or changing the password; not counted."""
+_MENDED_BY_USER: Final = frozenset({Why.NOT_SIGNED_IN, Why.PASSWORD_MUST_CHANGE, Why.SECOND_FACTOR_REQUIRED})
+"""Authorization refusals that the user mends by signing in or setting something up; not counted."""
 _CLIENT_UNPROVEN: Final = frozenset(
     {
         *(Why.TWO_AUTHENTICATIONS, Why.AUTHENTICATION_SCHEME_UNKNOWN),

@@ -1,7 +1,7 @@
 """The second factor: set up, asked for, used up, removed and reset, in the interface and on the pages."""
 
 from base64 import b32decode, urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -14,12 +14,22 @@ from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.one_time_password import one_time_password, step_at
+from ostiary_core.model.policy import SecondFactorFor
 from ostiary_core.model.records import Table
 from ostiary_core.storage.json_codec import to_text
 from ostiary_net.front_door.limits import CannotStart
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.server.second_factor_key import make_second_factor_key, read_key_file
-from tests.support.callers import ADMIN_PASSWORD, Api, Browser, expect_refusal, expect_success, forms_in, sso
+from tests.support.callers import (
+    ADMIN_PASSWORD,
+    Api,
+    Browser,
+    expect_refusal,
+    expect_success,
+    forms_in,
+    registration,
+    sso,
+)
 from tests.support.people import outbox, sign_in
 from tests.support.served import Serve, Served
 
@@ -377,6 +387,58 @@ async def test_an_administrator_who_must_have_one_sets_it_up_before_anything_els
         # Whoever holds no permission signs in as before.
         await served.user()
         await sign_in(served, *ANNA)
+
+
+async def test_who_becomes_an_administrator_sets_one_up_before_anything_else(serve: Serve) -> None:
+    async with serve(REQUIRE_SECOND_FACTOR="administrators") as served:
+        root, _ = await set_up_at_sign_in(served, ADMIN)
+        expect_success(await root.api.call("POST", "/api/oauth/clients", registration("app")), 201)
+        anna_id = await served.user()
+        anna, browser = await sign_in(served, *ANNA), await served.sign_in_browser(*ANNA)
+        asks = f"/api/oauth2/authorize{sso().removeprefix('/sso')}"
+        await anna.succeed("GET", asks)
+        await root.api.succeed("PUT", f"/api/iam/users/{anna_id}", {"roleIds": ["super_admin"]})
+
+        refused = await anna.fail(403, "A1009", "GET", "/api/iam/users")
+        assert refused["msg"] == "You must set up a second factor first."
+        for method, path in (
+            ("GET", "/api/auth/tokens"),
+            ("GET", "/api/auth/sign-ins"),
+            ("POST", "/api/monitor/force-logout-all"),
+        ):
+            await anna.fail(403, "A1009", method, path)
+        await anna.fail(403, "A1009", "GET", asks)
+        me = await anna.succeed("GET", "/api/auth/me")
+        assert (me["secondFactor"], me["mustSetUpSecondFactor"]) == (False, True)
+
+        there = (await browser.get("/admin/people?page=1")).headers["location"]
+        assert there == f"{OWN_PAGE}?next=/admin/people?page=1"
+        assert (await browser.get(sso())).headers["location"].startswith(f"{OWN_PAGE}?next=/sso?")
+        begun = await browser.get(there)
+        assert "must have a second factor before you go on" in begun.text
+        assert '<nav class="app-nav"' not in begun.text
+        offered = await browser.submit(begun, {"password": ANNA[1]}, to=OWN_PAGE)
+        confirm_at, next_at = f"{OWN_PAGE}/confirm", "/admin/people?page=1"
+        [form] = [form for form in forms_in(offered) if form.action == f"{confirm_at}?next={next_at}"]
+        secret = form.fields["secret"]
+        wrong = await browser.submit(offered, {"code": wrong_code(served, secret)}, to=confirm_at)
+        done = await browser.submit(wrong, {"code": code_of(served, secret)}, to=confirm_at)
+        assert (done.status_code, done.headers["location"]) == (303, next_at)
+        assert (await browser.get("/admin/people")).status_code == 200
+        await anna.fail(401, "A1001", "GET", "/api/auth/me")
+
+
+async def test_a_token_sleeps_until_its_holder_has_the_second_factor_that_is_required(served: Served) -> None:
+    root = await served.administrator()
+    new = {"name": "robot", "permissions": ["iam.user.list"], "expiresInDays": 1}
+    robot = served.api()
+    robot.token = (await root.call("POST", "/api/auth/tokens", new)).json()["data"]["token"]
+    await robot.succeed("GET", "/api/iam/users")
+    served.store.policy = replace(served.store.policy, require_second_factor=SecondFactorFor.ADMINISTRATORS)
+    await robot.fail(403, "A1009", "GET", "/api/iam/users")
+    await root.fail(403, "A1009", "GET", "/api/iam/users")
+    served.store.policy = replace(served.store.policy, require_second_factor=SecondFactorFor.NOBODY)
+    await robot.succeed("GET", "/api/iam/users")
 
 
 async def test_a_code_before_there_is_a_second_factor_makes_nobody_wait(serve: Serve) -> None:

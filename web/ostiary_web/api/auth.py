@@ -171,6 +171,8 @@ class Account(AnswerData):
     must_change_password: bool
     second_factor: bool
     """Whether a sign-in asks for a code."""
+    must_set_up_second_factor: bool
+    """Whether one must be set up before anything else."""
 
 
 @auth.post("/api/auth/login", gate=CLOSED_TO_OTHER_SITES, limit=Operation.SIGN_IN)
@@ -226,6 +228,7 @@ async def me(context: RequestContext) -> Account:
         permissions=list(context.account.permissions),
         must_change_password=user.must_change_password,
         second_factor=user.has_second_factor,
+        must_set_up_second_factor=context.account.must_set_up_second_factor,
     )
 
 

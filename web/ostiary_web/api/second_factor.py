@@ -20,7 +20,7 @@ from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.auth import admit_guess, encode_login, verify_current_password
 from ostiary_web.api.body_texts import longest, read_texts
 from ostiary_web.http.context import RequestContext, RequestRefused
-from ostiary_web.http.gate import CLOSED_TO_OTHER_SITES, SIGNED_IN, GatedRoutes
+from ostiary_web.http.gate import BEFORE_SECOND_FACTOR, CLOSED_TO_OTHER_SITES, SIGNED_IN, GatedRoutes
 
 _log = structlog.get_logger("ostiary")
 
@@ -177,14 +177,14 @@ async def post_ticket(context: RequestContext) -> SecondFactorSecret:
     return await begin_at_sign_in(context, fields["ticket"])
 
 
-@second_factor.post(_OWN, gate=SIGNED_IN)
+@second_factor.post(_OWN, gate=BEFORE_SECOND_FACTOR)
 async def post_second_factor(context: RequestContext) -> SecondFactorSecret:
     """Read `{password}` and answer a second factor, which a first code confirms."""
     fields = await read_texts(context, password=longest(LONGEST_PASSWORD))
     return await begin(context, fields["password"])
 
 
-@second_factor.put(_OWN, gate=SIGNED_IN)
+@second_factor.put(_OWN, gate=BEFORE_SECOND_FACTOR)
 async def put_second_factor(context: RequestContext) -> None:
     """Read `{code}` and take the second factor into use; every other session of the user ends."""
     fields = await read_texts(context, code=longest(LONGEST_CODE))

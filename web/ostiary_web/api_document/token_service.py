@@ -183,6 +183,7 @@ _REQUIRED: Final[Mapping[str, Any]] = {
 _OPTIONAL: Final[Mapping[str, Any]] = {"scope": text(1), "state": str}
 _CONSENT_REFUSALS: Final = (
     Why.PASSWORD_MUST_CHANGE,
+    Why.SECOND_FACTOR_REQUIRED,
     Why.QUERY_UNDECODABLE,
     Why.PARAMETER_REPEATED,
     Why.PARAMETERS_MALFORMED,

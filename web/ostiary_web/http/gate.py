@@ -33,7 +33,8 @@ class _Requirement(IntEnum):
     LOGIN_TOKEN = 2
     ACCOUNT = 3
     OWN_PASSWORD = 4
-    EVERY_PERMISSION = 5
+    SECOND_FACTOR = 5
+    EVERY_PERMISSION = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,10 @@ class Gate:
         if self.is_open:
             return (Why.ORIGIN_UNPROVEN,) if self.requires is _Requirement.NO_OTHER_SITE else ()
         password = (Why.PASSWORD_MUST_CHANGE,) if self.requires >= _Requirement.OWN_PASSWORD else ()
+        factor = (Why.SECOND_FACTOR_REQUIRED,) if self.requires >= _Requirement.SECOND_FACTOR else ()
         asks_for_more = self.permission is not None or self.requires is _Requirement.EVERY_PERMISSION
         permission = (Why.PERMISSION_MISSING,) if asks_for_more else ()
-        return (Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN, *password, *permission)
+        return (Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN, *password, *factor, *permission)
 
     def refusal(self, account: AccountKnown | None) -> Why | None:
         """Return why a caller with this account, or none, may not use the route, or None."""
@@ -71,6 +73,8 @@ class Gate:
             return Why.NOT_SIGNED_IN
         if account.user.must_change_password and self.requires is not _Requirement.ACCOUNT:
             return Why.PASSWORD_MUST_CHANGE
+        if account.must_set_up_second_factor and self.requires >= _Requirement.SECOND_FACTOR:
+            return Why.SECOND_FACTOR_REQUIRED
         if self.permission is not None and self.permission.value not in account.permissions:
             return Why.PERMISSION_MISSING
         if self.requires is _Requirement.EVERY_PERMISSION and not account.is_super_administrator:
@@ -114,7 +118,9 @@ LOGIN_TOKEN: Final = Gate(_Requirement.LOGIN_TOKEN)
 """Gate for a login session's token, which the event of the handler judges."""
 BEFORE_PASSWORD_CHANGE: Final = Gate(_Requirement.ACCOUNT)
 """Gate for signed-in users, also those who must change the password first (READINGS 23)."""
-SIGNED_IN: Final = Gate(_Requirement.OWN_PASSWORD)
+BEFORE_SECOND_FACTOR: Final = Gate(_Requirement.OWN_PASSWORD)
+"""Gate for signed-in users, also those who must set up a second factor first (READINGS 58)."""
+SIGNED_IN: Final = Gate(_Requirement.SECOND_FACTOR)
 """Gate for signed-in users."""
 SUPER_ADMINISTRATOR: Final = Gate(_Requirement.EVERY_PERMISSION)
 """Gate for super administrators."""
@@ -122,7 +128,7 @@ SUPER_ADMINISTRATOR: Final = Gate(_Requirement.EVERY_PERMISSION)
 
 def require_permission(permission: Permission) -> Gate:
     """Return the gate for users who hold `permission`; it alone opens to personal access tokens."""
-    return Gate(_Requirement.OWN_PASSWORD, permission)
+    return Gate(_Requirement.SECOND_FACTOR, permission)
 
 
 class GatedRoutes(Blueprint):

@@ -67,6 +67,11 @@ def password_page(return_to: str) -> str:
     return _address_with_return("/password", return_to)
 
 
+def second_factor_page(return_to: str, path: str = "/account/second-factor") -> str:
+    """Return the page for a new second factor, or one of its forms, which leads on to `return_to`."""
+    return _address_with_return(path, return_to)
+
+
 def _address_with_return(path: str, return_to: str, *parameters: str) -> str:
     """Return a page's address that ends in `return_to`, unescaped, as escaping it anew makes it too long."""
     return f"{path}?{'&'.join((*parameters, f'next={return_to}'))}"

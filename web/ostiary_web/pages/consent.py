@@ -11,7 +11,13 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE
-from ostiary_web.pages.addresses import other_sign_in_page, password_page, sign_in_page, this_address
+from ostiary_web.pages.addresses import (
+    other_sign_in_page,
+    password_page,
+    second_factor_page,
+    sign_in_page,
+    this_address,
+)
 from ostiary_web.pages.context import FORMS_LEAD_AWAY, PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
@@ -79,6 +85,8 @@ async def _answer(page: PageContext, event: events.Event, redirect_uri: str | No
             )
         case Refused(why=Why.PASSWORD_MUST_CHANGE):
             return page.redirect(password_page(this_address()))
+        case Refused(why=Why.SECOND_FACTOR_REQUIRED):
+            return page.redirect(second_factor_page(this_address()))
         case Refused(why=Why.NOT_SIGNED_IN):
             return page.redirect(sign_in_page(this_address()))
         case Refused() as refused:

@@ -157,7 +157,10 @@ class PageContext:
 
         A list leads to its own form, which has an entry only for a visitor who may not see the list.
         """
-        if self.user is None or self.user.must_change_password:
+        account = self.request.account_known
+        if account is None or account.user is None or account.user.must_change_password:
+            return ()
+        if account.must_set_up_second_factor:
             return ()
         found: dict[str, str] = {}
         for path, name, permission in _PLACES:

@@ -8,7 +8,13 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestRefused, request_context
 from ostiary_web.http.gate import Gate, GatedRoutes, Handler
-from ostiary_web.pages.addresses import is_too_long_to_return_to, password_page, sign_in_page, this_address
+from ostiary_web.pages.addresses import (
+    is_too_long_to_return_to,
+    password_page,
+    second_factor_page,
+    sign_in_page,
+    this_address,
+)
 from ostiary_web.pages.context import PageContext, open_page, render
 from ostiary_web.pages.problem import problem_page
 
@@ -52,7 +58,7 @@ class PageRoutes(GatedRoutes):
 
 
 async def redirect_before_use(page: PageContext, gate: Gate) -> Response | None:
-    """Redirect to sign-in or password change first; raise `RequestRefused` without the permission."""
+    """Redirect to what comes first, as a sign-in; raise `RequestRefused` without the permission."""
     page.request.permission = gate.permission
     match gate.refusal(page.request.account_known):
         case None:
@@ -61,6 +67,8 @@ async def redirect_before_use(page: PageContext, gate: Gate) -> Response | None:
             return page.redirect(sign_in_page(page.address))
         case Why.PASSWORD_MUST_CHANGE:
             return page.redirect(password_page(page.address))
+        case Why.SECOND_FACTOR_REQUIRED:
+            return page.redirect(second_factor_page(page.address))
         case why:
             await gate.require_account(page.request)
             raise RequestRefused(Refused(why))

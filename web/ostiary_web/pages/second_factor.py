@@ -9,7 +9,8 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.api.second_factor import begin, confirm, remove, renew_recovery_codes
 from ostiary_web.http.context import RequestRefused
-from ostiary_web.http.gate import SIGNED_IN
+from ostiary_web.http.gate import BEFORE_SECOND_FACTOR, SIGNED_IN
+from ostiary_web.pages.addresses import return_address, second_factor_page
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.offered_factor import read_offer, show_set_up
 from ostiary_web.pages.routes import PageRoutes
@@ -21,23 +22,23 @@ _PLACE: Final = "/account/second-factor"
 _CONFIRM: Final = f"{_PLACE}/confirm"
 
 
-@second_factor_pages.get(_PLACE, gate=SIGNED_IN)
+@second_factor_pages.get(_PLACE, gate=BEFORE_SECOND_FACTOR)
 async def show_second_factor(page: PageContext) -> Response:
     """Show whether the user has a second factor, and what they can do."""
     return await _form(page)
 
 
-@second_factor_pages.post(_PLACE, gate=SIGNED_IN)
+@second_factor_pages.post(_PLACE, gate=BEFORE_SECOND_FACTOR)
 async def begin_set_up(page: PageContext) -> Response:
     """Offer a second factor to a user who entered the current password."""
     try:
         offered = await begin(page.request, page.form.get("password", ""))
     except RequestRefused as refusal:
         return await _refuse(page, refusal.reply)
-    return await show_set_up(page, offered, _CONFIRM)
+    return await show_set_up(page, offered, _with_return(_CONFIRM), return_to=_return_address())
 
 
-@second_factor_pages.post(_CONFIRM, gate=SIGNED_IN, form_is_on=_PLACE)
+@second_factor_pages.post(_CONFIRM, gate=BEFORE_SECOND_FACTOR, form_is_on=_PLACE)
 async def confirm_set_up(page: PageContext) -> Response:
     """Take the second factor into use by a first code."""
     try:
@@ -46,8 +47,10 @@ async def confirm_set_up(page: PageContext) -> Response:
         offered = read_offer(page, page.request.user.username)
         if offered is None or refusal.reply.why in (Why.NOT_FOUND, Why.SECOND_FACTOR_EXISTS):
             return await _form(page, refusal.reply)
-        return await show_set_up(page, offered, _CONFIRM, refusal.reply)
-    return page.redirect("/account?done=1")
+        return await show_set_up(
+            page, offered, _with_return(_CONFIRM), refusal.reply, return_to=_return_address()
+        )
+    return page.redirect(_return_address(done="/account?done=1"))
 
 
 @second_factor_pages.post(f"{_PLACE}/recovery-codes", gate=SIGNED_IN, form_is_on=_PLACE)
@@ -82,5 +85,23 @@ async def _form(
     page: PageContext, reply: Refused | None = None, recovery_codes: Sequence[str] = ()
 ) -> Response:
     return await render(
-        page, "second_factor.html", place="/account", refused=reply, recovery_codes=recovery_codes
+        page,
+        "second_factor.html",
+        place="/account",
+        refused=reply,
+        recovery_codes=recovery_codes,
+        action=_with_return(_PLACE),
+        is_required=page.request.account.must_set_up_second_factor,
     )
+
+
+def _return_address(done: str = "/account") -> str:
+    """Return the page that required a second factor, which this one leads on to; else `done`."""
+    return_to = return_address()
+    return done if return_to == "/" else return_to
+
+
+def _with_return(path: str) -> str:
+    """Return the path with the page to lead on to, if one required this."""
+    return_to = return_address()
+    return path if return_to == "/" else second_factor_page(return_to, path)

@@ -139,6 +139,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "as your password. You need an authenticator app, and the password to begin."
         ),
         "page.second_factor_ends": "Everywhere else you are signed in, you will be signed out.",
+        "page.second_factor_must": "Your account must have a second factor before you go on.",
         "page.second_factor_required": "Your account must have a second factor before you can sign in.",
         "page.second_factor_scan": "1. Scan this with your authenticator",
         "page.second_factor_picture": "QR code with the secret of your second factor",

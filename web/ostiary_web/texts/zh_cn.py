@@ -125,6 +125,7 @@ LANGUAGE: Final = CHINESE.with_texts(
             "设置后，登录时除密码外还需输入手机验证器应用显示的验证码。请先准备好验证器应用，并输入密码开始。"
         ),
         "page.second_factor_ends": "设置后，您在其他位置的登录都会退出。",
+        "page.second_factor_must": "您的账号必须先设置两步验证才能继续。",
         "page.second_factor_required": "您的账号必须先设置两步验证才能登录。",
         "page.second_factor_scan": "1. 用验证器应用扫描",
         "page.second_factor_picture": "包含两步验证密钥的二维码",
