@@ -1,13 +1,20 @@
 """Uploaded files: whole or not at all, each under a name of its own, and no way to any other file."""
 
+import os
+import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from fuzz.shared.seeds import SeededEntropy
-from ostiary_net.runtime.files import Files
-from ostiary_net.runtime.system import run_inline
+from ostiary_net.front_door.limits import CannotStart
+from ostiary_net.runtime.files import Files, give_free_name
+from ostiary_net.runtime.system import SystemEntropy, run_inline
+from ostiary_web.server.second_factor_key import KEY_FILE, make_second_factor_key
+from tests.support.files import without_links
+from tests.support.stores import at_once
 
 
 def files_in(folder: Path) -> Files:
@@ -80,3 +87,45 @@ async def test_no_other_name_reaches_the_disk(tmp_path: Path, name: str) -> None
     assert await files.read(name) is None
     await files.remove(name)
     assert (tmp_path / "secret").exists()
+
+
+# --- names that are given once
+
+
+@pytest.mark.parametrize("kind", ["links", "renames", "neither"])
+def test_a_name_is_given_to_a_whole_file_and_never_taken_from_one(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """exFAT, CIFS and Azure Files have no hard links, and not all of them can rename to a free name alone."""
+    if kind != "links":
+        without_links(monkeypatch, renames=kind == "renames")
+    first, second, name = (tmp_path / each for each in ("first", "second", "name"))
+    first.write_text("whole")
+    give_free_name(first, name)
+    second.write_text("another")
+    with pytest.raises(FileExistsError):
+        give_free_name(second, name)
+    assert (name.read_text(), second.read_text()) == ("whole", "another")
+    assert not first.exists()
+    with pytest.raises(FileNotFoundError):
+        give_free_name(first, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("kind", ["links", "renames", "neither"])
+def test_first_starts_that_race_have_one_key(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind != "links":
+        without_links(monkeypatch, renames=kind == "renames")
+    monkeypatch.setattr(os, "getpid", threading.get_native_id)  # as each process has a number of its own
+    made = at_once([partial(make_second_factor_key, tmp_path / "data", SystemEntropy())] * 8)
+    assert len({key for key, _ in made}) == 1
+    assert [is_new for _, is_new in made].count(True) == 1
+    assert [file.name for file in (tmp_path / "data").iterdir()] == [KEY_FILE]
+
+
+def test_a_key_whose_file_stays_empty_is_told(tmp_path: Path) -> None:
+    (tmp_path / KEY_FILE).touch()
+    with pytest.raises(CannotStart, match="it is empty, as a first start was interrupted: remove it"):
+        make_second_factor_key(tmp_path, SystemEntropy())

@@ -11,6 +11,6 @@ connections  the doors it is reached through, and connections in memory or over 
 processes    the command line, a server or a PostgreSQL in a process of its own; ports and certificates
 forks        what of them runs in the process that those of commands are forked from
 browser      the demonstration with Chromium on it, and every page there is
-files        pictures and sheets
+files        pictures and sheets; file systems without hard links
 languages    what catalogues of texts must have, and a third language
 """

@@ -1,12 +1,17 @@
-"""Pictures made by hand, and sheets as people make and open them, without the code under test."""
+"""Pictures made by hand, sheets as people make and open them, and file systems that have no hard links."""
 
+import ctypes
+import errno
+import os
 import struct
 import zlib
 from collections.abc import Sequence
 from io import BytesIO
+from types import SimpleNamespace
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import pytest
 import xlsxwriter
 from python_calamine import CalamineWorkbook
 
@@ -122,3 +127,14 @@ def cells(inside: str, before: str = "") -> bytes:
 def shared_texts(*texts: str) -> dict[str, bytes]:
     """The member that holds what cells refer to."""
     return {"xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">{"".join(texts)}</sst>'.encode()}
+
+
+def without_links(monkeypatch: pytest.MonkeyPatch, *, renames: bool) -> None:
+    """Have the file system be one without hard links, which may rename to a free name alone."""
+
+    def refuse(*paths: object, **more: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    if not renames:
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, use_errno: SimpleNamespace())

@@ -5,6 +5,7 @@ digest of the content alone would give all who upload one picture the same file:
 and a request for its name would tell that somebody has uploaded it.
 """
 
+import errno
 import hmac
 import os
 import pwd
@@ -91,6 +92,48 @@ def create_for_owner_of(place: Path, path: Path) -> None:
                 os.fchown(descriptor, found.st_uid, found.st_gid)
     finally:
         os.close(descriptor)
+
+
+def give_free_name(unfinished: Path, path: Path) -> None:
+    """Give a file that is whole and flushed its name, in the same folder, unless another has it.
+
+    Raises `FileExistsError`, in all but one of the processes that give one name at a time, and `OSError`.
+    """
+    try:
+        os.link(unfinished, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _rename_to_free_name(unfinished, path)
+    else:
+        unfinished.unlink()
+
+
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS})
+"""What file systems without hard links say (link(2)): exFAT, CIFS, Azure Files."""
+_NO_FLAGS: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
+"""What says that a file system cannot be asked to rename only to a name that is free (rename(2))."""
+_AT_FDCWD: Final = -100
+_RENAME_NOREPLACE: Final = 1
+
+
+def _rename_to_free_name(unfinished: Path, path: Path) -> None:
+    import ctypes  # not needed anywhere else
+
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is not None:
+        if not rename(_AT_FDCWD, bytes(unfinished), _AT_FDCWD, bytes(path), _RENAME_NOREPLACE):
+            return
+        code = ctypes.get_errno()
+        if code not in _NO_FLAGS:
+            raise OSError(code, os.strerror(code), str(path))
+    # The name is taken empty, so that no other process can take it, and then given to the whole file.
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    try:
+        unfinished.replace(path)
+    except OSError:
+        path.unlink()
+        raise
 
 
 def read_owner(path: Path) -> str:

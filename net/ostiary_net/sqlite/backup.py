@@ -1,6 +1,5 @@
 """Copy the database file, complete and of one moment, while a server goes on writing to it."""
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -11,12 +10,12 @@ import apsw
 
 from ostiary_core.model.instant import Instant
 from ostiary_net.observability.summaries import Milestone
-from ostiary_net.runtime.files import flush_to_disk
+from ostiary_net.runtime.files import flush_to_disk, give_free_name
 from ostiary_net.sql.migrations import Opening
 from ostiary_net.sql.paging import Execute
 from ostiary_net.sql.summaries import record_milestone
 from ostiary_net.sqlite.connections import open_alone
-from ostiary_net.sqlite.file import DatabaseFile, create_file
+from ostiary_net.sqlite.file import DatabaseFile, create_file, describe_fault
 from ostiary_net.sqlite.schema import examine
 from ostiary_net.sqlite.writer import Writer
 
@@ -52,11 +51,11 @@ def _make_copy(
             with open_alone(unfinished) as connection:
                 _merge_log(connection)
         flush_to_disk(unfinished)
-        os.link(unfinished, target)
+        give_free_name(unfinished, target)
     except FileExistsError as error:
         raise BackupError(f"{target} exists already; name another file, or move it away") from error
     except (OSError, apsw.Error) as error:
-        raise BackupError(f"{source} could not be copied to {target}: {describe(error)}") from error
+        raise BackupError(f"{source} could not be copied to {target}: {describe_fault(error)}") from error
     finally:
         for end in ("", "-wal", "-shm", "-journal", ".lock"):
             # Where it cannot be removed, it could not be made: that error is told.
@@ -82,6 +81,12 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
     `finish` is called on the database before it gets its name. Made by root, it belongs to the owner of its
     folder. Raises `BackupError`, `SchemaError`, and what `finish` raises.
     """
+    refuse_taken(database)
+    return _make_copy(backup, database, create_file, finish)
+
+
+def refuse_taken(database: Path) -> None:
+    """Raise `BackupError` unless a database can be made there; make its folder."""
     try:
         for end in ("", "-wal", "-shm"):
             left = database.with_name(database.name + end)
@@ -90,7 +95,6 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
         database.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BackupError(f"{database} cannot be made: {error.strerror}") from error
-    return _make_copy(backup, database, create_file, finish)
 
 
 def record_backup(source: Path, now: Instant) -> None:
@@ -105,16 +109,6 @@ def record_backup(source: Path, now: Instant) -> None:
                 connection.execute("COMMIT")
         finally:
             writer.close()
-
-
-def describe(error: OSError | apsw.Error) -> str:
-    """Describe an error; for a step of a copy, SQLite keeps a code and no text."""
-    if isinstance(error, apsw.FullError):
-        return "the disk is full"
-    if isinstance(error, apsw.Error) and str(error) == "not an error":
-        code = getattr(error, "extendedresult", -1)
-        return f"SQLite says {apsw.mapping_extended_result_codes.get(code, type(error).__name__)}"
-    return str(error)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import apsw
 
 from ostiary_net.sql.migrations import Opening
-from ostiary_net.sqlite.backup import describe
 from ostiary_net.sqlite.exclusive import open_exclusively
+from ostiary_net.sqlite.file import describe_fault
 from ostiary_net.sqlite.schema import examine
 
 
@@ -29,5 +29,5 @@ def compact(path: Path) -> tuple[int, int]:
             connection.execute("VACUUM")
             after = path.stat().st_size
     except (OSError, apsw.Error) as error:
-        raise CompactError(f"{path} could not be compacted: {describe(error)}") from error
+        raise CompactError(f"{path} could not be compacted: {describe_fault(error)}") from error
     return after, before - after

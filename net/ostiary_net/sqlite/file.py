@@ -1,10 +1,14 @@
 """Create the database file, check that it can be written, and that its name still leads to it."""
 
+import errno
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
+import apsw
+
+from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.runtime.files import create_for_owner_of, find_user_name, read_owner
 
 
@@ -73,6 +77,20 @@ def create_file(path: Path) -> None:
         create_for_owner_of(path.parent, path)
 
 
+def describe_fault(error: Exception) -> str:
+    """Describe on one line what kept SQLite or the system from a file; of some faults SQLite has no text."""
+    code = getattr(error, "extendedresult", -1)
+    # The index of a log is enlarged for nothing else, and its code has no other text than "disk I/O error".
+    is_full = isinstance(error, apsw.FullError) or code == apsw.SQLITE_IOERR_SHMSIZE
+    if is_full or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        return "the disk is full"
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, apsw.Error) and str(error) == "not an error":
+        return f"SQLite says {apsw.mapping_extended_result_codes.get(code, type(error).__name__)}"
+    return format_on_one_line(error)
+
+
 def measure_log(path: Path) -> int:
     """Return the size of the write-ahead log in bytes; 0 without one."""
     try:
@@ -98,6 +116,8 @@ def refuse_unwritable(path: Path) -> None:
     beside = (path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))
     for each in (path.parent, path, *(each for each in beside if each.exists())):
         if not os.access(each, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            if os.statvfs(each).f_flag & os.ST_RDONLY:
+                raise PermissionError(f"{each} cannot be written: it is on a file system for reading only")
             whose, runs = read_owner(each), find_user_name(os.geteuid())
             raise PermissionError(f"{each} cannot be written: it belongs to {whose}, and this runs as {runs}")
 

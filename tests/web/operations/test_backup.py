@@ -23,6 +23,7 @@ from ostiary_net.observability.summaries import Milestone
 from ostiary_net.sqlite import SQLiteStore
 from tests.net.sqlite.disk import Disk
 from tests.support import asks
+from tests.support.files import without_links
 from tests.support.processes import Machine, is_active, token
 from tests.support.stores import lent_schema, need_postgresql, usernames
 from tests.support.story import START
@@ -224,6 +225,20 @@ class FullDisk(Disk):
                 raise apsw.FullError("not an error") from None  # as the system's own disks have it
 
 
+@pytest.mark.parametrize("renames", [True, False])
+def test_file_systems_without_hard_links_take_backups_and_databases(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames: bool
+) -> None:
+    without_links(monkeypatch, renames=renames)
+    file = tmp_path / "backup.db"
+    assert machine.script("backup", str(file))["bytes"] == file.stat().st_size
+    refused = machine.run("backup", str(file))
+    assert (refused.exit_code, "exists already" in refused.err) == (1, True)
+    there = Machine(tmp_path / "there")
+    assert there.script("restore", str(file))["bytes"] == (tmp_path / "there" / "ostiary.db").stat().st_size
+    assert {each.name for each in (tmp_path / "there").iterdir()} <= {"ostiary.db", "ostiary.db.lock"}
+
+
 @pytest.mark.parametrize("writes", [0, 1, 2, 5, 20])
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_full_disk_is_called_one_and_has_nothing_of_the_copy(
@@ -297,6 +312,17 @@ def test_a_backup_is_one_file_that_sqlite_itself_reads_in_a_folder_that_is_there
     connection.close()
 
 
+def restore_piped(machine: Machine, backup: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Send a backup to the standard input of a restore."""
+    return subprocess.run(
+        [sys.executable, "-m", "ostiary_web", "restore", "-", "--keep-sessions"],
+        env=os.environ | machine.environment,
+        input=backup,
+        capture_output=True,
+        check=False,
+    )
+
+
 def test_a_backup_goes_to_standard_output_whole_and_leaves_nothing_beside_the_database(
     machine: Machine, tmp_path: Path
 ) -> None:
@@ -311,9 +337,12 @@ def test_a_backup_goes_to_standard_output_whole_and_leaves_nothing_beside_the_da
         )
     assert ran.stderr == b""
     assert not [path.name for path in (tmp_path / "here").iterdir() if "backup" in path.name]
-    (tmp_path / "piped.db").write_bytes(ran.stdout)
     elsewhere = Machine(tmp_path / "there")
-    elsewhere.script("restore", str(tmp_path / "piped.db"), "--keep-sessions")
+    assert restore_piped(elsewhere, b"").stderr.startswith(b"ostiary: standard input was empty")
+    restored = restore_piped(elsewhere, ran.stdout)
+    assert (restored.returncode, restored.stderr) == (0, b"")
+    assert {path.name for path in (tmp_path / "there").iterdir()} <= {"ostiary.db", "ostiary.db.lock"}
+    assert b"stop the server and move it away first" in restore_piped(elsewhere, ran.stdout).stderr
     with elsewhere.serving() as address:
         assert is_active(address, secret, before)
     nowhere = Machine(tmp_path / "nowhere").run("backup", "-")

@@ -316,7 +316,7 @@ def relations_in(url: str) -> set[str]:
 @pytest.mark.parametrize("name, mode", [("ostiary.db", 0o444), ("ostiary.db-shm", 0o444), (".", 0o555)])
 def test_a_file_that_cannot_be_written_stops_the_start(name: str, mode: int) -> None:
     with of_nobody() as folder:
-        machine = Machine(folder)
+        machine = Machine(folder, SECOND_FACTOR_KEY="k" * 40)
         assert machine.run("migrate").exit_code == 0
         (folder / name).touch()
         (folder / name).chmod(mode)

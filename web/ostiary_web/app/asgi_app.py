@@ -31,7 +31,7 @@ from ostiary_web.server.first_administrator import (
     UnusedAdministrator,
     reset_password_command,
 )
-from ostiary_web.server.logs import configure_logs
+from ostiary_web.server.logs import configure_logs, log_failed_start
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.temporary_files import use_data_dir
@@ -121,7 +121,8 @@ async def _name_route() -> None:
 
 def asgi_app_from_environment() -> Guard:
     """Return the application for a server that `ostiary serve` did not start."""
-    settings = load_settings_or_exit(os.environ)
+    with log_failed_start(os.environ):
+        settings = load_settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
     use_data_dir(settings)
     patch_hypercorn()

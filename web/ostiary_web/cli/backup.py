@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfileobj
@@ -12,7 +14,13 @@ import click
 
 from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import Opening, SchemaError
-from ostiary_net.sqlite.backup import BackupError, back_up, record_backup, restore as restore_file
+from ostiary_net.sqlite.backup import (
+    BackupError,
+    back_up,
+    record_backup,
+    refuse_taken,
+    restore as restore_file,
+)
 from ostiary_net.sqlite.compacting import CompactError, compact as compact_file
 from ostiary_net.sqlite.exclusive import FileInUse
 from ostiary_web.app.asgi_app import load_settings_or_exit
@@ -23,7 +31,7 @@ from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 from ostiary_web.streams import OutputFailed, exit_with
 
-_STANDARD_OUTPUT: Final = "-"
+_STANDARD_STREAM: Final = "-"
 
 _BACKED_UP = {"file": "command.backup.file", "bytes": "command.backup.bytes"}
 _RESTORED = {**_BACKED_UP, "ended": "command.restore.ended"}
@@ -43,7 +51,7 @@ def backup(printer: Printer, file: Path) -> None:
     numbers: only its owner can read it. On its way to standard output it lies beside the database.
     """
     database = _sqlite_file(load_settings_or_exit(os.environ))
-    is_streamed = str(file) == _STANDARD_OUTPUT
+    is_streamed = str(file) == _STANDARD_STREAM
     try:
         size = 0 if is_streamed else back_up(database, file)
         if is_streamed:
@@ -74,6 +82,28 @@ def _stream_backup(database: Path) -> None:
             raise OutputFailed(error) from error
 
 
+@contextmanager
+def _receive(file: Path, database: Path) -> Iterator[Path]:
+    """Yield a backup's file; of standard input, a copy beside the database that is gone afterwards."""
+    if str(file) != _STANDARD_STREAM:
+        yield file
+        return
+    if sys.stdin.isatty():
+        raise BackupError(
+            "standard input is a terminal: send a backup to it, as `ostiary backup -` writes it"
+        )
+    refuse_taken(database)
+    with TemporaryDirectory(prefix=".ostiary-restore-", dir=database.parent) as folder:
+        received = Path(folder) / "backup.db"
+        with received.open("xb") as copy:
+            copyfileobj(sys.stdin.buffer, copy)
+        if not received.stat().st_size:
+            raise BackupError(
+                "standard input was empty: send a backup to it, as `ostiary backup -` writes it"
+            )
+        yield received
+
+
 @click.command()
 @with_printer
 def compact(printer: Printer) -> None:
@@ -101,10 +131,11 @@ def compact(printer: Printer) -> None:
 )
 @with_printer
 def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
-    """Make the database from FILE; none may exist yet. The server must not run.
+    """Make the database from FILE; none may exist yet; - for standard input. The server must not run.
 
     Sessions that ended since the backup would be alive again, so all sessions end, and everybody signs in
-    again. Passwords and clients are those of the backup.
+    again. Passwords and clients are those of the backup. On its way from standard input it lies beside the
+    database.
     """
     settings = load_settings_or_exit(os.environ)
     database, ended = _sqlite_file(settings), 0
@@ -115,7 +146,8 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
         ended = run(end_everything, replace(settings, database=SQLiteFile(copy)), Opening.UPDATES)
 
     try:
-        size = restore_file(file, database, None if keep_sessions else end_in)
+        with _receive(file, database) as whole:
+            size = restore_file(whole, database, None if keep_sessions else end_in)
     except (BackupError, SchemaError) as error:
         exit_with(error)
     printer.record({"file": str(database), "bytes": size, "ended": ended}, _RESTORED)

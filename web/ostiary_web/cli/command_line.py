@@ -4,11 +4,10 @@ import faulthandler
 import os
 import shlex
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
-from typing import Final, NoReturn, TypeVar
+from typing import Final, NoReturn
 
 import click
 import structlog
@@ -35,6 +34,7 @@ from ostiary_web.cli.clients import client
 from ostiary_web.cli.copy import copy
 from ostiary_web.cli.ending import end_everything_command
 from ostiary_web.cli.explain import explain_session
+from ostiary_web.cli.last_line import CommandLine
 from ostiary_web.cli.sweep import sweep
 from ostiary_web.cli.users import user
 from ostiary_web.server.app_services import AppServices
@@ -44,15 +44,13 @@ from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import find_unwritable, open_store
 from ostiary_web.server.temporary_files import use_data_dir
-from ostiary_web.server.wiring import Dependencies, open_services
+from ostiary_web.server.wiring import Dependencies, prepare_store
 from ostiary_web.streams import exit_with
-
-T = TypeVar("T")
 
 _GRACEFUL_SECONDS: Final = 10.0
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("ostiary"), prog_name="ostiary")
 def main() -> None:
     """Serve and administer OAuth 2.0. Settings come from the environment."""
@@ -77,9 +75,9 @@ def _serve(settings: Settings, *, plain: bool) -> None:
     prepared: list[NewAdministrator | UnusedAdministrator | None] = []
 
     async def prepare() -> None:
-        prepared.append(await _prepare_store(settings))
+        prepared.append(await prepare_store(settings))
 
-    _run_or_exit(partial(run_until_signal, prepare))
+    trio.run(run_until_signal, prepare)
     if not prepared:
         return
     [administrator] = prepared
@@ -116,7 +114,7 @@ def work(bind: str, plain: bool) -> None:
 @main.command()
 def migrate() -> None:
     """Bring the store's schema up to date, and make the first administrator if there is none."""
-    administrator = _run_or_exit(partial(_prepare_store, _prepare_settings()))
+    administrator = trio.run(prepare_store, _prepare_settings())
     if administrator is not None:
         greet(describe_first_administrator(administrator), administrator)
 
@@ -149,22 +147,6 @@ def _examine_metrics_ports(settings: Settings) -> None:
             fault = f"{error}, for worker {slot + 1} of {settings.workers}"
             allowed = "an address with as many free ports in a row as there are WORKERS"
             raise SettingError("METRICS_BIND", fault, allowed) from error
-
-
-async def _prepare_store(settings: Settings) -> NewAdministrator | UnusedAdministrator | None:
-    """Update the store's schema and, if there is none, make an administrator."""
-    # A server that runs beside it has the address of the metrics, and nobody asks anything here.
-    quiet = replace(settings, metrics_bind=None, otel_exporter_otlp_endpoint=None)
-    async with open_services(quiet) as services:
-        return services.first_administrator
-
-
-def _run_or_exit(work: Callable[[], Awaitable[T]]) -> T:
-    """Run `work`; exit with one line if the store cannot be used."""
-    try:
-        return trio.run(work)
-    except SettingError as error:
-        exit_with(error)
 
 
 def _serve_here(

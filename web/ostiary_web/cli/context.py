@@ -20,7 +20,6 @@ from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
-from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.sql.migrations import Opening
@@ -32,11 +31,9 @@ from ostiary_web.api.resources.resource import Resource
 from ostiary_web.app.asgi_app import load_settings_or_exit
 from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
-from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import open_store
 from ostiary_web.server.telephones import phone_number
-from ostiary_web.streams import exit_with
 
 T = TypeVar("T")
 
@@ -135,7 +132,7 @@ def run(
     settings: Settings | None = None,
     opening: Opening = Opening.KEEPS,
 ) -> T:
-    """Do `work` on the store of `settings`, else the environment's; exit with one line if it cannot be used.
+    """Do `work` on the store of `settings`, else the environment's.
 
     No store is made, or a mistyped name would seem an empty one; none is updated, or the release that serves
     it could not be started again.
@@ -143,12 +140,7 @@ def run(
     if settings is None:
         spoken = spoken_languages(click.get_current_context(silent=True))
         settings = replace(load_settings_or_exit(os.environ), languages=spoken)
-    try:
-        return trio.run(_in_context, settings, opening, work)
-    except SettingError as error:
-        exit_with(error)
-    except TurnFailed as failure:
-        exit_with(f"the store could not be used: {format_on_one_line(failure.__cause__ or failure)}")
+    return trio.run(_in_context, settings, opening, work)
 
 
 async def _in_context(

@@ -6,7 +6,8 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -14,6 +15,8 @@ import structlog
 
 from ostiary_net.observability.log import LINES, REFUSAL_LIMIT, list_frames
 from ostiary_net.observability.request_ids import REQUEST_IDS
+from ostiary_web.server.setting_values import SettingError
+from ostiary_web.server.settings import Settings
 from ostiary_web.streams import escape_json
 
 _LEVELS: Final = {
@@ -48,6 +51,30 @@ def configure_logs(level: str, form: str) -> None:
     # The driver warns of what comes on top of an error that it raises, even where another was quicker
     # and there is no fault; its pool, of connections that cannot be had, which is told with the reason.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
+
+
+@contextmanager
+def log_failed_start(
+    environment: Mapping[str, str], is_start: Callable[[], bool] = lambda: True
+) -> Iterator[None]:
+    """Write the line that says why a start failed in the form that `LOG_FORMAT` asks for."""
+    try:
+        yield
+    except SystemExit as end:
+        if not isinstance(end.code, str) or not is_start() or not _is_json(environment):
+            raise
+        configure_logs("error", "json")
+        structlog.get_logger("ostiary").critical("cannot start", reason=end.code.removeprefix("ostiary: "))
+        sys.exit(1)
+
+
+def _is_json(environment: Mapping[str, str]) -> bool:
+    """Whether the log is JSON, also where another setting is what is wrong."""
+    own = {name: environment[name] for name in ("LOG_FORMAT",) if name in environment}
+    try:
+        return Settings.from_environment(own).log_format == "json"
+    except SettingError:
+        return False
 
 
 def _renderer(form: str) -> Render:

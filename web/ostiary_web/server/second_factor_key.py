@@ -4,6 +4,7 @@ Whoever has the key and the database can compute one-time passwords; the key alo
 """
 
 import os
+import time
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from ostiary_core.model.one_time_password import key_id_of
 from ostiary_core.model.records import SecondFactor, Table
 from ostiary_core.model.secret import digest_of, draw_token
 from ostiary_net.front_door.limits import CannotStart
-from ostiary_net.runtime.files import create_for_owner_of, flush_to_disk
+from ostiary_net.runtime.files import create_for_owner_of, flush_to_disk, give_free_name
 from ostiary_net.runtime.system import EntropySource
 from ostiary_net.turns.ports import ServerStore
 from ostiary_web.server import secret_files
@@ -24,6 +25,8 @@ KEY_FILE: Final = "second-factor.key"
 """Name of the file in the data folder; its line may be the setting of other instances."""
 _SHORTEST_KEY: Final = 32
 _LONGEST_KEY: Final = 256
+_WAITS: Final = 20
+_WAIT_SECONDS: Final = 0.05
 
 
 def read_second_factor_key(text: str) -> bytes:
@@ -61,6 +64,18 @@ def warn_of_other_keys(store: ServerStore, key: bytes, folder: Path) -> None:
         )
 
 
+def _wait_for_content(path: Path) -> None:
+    """Wait while another process gives the name to its key: some file systems have it empty for a moment.
+
+    Raises `ValueError` for a name that stays empty.
+    """
+    for _ in range(_WAITS):
+        if path.stat().st_size:
+            return
+        time.sleep(_WAIT_SECONDS)
+    raise ValueError("it is empty, as a first start was interrupted: remove it")
+
+
 def make_second_factor_key(folder: Path, entropy_source: EntropySource) -> tuple[bytes, bool]:
     """Return the key in the data folder, and whether it was made now as there was none.
 
@@ -78,13 +93,14 @@ def make_second_factor_key(folder: Path, entropy_source: EntropySource) -> tuple
             own.write_text(draw_token(entropy_source.draw(), "second factor key").reveal() + "\n")
             flush_to_disk(own)
             try:
-                path.hardlink_to(own)
+                give_free_name(own, path)
                 is_new = True
             except FileExistsError:
                 pass  # another process was first
             finally:
-                own.unlink()
+                own.unlink(missing_ok=True)
             flush_to_disk(folder)
+        _wait_for_content(path)
         return read_second_factor_key(secret_files.read_secret_file(path)), is_new
     except (OSError, ValueError) as error:
         fault = error.strerror if isinstance(error, OSError) else error

@@ -16,6 +16,7 @@ from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite.file import describe_fault
 from ostiary_net.turns.ports import ServerStore
 from ostiary_web.server.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.setting_values import SettingError
@@ -103,7 +104,7 @@ def _open_when_ready(
             try:
                 return SQLiteStore(path, policy=policy, opening=opening)
             except (OSError, apsw.Error, SchemaError) as error:
-                raise _setting_error(settings, error) from error
+                raise _setting_error(settings, describe_fault(error)) from error
         case PostgreSQLDatabase(url):
             # Here, as whoever keeps a file need not have the driver.
             import psycopg
@@ -121,7 +122,7 @@ def _open_when_ready(
                     tell_waiting=tell_waiting,
                 )
             except (OSError, psycopg.Error, SchemaError) as error:
-                raise _setting_error(settings, error) from error
+                raise _setting_error(settings, format_on_one_line(error)) from error
         case _:
             assert_never(settings.database)
 
@@ -131,6 +132,6 @@ def _log_waiting(settings: Settings, reason: str) -> None:
     _log.warning("waiting for the database", database=place, most_seconds=_START_SECONDS, reason=reason)
 
 
-def _setting_error(settings: Settings, error: Exception) -> SettingError:
-    fault = f"{settings.database} cannot be used: {format_on_one_line(error)}"
+def _setting_error(settings: Settings, reason: str) -> SettingError:
+    fault = f"{settings.database} cannot be used: {reason}"
     return SettingError("DATABASE_URL", fault, f"a database that can be written, as {ALLOWED}")

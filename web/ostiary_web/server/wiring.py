@@ -38,7 +38,11 @@ from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge, erase_salts
 from ostiary_web.server.app_services import AppServices
 from ostiary_web.server.checks import SelfCheck, run_checks
-from ostiary_web.server.first_administrator import ensure_administrator
+from ostiary_web.server.first_administrator import (
+    NewAdministrator,
+    UnusedAdministrator,
+    ensure_administrator,
+)
 from ostiary_web.server.import_runs import ImportRuns
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.rollback_check import WatermarkedStore, refuse_rolled_back, write_mark_forever
@@ -118,6 +122,43 @@ class Dependencies:
     """Changes the service for the doors: a test may observe it."""
 
 
+async def prepare_store(
+    settings: Settings, dependencies: Dependencies | None = None
+) -> NewAdministrator | UnusedAdministrator | None:
+    """Bring the store's schema up to date, and make the first administrator if there is none.
+
+    Raises `SettingError`. Needs nothing but the store: no key of second factors, no address, no folder.
+    """
+    dependencies = dependencies or Dependencies()
+    passwords = Passwords(
+        dependencies.hasher,
+        entropy_source=dependencies.entropy_source,
+        run_sync=dependencies.run_sync,
+        at_a_time=1,
+    )
+    async with (
+        dependencies.open_store(settings) as store,
+        open_turns(store, dependencies.clock, dependencies.run_turns) as turns,
+    ):
+        return await _ensure_ready(settings, store, turns, passwords, dependencies)
+
+
+async def _ensure_ready(
+    settings: Settings, store: ServerStore, turns: Turns, passwords: Passwords, dependencies: Dependencies
+) -> NewAdministrator | UnusedAdministrator | None:
+    if isinstance(store, WatermarkedStore):
+        await trio.to_thread.run_sync(refuse_rolled_back, settings, store)
+    if dependencies.has_administrator:
+        return None
+    return await ensure_administrator(
+        turns,
+        passwords,
+        dependencies.entropy_source,
+        username=settings.admin_username,
+        password=settings.admin_password,
+    )
+
+
 @asynccontextmanager
 async def open_services(
     settings: Settings, dependencies: Dependencies | None = None
@@ -148,19 +189,9 @@ async def open_services(
         open_text_messages(delivery) as text_messages,
         trio.open_nursery() as nursery,
     ):
-        if isinstance(store, WatermarkedStore):
-            await trio.to_thread.run_sync(refuse_rolled_back, settings, store)
+        first_administrator = await _ensure_ready(settings, store, turns, passwords, dependencies)
         if is_new_key:
             await trio.to_thread.run_sync(warn_of_other_keys, store, key, settings.data_dir)
-        first_administrator = None
-        if not dependencies.has_administrator:
-            first_administrator = await ensure_administrator(
-                turns,
-                passwords,
-                entropy_source,
-                username=settings.admin_username,
-                password=settings.admin_password,
-            )
         _add_gauges(metrics, store, turns, passwords, text_messages)
         service = dependencies.change_service(
             Service(
