@@ -1,5 +1,6 @@
 """The generated pages of docs/ are current, and every row of the specification has its test."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +58,28 @@ def test_the_pages_show_their_rows_and_states() -> None:
     states = states_page()
     assert "    [*] --> issued: code issued\n" in states
     assert "    active --> ended: replayed after the grace\n" in states
+
+
+def find_installs_by_name(text: str) -> list[str]:
+    """Return the lines that have an installer ask an index for the bare name."""
+    installer = re.compile(r"\b(pip|pipx|uv|poetry|pdm)\b.* ?\b(install|add|run) ")
+    bare = re.compile(r"""['"`]?ostiary(\[[\w,-]*\])?([=<>~!@].*)?['"`.;,]*""")
+    return [
+        line
+        for line in text.splitlines()
+        if (found := installer.search(line)) and any(map(bare.fullmatch, line[found.end() :].split()))
+    ]
+
+
+def test_no_page_tells_to_install_a_name_that_an_index_does_not_have() -> None:
+    """Who registers it there would have code run as root. Records of decisions stay as they were."""
+    command = "/opt/ostiary/bin/pip install"
+    for words in ("ostiary", "'ostiary[server]'", "ostiary==0.1.0", "--upgrade ostiary"):
+        assert find_installs_by_name(f"#   {command} {words}\n"), words
+    for words in ("--no-index --no-deps ./ostiary-*.whl", "-r requirements-server.lock"):
+        assert not find_installs_by_name(f"{command} {words}\n"), words
+    pages = [*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*") if path.is_file())]
+    read = [path for path in pages if path.suffix not in (".png", ".pyc") and path.parent.name != "decisions"]
+    assert len(read) > 30
+    for path in read:
+        assert find_installs_by_name(path.read_text()) == [], path

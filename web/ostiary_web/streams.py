@@ -38,11 +38,13 @@ def open_standard_streams() -> None:
 
     And let none of them fail for a character that its encoding does not have.
     """
-    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+    # All numbers are filled before any other file is opened, which would take the next that is closed.
+    for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             # Not on its number, which something else may have by now, as a socket of Hypercorn.
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 (for ever)

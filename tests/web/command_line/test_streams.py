@@ -99,6 +99,21 @@ def test_a_server_without_standard_streams_serves(
     assert b"refused" not in kept, "no line of the log is in a file that took a stream's place"
 
 
+def test_no_file_takes_the_number_of_another_closed_stream(tmp_path: Path) -> None:
+    """What is stdin's own file would else be standard output, too, and be closed for every child."""
+    modes = tmp_path / "modes"
+    look = (
+        "import fcntl, os\n"
+        "from ostiary_web.streams import open_standard_streams\n"
+        "open_standard_streams()\n"
+        "seen = [(fcntl.fcntl(n, fcntl.F_GETFL) & os.O_ACCMODE, os.get_inheritable(n)) for n in range(3)]\n"
+        f"open({str(modes)!r}, 'w').write(repr(seen))\n"
+    )
+    shell = ["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", look]
+    subprocess.run(shell, timeout=PATIENCE_SECONDS, check=True)
+    assert modes.read_text() == repr([(os.O_RDWR, True)] * 3)
+
+
 def full() -> IO[str]:
     return open("/dev/full", "w")
 
