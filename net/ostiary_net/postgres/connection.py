@@ -155,6 +155,8 @@ class BoundedConnection(Connection[Any]):
     """Address of the server in the last transaction; empty before the first."""
     deadline = math.inf
     """Time, by `time.monotonic`, at which a wait raises `DatabaseStalled` and closes the connection."""
+    plans_once = False
+    """Whether a plan is made without the values that are bound."""
     is_pooled = False
     """Whether a pooler stands in front of the database."""
     _warnings: tuple[str, ...] = ()
@@ -260,7 +262,9 @@ _SET_WHERE_KNOWN: Final = """
 One plan: by itself PostgreSQL plans a look-up anew for some keys, a sixth of what a turn costs it. Five
 seconds without a sign of life, as long as an instance waits for a turn: one that the network cuts off in the
 middle of a flight is in no pause, so no other timeout applies, and its rows stay locked for hours."""
-_IN_EACH_SESSION: Final = ", ".join((_set_bounds(False), _SET_WHERE_KNOWN))
+_IN_EACH_SESSION: Final = ", ".join(
+    (_set_bounds(False), _SET_WHERE_KNOWN, "current_setting('plan_cache_mode', true)")
+)
 """Statement that sets up a session in one round trip: many connections may be made at a time."""
 IN_EACH_TRANSACTION: Final = _set_bounds(True)
 """Statement that sets up a transaction behind a pooler, where settings must not outlive it."""
@@ -278,4 +282,5 @@ def _apply_session_settings(connection: BoundedConnection, prepares: bool | None
     if prepares is False or (prepares is None and connection.is_pooled):
         connection.prepare_threshold = None
     if not connection.is_pooled:
-        connection.execute(_IN_EACH_SESSION, prepare=False)
+        [[*_, plan_cache_mode]] = connection.execute(_IN_EACH_SESSION, prepare=False).fetchall()
+        connection.plans_once = plan_cache_mode is not None

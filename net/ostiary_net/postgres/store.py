@@ -106,6 +106,12 @@ class PostgreSQLStore(SQLStore):
     # (`connection`): a statement 15 s, a pause 8 s, a network that is cut 5 s. A minute after it began, it is
     # over either way; a commit that waits for a standby may go on, and is waited for (`count_entries`).
     _entry_lag_ms = MINUTE_MS
+    # A range of one client: by equality the planner follows the whole trail back, for a client without any
+    # entries to its very beginning.
+    _latest_of_client = (
+        "a.client_id BETWEEN clients.client_id AND clients.client_id AND a.kind IN ({})"
+        " ORDER BY a.client_id DESC, a.at DESC, a.number DESC"
+    )
 
     def __init__(
         self,

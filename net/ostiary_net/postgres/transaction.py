@@ -25,6 +25,7 @@ _CLOCK: Final = (
     " pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean,"
     " concat(inet_server_addr(), ' ', inet_server_port())"
 )
+_PLAN_FOR_VALUES: Final = "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)"
 
 _PRIMARY_LEASE_SECONDS: Final = 2.0
 """Time that a server which answered stays the primary: its lock must expire before another takes over."""
@@ -83,6 +84,7 @@ class Transaction:
         self._to_now = to_now
         self._deadline = deadline
         self._now: Instant | None = None
+        self._plans_for_values = False
         self.clock_read_at = 0.0
         """Time when the database's clock was read, by `time.monotonic`."""
 
@@ -113,7 +115,15 @@ class Transaction:
     def _execute(self, statement: str, bindings: Sequence[Any], prepare: bool | None) -> list[Row]:
         if self._now is None:
             return self._begin(statement, bindings, prepare)
+        if prepare is False:
+            self._plan_for_values()
         return self._connection.execute(statement.encode(), bindings, prepare=prepare).fetchall()
+
+    def _plan_for_values(self) -> None:
+        """Have the rest of the transaction planned for its values: a rare one is found by its own index."""
+        if self._connection.plans_once and not self._plans_for_values:
+            self._connection.execute(_PLAN_FOR_VALUES)
+            self._plans_for_values = True
 
     def _begin(self, statement: str | None, bindings: Sequence[Any], prepare: bool | None) -> list[Row]:
         connection, asked_at = self._connection, time.monotonic()
@@ -121,6 +131,8 @@ class Transaction:
             connection.execute(self._begin_statement)
             if connection.is_pooled:
                 connection.execute(IN_EACH_TRANSACTION)
+            if prepare is False:
+                self._plan_for_values()
             asked = (
                 None
                 if statement is None

@@ -73,6 +73,8 @@ class SQLStore(SummaryTables):
 
     _entries_of_a_session: ClassVar[str] = "audit"
     """Table or view in which the audit trail is searched by session."""
+    _latest_of_client: ClassVar[str] = "a.client_id = clients.client_id AND a.kind IN ({}) ORDER BY a.at DESC"
+    """Condition and order by which an index leads to the latest entry of certain kinds of a client."""
     _tables_of_entries: ClassVar[tuple[str, ...]] = ("audit",)
     """Tables of entries, the older entries first."""
 
@@ -152,9 +154,9 @@ class SQLStore(SummaryTables):
             return {}
         # For each client, back through the index of its entries to the first of a kind that counts.
         kinds, clients = ", ".join("?" * len(USES)), ", ".join("?" * len(client_ids))
+        latest = self._latest_of_client.format(kinds)
         statement = (
-            "SELECT client_id, (SELECT a.at FROM audit a WHERE a.client_id = clients.client_id"
-            f" AND a.kind IN ({kinds}) ORDER BY a.at DESC LIMIT 1)"
+            f"SELECT client_id, (SELECT a.at FROM audit a WHERE {latest} LIMIT 1)"
             f" FROM clients WHERE client_id IN ({clients})"
         )
         bindings = (*(kind.value for kind in USES), *client_ids)

@@ -1,0 +1,77 @@
+"""The plans by which PostgreSQL executes what lists ask, on a trail in which some values are rare."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from ostiary_core.model.fact import FactKind
+from ostiary_core.storage.listing import AUDIT, USES, Listing
+from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.postgres.connection import BoundedConnection
+from tests.support.stores import world_on
+from tests.support.story import START, client
+
+_RARE = FactKind.SALT_ERASED
+_TRAIL = """
+    INSERT INTO audit (at, kind, client_id, scopes, user_agent)
+    SELECT number,
+        CASE WHEN number <= 30 THEN %(rare)s WHEN number %% 3 = 0 THEN 'another' ELSE %(often)s END,
+        CASE WHEN number <= 30 THEN 'rare' ELSE 'busy' || number %% 4 END, '[]', repeat('x', 700)
+    FROM generate_series(1, 8000) AS number
+"""
+
+
+@pytest.fixture
+def plans(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[PostgreSQLStore, list[str]]]:
+    """Yield a store with a long trail, and the plans that its database executes from now on."""
+    told: list[str] = []
+    monkeypatch.setattr(
+        BoundedConnection, "_record_warning", lambda _, notice: told.append(notice.message_primary or "")
+    )
+    explaining = "".join(
+        f"%20-c%20{name}%3D{value}"
+        for name, value in (
+            ("session_preload_libraries", "auto_explain"),
+            ("auto_explain.log_min_duration", "0"),
+            ("auto_explain.log_level", "warning"),
+        )
+    )
+    with PostgreSQLStore(address, keeps_time=False) as made:
+        world_on(made).given(client("rare"), client("unused"))
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(_TRAIL.encode(), {"often": next(iter(USES)).value, "rare": _RARE.value})
+        connection.execute("ANALYZE audit")
+    with PostgreSQLStore(address + explaining) as store:
+        told.clear()
+        yield store, told
+
+
+@pytest.mark.parametrize(
+    "look, index",
+    [
+        (lambda store: store.last_used(["rare", "unused"]), "audit_by_client"),
+        (
+            lambda store: store.page(Listing(resource=AUDIT, filters={"client_id": ("rare",)}), START),
+            "audit_by_client",
+        ),
+        (
+            lambda store: store.page(Listing(resource=AUDIT, filters={"kind": (_RARE.value,)}), START),
+            "audit_by_kind",
+        ),
+    ],
+    ids=["last used", "of a client", "of a kind"],
+)
+def test_a_rare_value_is_found_by_its_own_index(
+    look: Callable[[PostgreSQLStore], object], index: str, plans: tuple[PostgreSQLStore, list[str]]
+) -> None:
+    store, told = plans
+    look(store)
+    of_trail = [plan for plan in told if " audit" in plan]
+    assert of_trail, told
+    for plan in of_trail:
+        used = set(re.findall(r"(?:using|Bitmap Index Scan on|Seq Scan on) (\w+)", plan)) & {
+            *("audit_by_time", "audit_pkey", "audit", index)
+        }
+        assert used == {index}, plan
