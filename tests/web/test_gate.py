@@ -69,7 +69,7 @@ class Route:
 
 @cache
 def routes() -> tuple[Route, ...]:
-    """Every route there is, but for Quart's own of the static files."""
+    """Every route there is."""
     app = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
     found = []
     for rule in app.url_map.iter_rules():
@@ -77,10 +77,8 @@ def routes() -> tuple[Route, ...]:
         is_page = isinstance(app.blueprints.get(rule.endpoint.partition(".")[0]), PageRoutes)
         path = re.sub(r"<[^:<>]+:([^<>]+)>", r"<\1>", str(rule.rule))
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            if gate is None:
-                assert rule.endpoint == "static"
-            else:
-                found.append(Route(path, method, is_page, gate))
+            assert gate is not None
+            found.append(Route(path, method, is_page, gate))
     return tuple(sorted(found))
 
 
@@ -198,8 +196,8 @@ OTHERS = {
         """
         POST /api/oauth2/token, POST /api/oauth2/introspect, POST /api/oauth2/revoke,
         GET /api/oauth2/userinfo, GET /api/docs, GET /api/docs/<name>, GET /api/docs-json, GET /files/<name>,
-        GET /healthz, GET /readyz, GET /, GET /language, GET /brand/<name>, GET /login, POST /login,
-        POST /logout, GET /recover, POST /recover,
+        GET /healthz, GET /readyz, GET /, GET /language, GET /brand/<name>, GET /static/<name>, GET /login,
+        POST /login, POST /logout, GET /recover, POST /recover,
         POST /recover/password, POST /password, POST /login/second-factor
         """
     ),

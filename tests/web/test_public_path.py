@@ -10,6 +10,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from ostiary_web.pages.static_files import static_address
 from tests.support.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
 from tests.support.connections import DOORS, Door
 from tests.support.served import in_memory, routes, serving
@@ -71,7 +72,8 @@ async def test_every_page_leads_on_under_the_path(tmp_path: Path) -> None:
     async with serving_here(tmp_path) as served:
         await served.client()
         browser = served.browser()
-        assert await walk(browser, *PAGES, sso()) >= {"/", "/login", "/recover", "/static/ostiary.css"}
+        shown = await walk(browser, *PAGES, sso())
+        assert shown >= {"/", "/login", "/recover", static_address("ostiary.css"), static_address("once.js")}
         page = await browser.get("/login", params={"next": sso()})
         signed_in = await browser.submit(
             page, {"username": "admin", "password": ADMIN_PASSWORD}, to=f"{PATH}/login"

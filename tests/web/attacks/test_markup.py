@@ -66,7 +66,8 @@ def harmless(page: httpx.Response, *, shows: bool) -> None:
     assert page.headers["content-type"] == "text/html; charset=utf-8", page.text[:200]
     elements = Elements(page)
     assert f"x-{MARK}" not in elements.found
-    assert "49" not in page.text.partition(MARK)[2][:200], "nothing is evaluated"
+    without_digests = re.sub("-[0-9a-f]{16}", "", page.text)
+    assert "49" not in without_digests.partition(MARK)[2][:200], "nothing is evaluated"
     assert (MARK in page.text) is shows, page.url
 
 

@@ -46,6 +46,7 @@ from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.pages import PAGES
 from ostiary_web.pages.context import find_opened_page
 from ostiary_web.pages.problem import find_refusal_page, problem_page, wants_page
+from ostiary_web.pages.static_files import static_address
 from ostiary_web.server.app_services import AppServices, attach_services
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import Dependencies, open_services
@@ -90,9 +91,6 @@ class Application:
             yield services
 
 
-_LONGEST_STATIC_NAME: Final = 255
-
-
 class _App(QuartTrio):
     def log_exception(self, exception_info: Any) -> None:
         """Log an unexpected error under the trace id that the client is told."""
@@ -109,22 +107,17 @@ class _App(QuartTrio):
             return await super().dispatch_request(request_context)
         raise trio.TooSlowError
 
-    async def send_static_file(self, filename: str) -> Response:
-        """Answer 404 for a name that no file can have: Quart would raise the file system's error."""
-        if len(filename) > _LONGEST_STATIC_NAME:
-            raise NotFound
-        return await super().send_static_file(filename)
-
 
 def create_app(settings: Settings) -> QuartTrio:
     """Return the routes and error handlers; without Quart's own sessions there is no secret key."""
-    app = _App("ostiary_web")
+    app = _App("ostiary_web", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     # Or "/api//auth/me" is answered with a redirect that keeps method and body.
     app.url_map.merge_slashes = False
     app.url_map.converters["record"] = RecordId
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
+    app.jinja_env.globals["static_address"] = static_address
     accounts = (auth, second_factor, account, recovery, avatars, tokens, sign_ins)
     resources = (clients, users, roles, online_users, overview, audit)
     described = (docs,) if settings.api_docs_enabled else ()
@@ -138,7 +131,7 @@ def create_app(settings: Settings) -> QuartTrio:
     app.after_request(add_security_headers)
     if settings.public_path:
         app.after_request(partial(add_public_path, settings.public_path))
-    open_views = [name for name, view in app.view_functions.items() if name != "static" and not gate_of(view)]
+    open_views = [name for name, view in app.view_functions.items() if not gate_of(view)]
     assert not open_views, f"routes without a gate: {open_views}"
     app.register_error_handler(RequestRefused, _refusal)
     app.register_error_handler(HTTPException, _http_failure)

@@ -180,7 +180,7 @@ class GatedRoutes(Blueprint):
 
 
 def gate_of(view: Callable[..., Any] | None) -> Gate | None:
-    """Return the gate of a view; None if it has none, as Quart's own view of files."""
+    """Return the gate of a view; None if it has none."""
     found: Gate | None = getattr(view, "gate", None)
     return found
 

@@ -16,6 +16,7 @@ from ostiary_web.pages.home import home, languages
 from ostiary_web.pages.recovery import recovery_pages
 from ostiary_web.pages.second_factor import second_factor_pages
 from ostiary_web.pages.sign_in import sign_in_pages
+from ostiary_web.pages.static_files import static_files
 from ostiary_web.pages.telephone import telephone_pages
 from ostiary_web.pages.tokens import token_pages
 
@@ -25,6 +26,7 @@ PAGES: tuple[Blueprint, ...] = (
     home,
     languages,
     brand_files,
+    static_files,
     sign_in_pages,
     recovery_pages,
     consent,
