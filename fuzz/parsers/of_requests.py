@@ -175,13 +175,15 @@ def judge_lane(data: bytes) -> None:
     for cut in range(1, len(data), len(data) // 16 + 1):
         agree(_read_pieces(data[:cut], data[cut:]), whole, data)
     requests, start = iter(whole[0]), 0
-    while (head_end := data.find(b"\r\n\r\n", start) + 4) >= 4:
-        found = read_plain_head(data[start:head_end])
+    while True:
+        begin = start + 2 if data[start : start + 2] == b"\r\n" else start  # one empty line is ignored
+        head_end = data.find(b"\r\n\r\n", begin) + 4
+        found = read_plain_head(data[begin:head_end]) if head_end >= 4 else None
         if found is None or head_end + found.length > len(data):
             break
         end = head_end + found.length
         connection = h11.Connection(h11.SERVER)
-        connection.receive_data(data[start:])
+        connection.receive_data(data[begin:])
         request = connection.next_event()
         assert isinstance(request, h11.Request), "h11 sees no request"
         body = b""

@@ -248,7 +248,6 @@ class Instance:
             self.service = services.service
             self._guard = Guard(application, make_door_limits(application.settings))
             self._guard.draw_trace_id = services.service.draw_trace_id
-            self._config.keep_alive_timeout = self._guard.limits.idle_seconds
             self._config.keep_alive_max_requests = 1_000_000
             if self.swarm.lanes[self.number]:
                 open_lane(self._guard, services.service)

@@ -14,7 +14,11 @@ from ostiary_core.model.records import Table, User
 from ostiary_core.model.secret import Secret, digest_of
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_net.runtime.text_messages import Gateway, Outbox
-from ostiary_web.app.asgi_app import describe_first_administrator, load_settings_or_exit
+from ostiary_web.app.asgi_app import (
+    describe_first_administrator,
+    load_settings_or_exit,
+    make_door_limits,
+)
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.setting_values import SettingError
@@ -43,6 +47,8 @@ _PLAIN = """
     PUBLIC_URL https://id..example https://例子.example https://id.example/%61 https://id.example/a/../b
     TRUST_PROXY proxy 10.0.0.0/33 10.0.0.1/8 10.0.0.1;10.0.0.2
     RATE_LIMIT_SCALE 0 -1 nan inf much
+    HSTS_SECONDS -1 year
+    KEEP_ALIVE_SECONDS 0 3601 1.5
     GUESS_LIMIT_SCALE 0 -1 nan inf much
     REVOKE_ON_CODE_REPLAY maybe
     REQUIRE_SECOND_FACTOR yes
@@ -142,6 +148,8 @@ RIGHT: dict[str, Any] = {
     "admin_username": "admin",
     **dict.fromkeys(("admin_password", "public_url", "database_prepared_statements")),
     "trust_proxy": (),
+    "hsts_seconds": 31_536_000,
+    "keep_alive_seconds": 75,
     "revoke_on_code_replay": False,
     "require_second_factor": SecondFactorFor.NOBODY,
     "second_factor_key": None,
@@ -335,3 +343,41 @@ async def test_the_names_are_read_only_while_there_is_no_administrator(tmp_path:
         users = [record for record in served.records()[Table.USER] if isinstance(record, User)]
         assert [user.username for user in users] == ["admin"]
         await served.api().sign_in()
+
+
+@pytest.mark.parametrize(
+    "environment, expected",
+    [
+        ({"PUBLIC_URL": "https://id.example"}, "max-age=31536000"),
+        ({"PUBLIC_URL": "https://id.example:8443/auth", "HSTS_SECONDS": "300"}, "max-age=300"),
+        ({"PUBLIC_URL": "https://id.example", "HSTS_SECONDS": "0"}, None),
+        ({"PUBLIC_URL": "http://id.example"}, None),
+        ({"PUBLIC_URL": "https://localhost:8443"}, None),
+        ({"PUBLIC_URL": "https://id.localhost"}, None),
+        ({}, None),
+    ],
+)
+def test_browsers_are_asked_for_https_where_the_address_is_https(
+    environment: dict[str, str], expected: str | None
+) -> None:
+    settings = Settings.from_environment(environment)
+    assert settings.strict_transport_security == expected
+    fields = make_door_limits(settings).answer_fields
+    assert fields == (() if expected is None else ((b"strict-transport-security", expected.encode()),))
+
+
+async def test_every_kind_of_answer_asks_for_https_once(tmp_path: Path) -> None:
+    """A page, a script, the interface, the token service, and refusals of the front door."""
+    async with serving(tmp_path, PUBLIC_URL="https://id.example") as served:
+        browser = served.browser()
+        for path in (
+            "/login",
+            "/static/app.css",
+            "/api/auth/me",
+            "/api/oauth2/token",
+            "/nowhere",
+            "/healthz",
+        ):
+            for response in (await browser.get(path), await browser.post(path, content=b"x" * 70_000)):
+                told = response.headers.get_list("strict-transport-security")
+                assert told == ["max-age=31536000"], (path, response.status_code)

@@ -79,6 +79,8 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             scope["ostiary.trace_id"] = LateTraceId(self.draw_trace_id)
+            if self.limits.answer_fields:
+                send = self._add_answer_fields(send)
             if self.tracing is None:
                 await self._serve_request(scope, receive, send)
             else:
@@ -87,6 +89,15 @@ class Guard:
             await self.lifespan.serve(self.app, scope, receive, send)
         else:
             await send({"type": "websocket.close"})
+
+    def _add_answer_fields(self, send: Send) -> Send:
+        async def send_with_fields(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                fields = [*message.get("headers", ()), *self.limits.answer_fields]
+                message = {**message, "headers": fields}
+            await send(message)
+
+        return send_with_fields
 
     async def _serve_traced(self, tracing: "Spans", scope: Scope, receive: Receive, send: Send) -> None:
         trace_id = str(scope["ostiary.trace_id"])

@@ -22,7 +22,7 @@ class IdleWatcher:
         self._connections = connections
         self._graceful_seconds = config.graceful_timeout
         self._new_seconds = limits.head_seconds
-        self._idle_seconds = config.keep_alive_timeout
+        self._idle_seconds = limits.idle_seconds
         self._parting_seconds = limits.parting_seconds
         self._is_running = False
 

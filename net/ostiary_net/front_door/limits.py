@@ -57,9 +57,12 @@ class DoorLimits:
     head_seconds: float = 10.0
     """Longest time from a connection's beginning until its first head is whole."""
 
-    idle_seconds: float = 30.0
-    """Longest time from an answer until the next head is whole. Browsers and proxies keep a connection for 60
-    s and more; half of that frees what they forget, and suits a backend that asks now and again."""
+    answer_fields: tuple[tuple[bytes, bytes], ...] = ()
+    """Header fields of every answer, whichever door gives it."""
+
+    idle_seconds: float = 75.0
+    """Longest time from an answer until the next head is whole, as answers tell it. Balancers keep one
+    for 60 s: the side that sends must close first, or a request meets a connection that is closed."""
 
     parting_seconds: float = 1.0
     """Time that a stopping server waits on an idle connection for a request on its way, whose answer then

@@ -19,7 +19,7 @@ from ostiary_net.front_door.hypercorn_internals import (
     TaskGroup,
     WorkerContext,
 )
-from ostiary_net.front_door.limits import Scope
+from ostiary_net.front_door.limits import DoorLimits, Scope
 
 
 def find_guard(app: AppWrapper) -> Guard | None:
@@ -36,6 +36,9 @@ class _Connection(h11.Connection):
 
     closing = False
     """Whether the connection is to be closed, at once or behind its last answer."""
+
+    has_ignored_line = False
+    """Whether an empty line before the next request was ignored."""
 
     @property
     def they_are_waiting_for_100_continue(self) -> bool:
@@ -55,15 +58,28 @@ class _Connection(h11.Connection):
             super().receive_data(data)
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        if self._is_last():
+        if self._is_last() or self._waits_for_line_end():
             return h11.NEED_DATA
         try:
-            return super().next_event()
+            event = super().next_event()
+            if isinstance(event, h11.Request):
+                self.has_ignored_line = False
+            return event
         except h11.RemoteProtocolError:
             if self.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
                 raise
             self.closing = True  # the answer has begun, and is finished before the connection is closed
             return h11.NEED_DATA
+
+    def _waits_for_line_end(self) -> bool:
+        """Ignore one empty line before a request (RFC 9112 §2.2); return whether half of it is here."""
+        if self.their_state is not h11.IDLE or self.has_ignored_line:
+            return False
+        data, is_closed = self.trailing_data
+        if data.startswith(b"\r\n"):
+            self.has_ignored_line = True
+            self._receive_buffer.maybe_extract_at_most(2)
+        return data == b"\r" and not is_closed
 
     def _is_last(self) -> bool:
         return self.closing or self.their_state is h11.MUST_CLOSE
@@ -80,6 +96,20 @@ class GuardedProtocol(H11Protocol):
         self.connection = _Connection(h11.SERVER, max_incomplete_event_size=most_bytes)
         self._send = self.send
         self.send = self._send_marking_end
+        self._keeps_open = False
+        """Whether the connection stays open behind the answer, as far as the client is concerned."""
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether h11 waits for a request of which it has seen nothing yet, nor a line before it."""
+        connection = self.connection
+        return (
+            isinstance(connection, _Connection)  # no WebSocket
+            and connection.our_state is h11.IDLE
+            and connection.their_state is h11.IDLE
+            and connection.trailing_data == (b"", False)
+            and not connection.has_ignored_line
+        )
 
     async def _send_marking_end(self, event: Event) -> None:
         if isinstance(event, Closed) and isinstance(self.connection, _Connection):
@@ -87,7 +117,10 @@ class GuardedProtocol(H11Protocol):
         await self._send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        """Ignore an Upgrade to h2c (RFC 9110 §7.8), and HTTP/2 by prior knowledge."""
+        """Ignore an Upgrade to h2c (RFC 9110 §7.8), and HTTP/2 by prior knowledge; see if it keeps open."""
+        named = b",".join(value for name, value in event.headers if name == b"connection").split(b",")
+        is_asked = all(option.strip().lower() != b"close" for option in named)
+        self._keeps_open = event.http_version >= b"1.1" and is_asked
 
     async def _handle_events(self) -> None:
         await super()._handle_events()
@@ -97,6 +130,10 @@ class GuardedProtocol(H11Protocol):
 
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
         """Send an event; hold an answer's head back, to send it with the body in one write."""
+        if isinstance(event, h11.Response) and self._keeps_open:
+            is_last = any(name == b"connection" for name, _ in event.headers)
+            kept = () if is_last else keep_alive_fields(self._guard.limits)
+            event = h11.Response(status_code=event.status_code, headers=[*event.headers, *kept])
         try:
             data = self._head + self.connection.send(event)
         except h11.LocalProtocolError:
@@ -117,10 +154,16 @@ class GuardedProtocol(H11Protocol):
         source = self.client[0] if self.client else None
         self._guard.count_refusal(status_code, trace_id, source)
         fields, body = self._guard.limits.refusal(status_code, scope, trace_id)
-        closing = [*fields, (b"connection", b"close"), *self.config.response_headers("h11")]
+        closing = [*fields, (b"connection", b"close"), *self._guard.limits.answer_fields]
+        closing += self.config.response_headers("h11")
         await self._send_h11_event(h11.Response(status_code=status_code, headers=closing))
         await self._send_h11_event(h11.Data(data=body))
         await self._send_h11_event(h11.EndOfMessage())
+
+
+def keep_alive_fields(limits: DoorLimits) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the fields that tell a client how long its connection is kept, so that it closes it first."""
+    return (b"connection", b"keep-alive"), (b"keep-alive", b"timeout=%d" % limits.idle_seconds)
 
 
 def open_protocol(

@@ -157,7 +157,6 @@ def _make_config(app: Guard, graceful_seconds: float) -> Config:
     config = Config()
     config.graceful_timeout = graceful_seconds
     config.shutdown_timeout = FORCE_EXIT_SECONDS
-    config.keep_alive_timeout = app.limits.idle_seconds
     config.keep_alive_max_requests = _REQUESTS_A_CONNECTION
     config.include_server_header = False
     config.errorlog = logging.getLogger("hypercorn.error")

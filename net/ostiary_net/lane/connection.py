@@ -15,7 +15,6 @@ send a thousand such requests at once. After a few answers in a row the others r
 from dataclasses import dataclass
 from typing import Any, Final
 
-import h11
 import outcome
 import trio
 
@@ -143,15 +142,7 @@ class LaneConnection(GuardedConnection):
         """Whether h11 waits for a request of which it has seen nothing yet."""
         if self._is_handed_over:
             protocol: object = self.protocol
-            if not isinstance(protocol, GuardedProtocol):
-                return False  # HTTP/2
-            connection = protocol.connection
-            self._is_handed_over = (
-                not isinstance(connection, h11.Connection)  # WebSocket
-                or connection.our_state is not h11.IDLE
-                or connection.their_state is not h11.IDLE
-                or connection.trailing_data != (b"", False)
-            )
+            self._is_handed_over = not (isinstance(protocol, GuardedProtocol) and protocol.is_at_rest)
         return not self._is_handed_over
 
     async def _receive(self) -> bytes:

@@ -9,6 +9,7 @@ import structlog
 
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.hypercorn_internals import find_unsupported_version
+from ostiary_net.front_door.protocol import keep_alive_fields
 from ostiary_net.lane.connection import Lane, LaneConnection
 from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.sockets import CallbackQueue, open_poller
@@ -54,7 +55,10 @@ def _make_opener(guard: Guard, service: Service) -> Callable[..., Any]:
     def open_connection(app: Any, config: Any, *accepted: Any) -> LaneConnection:
         nonlocal lane
         if lane is None:
-            writer = AnswerWriter(lambda: config.response_headers("h11"))
+            writer = AnswerWriter(
+                lambda: [*guard.limits.answer_fields, *config.response_headers("h11")],
+                keep_alive_fields(guard.limits),
+            )
             lane = Lane(service, heads, writer, deadline, poller, CallbackQueue())
         return LaneConnection(app, config, *accepted, guard=guard, lane=lane)
 

@@ -60,18 +60,21 @@ class RequestParser:
     def next_event(self) -> Request | Need:
         """Return the next request once it is complete, else what is needed for it."""
         data, head = self._data, self._head
-        if self._start == len(data):
+        # One empty line before a request counts for nothing (RFC 9112 §2.2). It is kept, so that h11, to
+        # which all may be handed over, ignores no second one.
+        if b"\r\n".startswith(data[self._start : self._start + 3]):
             return Need.REQUEST
+        begin = self._start + 2 if data.startswith(b"\r\n", self._start) else self._start
         if len(data) < self._wanted:
             return Need.HEAD if head is None else Need.BODY
         if head is None:
-            self._body_start = data.find(b"\r\n\r\n", self._start) + 4
+            self._body_start = data.find(b"\r\n\r\n", begin) + 4
             if self._body_start < 4:
-                if not may_become_plain(data[self._start :], self._heads.lines):
+                if not may_become_plain(data[begin:], self._heads.lines):
                     return Need.HANDOVER
                 self._wanted = len(data) + 1
                 return Need.HEAD
-            head = self._heads.read(data[self._start : self._body_start], self._client)
+            head = self._heads.read(data[begin : self._body_start], self._client)
             if head is None:
                 return Need.HANDOVER
         end = self._body_start + head.length

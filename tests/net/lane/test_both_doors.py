@@ -203,6 +203,51 @@ def test_a_request_is_answered_alike_at_both_doors(data: bytes) -> None:
     assert [head.count(b"\r\nx-content-type-options: nosniff\r\n") for head in heads] == [1] * len(heads)
 
 
+BEHIND_HTTPS = make_door_limits(replace(SETTINGS, public_url="https://id.example"))
+"""Limits of a server whose users come over https."""
+
+
+@pytest.mark.parametrize("data", ALL.values(), ids=ALL)
+def test_every_answer_asks_browsers_for_https_and_says_how_long_the_connection_is_kept(data: bytes) -> None:
+    """Once each, at both doors alike (RFC 6797 §7.1); the last answer of a connection says that instead."""
+    through_lane, plain = at_both([data], limits=BEHIND_HTTPS)
+    assert through_lane == plain
+    for head in map(bytes.lower, ANSWER.findall(plain.data)):
+        assert head.count(b"\r\nstrict-transport-security: max-age=31536000\r\n") == 1
+        is_last = head.count(b"\r\nconnection: close\r\n") == 1
+        assert head.count(b"\r\nconnection: keep-alive\r\n") == (not is_last)
+        assert head.count(b"\r\nkeep-alive: timeout=75\r\n") == (not is_last)
+
+
+EMPTY_LINE = b"\r\n"
+
+
+@pytest.mark.parametrize("name", ["active access token", "profile", "another route", "chunked"])
+def test_an_empty_line_before_a_request_is_ignored(name: str) -> None:
+    """Some clients send one behind a body (RFC 9112 §2.2, READINGS 61); a second one is refused."""
+    data = (ASKED | ELSEWHERE)[name]
+    alone, _ = at_both([data, data])
+    for pieces in (
+        [EMPTY_LINE + data, EMPTY_LINE + data],
+        [data + EMPTY_LINE, data + EMPTY_LINE],
+        [data, EMPTY_LINE, data],
+        [data + b"\r", b"\n" + data],
+        [data + EMPTY_LINE + data],
+        [b"\r", b"\n", data[:20], data[20:] + EMPTY_LINE[:1], b"\n" + data],
+    ):
+        through_lane, plain = at_both(pieces)
+        assert through_lane == plain == alone, pieces
+    for pieces in (
+        [data + 2 * EMPTY_LINE + data],
+        [data, EMPTY_LINE, EMPTY_LINE, data],
+        [data + b"\n" + data],
+    ):
+        through_lane, plain = at_both(pieces)
+        assert through_lane == plain
+        assert plain.data.count(b"HTTP/1.1 400 ") == 1, pieces
+        assert plain.closed, pieces
+
+
 def test_failures_are_told_in_a_third_language_at_both_doors() -> None:
     made_up = ("Accept-Language", "fr, qaa")
     once = request(INTROSPECT, "token=x", made_up)
@@ -329,6 +374,7 @@ def conversations(draw: st.DrawFn) -> list[bytes]:
 @given(pieces=conversations())
 @example(pieces=[ASKED["active access token"] * 3])
 @example(pieces=[ASKED["refresh"] * 2])
+@example(pieces=[ELSEWHERE["another route"] + b"\r\n", b"\r\n" + ASKED["refresh"]])
 @example(pieces=[ELSEWHERE["chunked"] + ASKED["active access token"] + ELSEWHERE["close"]])
 def test_any_conversation_goes_alike(pieces: Sequence[bytes]) -> None:
     through_lane, plain = at_both(pieces)

@@ -152,7 +152,7 @@ async def test_nobody_waits_for_all_that_others_ask_at_once(
 async def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors(opened: Door) -> None:
     closed_after = []
     for lane in (True, False):
-        async with opened(lane=lane) as door:
+        async with opened(lane=lane, idle_seconds=5) as door:
             line = door.connect()
             for _ in range(3):
                 await trio.sleep(4)
@@ -169,7 +169,6 @@ async def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors(op
 @pytest.mark.parametrize("lane", [True, False], ids=["lane", "plain"])
 async def test_a_body_that_never_comes_is_given_up_alike(opened: Door, lane: bool) -> None:
     async with opened(lane=lane, body_seconds=3) as door:
-        door.config.keep_alive_timeout = 60
         line = await door.call(ACTIVE[:-5])
         began = trio.current_time()
         heard = await line.hear(1_000)
@@ -182,7 +181,6 @@ async def test_a_body_that_never_comes_is_given_up_alike(opened: Door, lane: boo
 
 async def test_a_body_that_trickles_in_does_not_hold_the_lane(opened: Door) -> None:
     async with opened(lane=True, body_seconds=3) as door:
-        door.config.keep_alive_timeout = 60
         line = await door.call(ACTIVE[:-30])
         for byte in ACTIVE[-30:]:
             await line.say(bytes([byte]))

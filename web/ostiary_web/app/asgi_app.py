@@ -56,7 +56,12 @@ def load_settings_or_exit(environment: Mapping[str, str]) -> Settings:
 
 def make_door_limits(settings: Settings) -> DoorLimits:
     """Return the limits that the front door holds every request to."""
+    transport_security = settings.strict_transport_security
     return DoorLimits(
+        answer_fields=()
+        if transport_security is None
+        else ((b"strict-transport-security", transport_security.encode()),),
+        idle_seconds=float(settings.keep_alive_seconds),
         body_limit=_body_limit,
         refusal=partial(_refusal, settings.languages, settings.public_path),
         has_page=has_page,

@@ -53,6 +53,8 @@ class Settings:
     brand_links: Annotated[Mapping[str, str] | None, (read_links, LINKS_ALLOWED)] = None
     brand_logo: Annotated[BrandFile | None, (load_logo, LOGOS_ALLOWED)] = None
     brand_color: Annotated[BrandColor | None, (read_colors, COLORS_ALLOWED)] = None
+    hsts_seconds: Annotated[int, between(0, 315_360_000)] = 31_536_000
+    keep_alive_seconds: Annotated[int, between(1, 3_600)] = 75
     trust_proxy: Annotated[tuple[Network, ...], setting_values.NETWORKS] = ()
     rate_limit_scale: Annotated[float, setting_values.SCALE] = 1.0
     guess_limit_scale: Annotated[float, setting_values.SCALE] = 1.0
@@ -103,6 +105,16 @@ class Settings:
     def public_origin(self) -> str | None:
         """Scheme and host of `public_url`, as browsers name an origin."""
         return self.public_url and self.public_url.removesuffix(self.public_path)
+
+    @property
+    def strict_transport_security(self) -> str | None:
+        """Value of the header field by which browsers ask for `public_url` over https alone (RFC 6797)."""
+        parts = urlsplit(self.public_url or "")
+        # On a developer's machine it would hold for every other server there, on all ports.
+        is_own_machine = parts.hostname is not None and parts.hostname.split(".")[-1] == "localhost"
+        if parts.scheme != "https" or not self.hsts_seconds or is_own_machine:
+            return None
+        return f"max-age={self.hsts_seconds}"
 
     @cached_property
     def brand(self) -> Brand:
