@@ -3,7 +3,7 @@
 // A press is meant for the page that its user saw. A foreign window that closes under the pointer, or a page that
 // changes into ours between two clicks, leaves us the second half of a double click (RFC 9700 §4.16). So a press counts
 // when the page was in front for half a second, and saw the pointer move, a touch or a key before. Who goes on
-// clicking starts the half second again; who is refused is told, and presses once more.
+// clicking starts the half second again; a user who is refused is told, and presses once more.
 const SEEN_MS = 500;
 const PRESSED_EARLY = document.currentScript.dataset.pressedEarly;
 let seenSince = null;
@@ -42,15 +42,18 @@ const isMeant = () => {
   const now = performance.now();
   if (hasOwnInput && seenSince !== null && now - seenSince >= SEEN_MS) return true;
   seenSince = now;
+  // The next press is that of a user who was told, though the mouse may not have moved.
+  hasOwnInput = true;
   return false;
 };
-const tellEarly = (form) => {
+const tellEarly = () => {
+  document.querySelector(".early")?.remove();
   const told = document.createElement("p");
-  told.className = "notice warning";
+  told.className = "notice warning early";
   told.setAttribute("role", "alert");
   told.textContent = PRESSED_EARLY;
-  form.querySelector("[role=alert]")?.remove();
-  form.append(told);
+  document.querySelector("main").append(told);
+  setTimeout(() => told.remove(), 10000);
 };
 
 // A second click while the answer is awaited sends nothing. A page that is shown again, as by the back button, may be
@@ -81,7 +84,7 @@ document.addEventListener("submit", (event) => {
   }
   event.preventDefault();
   event.stopImmediatePropagation();
-  if (!isHeld) tellEarly(form);
+  if (!isHeld) tellEarly();
 }, true);
 addEventListener("pageshow", (event) => {
   if (event.persisted) begin();
