@@ -24,6 +24,7 @@ from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import open_delivery
+from tests.support.processes import Machine
 from tests.support.served import serving
 
 _PLAIN = """
@@ -173,6 +174,11 @@ RIGHT: dict[str, Any] = {
     f"SECOND_FACTOR_KEY={'k' * 32}": digest_of("k" * 32),
     "RECOVERY_BY_TEXT_MESSAGE=second-factor": TextRecoveryFor.WITH_SECOND_FACTOR,
     "LOG_LEVEL=DEBUG": "debug",
+    "LOG_LEVEL=WARN": "warning",
+    'BRAND_NAME=The "Door" & more': 'The "Door" & more',
+    "TRUST_PROXY=10.0.0.5 10.0.0.6\n10.0.0.7,\n10.0.0.8\n": tuple(
+        ipaddress.ip_network(f"10.0.0.{last}") for last in (5, 6, 7, 8)
+    ),
     "OTEL_EXPORTER_OTLP_ENDPOINT=http://[::1]:4318": "http://[::1]:4318",
     "TRUST_PROXY= 10.0.0.5, 192.168.0.0/16,,fd00::/8": tuple(
         map(ipaddress.ip_network, ("10.0.0.5", "192.168.0.0/16", "fd00::/8"))
@@ -381,3 +387,41 @@ async def test_every_kind_of_answer_asks_for_https_once(tmp_path: Path) -> None:
             for response in (await browser.get(path), await browser.post(path, content=b"x" * 70_000)):
                 told = response.headers.get_list("strict-transport-security")
                 assert told == ["max-age=31536000"], (path, response.status_code)
+
+
+QUOTED = (
+    "DATA_DIR",
+    "DATABASE_URL",
+    "BRAND_NAME",
+    "ADMIN_PASSWORD",
+    "ADMIN_PASSWORD_FILE",
+    "PUBLIC_URL",
+    "WORKERS",
+)
+
+
+@pytest.mark.parametrize("name", [*QUOTED, "SMS_OUTBOX", "CREDENTIALS_DIRECTORY", "SECOND_FACTOR_KEY"])
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_value_that_kept_the_quotes_of_its_file_is_refused(name: str, quote: str) -> None:
+    """`docker --env-file` takes no quotes off: a folder would be made whose name has them."""
+    with pytest.raises(SettingError, match=f"^{name}: is in quotes") as refused:
+        Settings.from_environment({name: f"{quote}hunter2 hunter2{quote}"})
+    assert "hunter2" not in str(refused.value)
+    assert Settings.from_environment({"ANOTHER_PROGRAMS": '"x"'}) == Settings.from_environment({})
+
+
+@pytest.mark.parametrize(
+    "environment", [{"\ufeffDATABASE_URL": "sqlite:///x.db"}, {"DATABASE_URL": "\ufeffx"}]
+)
+def test_a_byte_order_mark_before_a_setting_is_refused(environment: dict[str, str]) -> None:
+    """The first line of such a file would set nothing, and `migrate` make another database."""
+    with pytest.raises(SettingError, match=r"^DATABASE_URL: begins with a byte order mark"):
+        Settings.from_environment(environment)
+
+
+def test_migrate_makes_no_other_database_for_a_mark_before_the_first_name(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    ran = machine.run("migrate", env={"\ufeffDATABASE_URL": f"sqlite:///{tmp_path}/mine.db"})
+    assert ran.exit_code == 1
+    assert ran.err.startswith("ostiary: DATABASE_URL: begins with a byte order mark")
+    assert list(tmp_path.glob("*.db")) == []

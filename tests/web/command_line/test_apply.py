@@ -325,6 +325,8 @@ def test_a_fault_names_table_and_field_and_keeps_out_all(declared: Declared) -> 
         ('[clients.a]\nsecretEnv = "NOWHERE"', "clients.a.secretEnv: the environment has no 'NOWHERE'"),
         ('[clients.a]\nsecretFile = "nowhere"', "clients.a.secretFile: '"),
         ('[clients.a]\nsecretEnv = "SHORT"', "clients.a.secretEnv: must give 22 to 256"),
+        ('[clients.a]\nsecretEnv = "QUOTED"', "clients.a.secretEnv: 'QUOTED' is in quotes"),
+        ('\ufeff[clients.a]\nsecretEnv = "NOWHERE"', "clients.a.secretEnv: the environment has no"),
         ('[clients.a]\nsecretDigest = "hunter22"', "clients.a.secretDigest: must be sha256:"),
         ("[clients.a]\nsecretDigest = 1", "clients.a.secretDigest: must be a string"),
         ('[clients.a]\nsecretEnv = "A"\nsecretFile = "b"', "clients.a: secretEnv and secretFile are set"),
@@ -334,6 +336,7 @@ def test_a_file_that_declares_nothing_is_said_why_in_one_line(
     declared: Declared, monkeypatch: pytest.MonkeyPatch, text: str | None, fault: str
 ) -> None:
     monkeypatch.setenv("SHORT", "hunter22")
+    monkeypatch.setenv("QUOTED", '"hunter22hunter22hunter22"')
     if text is not None:
         declared.file.write_bytes(text.encode("utf-8", "surrogateescape"))
     ran = declared.machine.run("apply", str(declared.file))

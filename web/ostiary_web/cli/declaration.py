@@ -23,7 +23,7 @@ from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.secret import Digest, digest_of
-from ostiary_web.server.secret_files import read_secret_file
+from ostiary_web.server.secret_files import is_in_quotes, read_secret_file
 
 _SECRETS: Final = ("secretFile", "secretEnv", "secretDigest")
 _LONGEST_FILE: Final = 1024 * 1024
@@ -99,7 +99,7 @@ def _parse(path: Path) -> dict[str, object]:
     if len(content) > _LONGEST_FILE:
         raise DeclarationError(f"has more than {_LONGEST_FILE} bytes")
     try:
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise DeclarationError("is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
@@ -159,6 +159,10 @@ def _read_secret(
         text = environment.get(value, "")
         if not text:
             raise DeclarationError(f"{path}.{name}: the environment has no {value!r}, or it is empty")
+        if is_in_quotes(text):
+            raise DeclarationError(
+                f"{path}.{name}: {value!r} is in quotes, which would be part of the secret"
+            )
     else:
         try:
             text = read_secret_file(folder / value)

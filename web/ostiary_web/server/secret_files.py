@@ -36,6 +36,15 @@ def has_unseen_mark(text: str) -> bool:
     return any(mark == "\ufeff" or unicodedata.category(mark) == "Cc" for mark in text)
 
 
+def is_in_quotes(text: str) -> bool:
+    """Whether a variable's value kept the quotes of its file, as `docker --env-file` has it.
+
+    >>> is_in_quotes('"/srv/data"'), is_in_quotes("'x'"), is_in_quotes('7"'), is_in_quotes('"')
+    (True, True, False, False)
+    """
+    return len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]
+
+
 def read_whole_file(path: Path, longest: int) -> bytes:
     """Return a file of at most `longest` bytes; raise `ValueError` with its fault."""
     try:

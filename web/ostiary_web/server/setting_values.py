@@ -169,10 +169,14 @@ def _read_header_token(text: str) -> Secret | None:
 
 
 def _read_networks(text: str) -> tuple[Network, ...]:
-    return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
+    return tuple(ipaddress.ip_network(part) for part in re.split(r"[,\s]+", text) if part)
 
 
-LOG_LEVEL: Final = _one_of({each: each for each in ("debug", "info", "warning", "error")})
+_LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_LEVEL: Final = (
+    partial(_choose, {**{each: each for each in _LEVELS}, "warn": "warning"}),
+    ", ".join(_LEVELS),
+)
 LOG_FORMAT: Final = _one_of({each: each for each in ("console", "json")})
 PREPARED_STATEMENTS: Final = _one_of({"auto": None, "on": True, "off": False})
 BOOLEAN: Final = (partial(_choose, _BOOLEANS), "true or false")
@@ -200,4 +204,7 @@ COLLECTOR_URL: Final = (
     f"{_OUTBOUND}, with the extra `traces`, as http://127.0.0.1:4318; a key in OTEL_EXPORTER_OTLP_HEADERS",
 )
 HEADER_TOKEN: Final = (_read_header_token, "letters, digits and ._~+/:-")
-NETWORKS: Final = (_read_networks, "addresses or CIDR ranges, comma-separated, as 10.0.0.5,192.168.0.0/16")
+NETWORKS: Final = (
+    _read_networks,
+    "addresses or CIDR ranges, with commas, spaces or lines between, as 10.0.0.5,192.168.0.0/16",
+)

@@ -1,6 +1,6 @@
 """Read the settings of a server from the environment, once, with errors that help."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +31,7 @@ from ostiary_web.texts import LANGUAGES
 
 _SECRETS: Final = ("DATABASE_URL", "ADMIN_PASSWORD", "SMS_GATEWAY_TOKEN", "SECOND_FACTOR_KEY")
 """Settings that a file may hold."""
+_BYTE_ORDER_MARK: Final = "\ufeff"
 _USUAL_DATABASE: Final = SQLiteFile(Path("data/ostiary.db"))
 
 
@@ -131,6 +132,7 @@ class Settings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
         """Read the settings; raise `SettingError` for the first invalid one. An empty value is none."""
+        _refuse_marks_of_files(environment, {name.upper() for name in get_type_hints(cls)})
         secrets = {name: find_secret(environment, name) for name in _SECRETS}
         chosen: dict[str, Any] = {}
         for field_name, hint in get_type_hints(cls, include_extras=True).items():
@@ -152,6 +154,23 @@ class Settings:
         chosen.setdefault("sms_outbox", chosen.get("data_dir", cls.data_dir) / "sms-outbox.jsonl")
         files = tuple(each.path for each in secrets.values() if each.path is not None)
         return cls(**chosen, sms_gateway_token_file=token.path, secret_files=files)
+
+
+def _refuse_marks_of_files(environment: Mapping[str, str], names: Set[str]) -> None:
+    """Raise `SettingError` where a name or value has in it what only the file of variables should have.
+
+    A mark before the first name would make that setting none, and quotes would be part of a path or password.
+    """
+    known = {*names, *_SECRETS, *(f"{name}_FILE" for name in _SECRETS), "CREDENTIALS_DIRECTORY"}
+    for name, value in environment.items():
+        bare = name.removeprefix(_BYTE_ORDER_MARK)
+        if bare not in known:
+            continue
+        if bare != name or value.startswith(_BYTE_ORDER_MARK):
+            raise SettingError(bare, "begins with a byte order mark", "a file of variables without one")
+        if secret_files.is_in_quotes(value.strip()):
+            fault = "is in quotes, which would be part of the value"
+            raise SettingError(name, fault, "the value without quotes, as no shell takes them off here")
 
 
 @dataclass(frozen=True, slots=True)
