@@ -24,6 +24,7 @@ from fuzz.shared.seeds import SeededEntropy
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Secret
+from ostiary_net.runtime.outbound import read_route
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.runtime.text_messages import (
     Gateway,
@@ -213,6 +214,61 @@ async def test_a_certificate_that_no_known_authority_made_is_told_with_what_to_d
 async def test_a_gateway_of_its_own_needs_no_more_than_its_address() -> None:
     async with open_gateway("http://127.0.0.1:9/", lambda: None, SeededEntropy()) as gateway:
         assert not gateway.is_local
+
+
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+@pytest.mark.parametrize(
+    "url, variables, expected",
+    [
+        ("https://sms.example/", {"NO_PROXY": "localhost,::1,fd00::/8,[,*.a,10.0.0.0/99"}, None),
+        ("https://sms.example/", {"HTTPS_PROXY": "proxy:3128"}, "http://proxy:3128"),
+        ("https://sms.example/", {"HTTPS_PROXY": "http://p:1", "ALL_PROXY": "socks5://q:2"}, "http://p:1"),
+        ("https://sms.example/", {"ALL_PROXY": "socks5://q:2", "NO_PROXY": ".example"}, None),
+        ("https://[fd00::7]/", {"ALL_PROXY": "socks5://q:2", "NO_PROXY": "fd00::/8"}, None),
+        ("https://10.1.2.3/", {"ALL_PROXY": "socks5://q:2", "NO_PROXY": "a.example 10.1.2.3"}, None),
+        ("https://asms.example/", {"ALL_PROXY": "http://q:2", "NO_PROXY": "sms.example"}, "http://q:2"),
+        ("https://sms.example/", {"ALL_PROXY": "socks5://q:2", "NO_PROXY": "*"}, None),
+        ("http://sms.example/", {"HTTPS_PROXY": "socks5://q:2", "SSL_CERT_FILE": "/gone"}, None),
+        ("http://sms.example/", {"HTTP_PROXY": "http://q:2", "REQUEST_METHOD": "GET"}, None),
+        ("https://sms.example/", {"SSL_CERT_FILE": "", "SSL_CERT_DIR": "/gone"}, None),
+        (
+            "https://sms.example/",
+            {"ALL_PROXY": "socks5://user:word@q:2"},
+            "ALL_PROXY names a proxy of socks5",
+        ),
+        ("https://sms.example/", {"https_proxy": "http://[q:2"}, "https_proxy is no URL"),
+        ("https://sms.example/", {"HTTPS_PROXY": "http://q:word"}, "HTTPS_PROXY is no URL"),
+        ("https://sms.example/", {"HTTPS_PROXY": "http://"}, "HTTPS_PROXY is no URL"),
+        ("https://sms.example/", {"SSL_CERT_FILE": "/gone"}, "SSL_CERT_FILE '/gone': No such file"),
+        ("https://sms.example/", {"SSL_CERT_FILE": "/dev/null"}, "SSL_CERT_FILE '/dev/null' has no cert"),
+        ("https://sms.example/", {"SSL_CERT_FILE": "/"}, "SSL_CERT_FILE '/'"),
+    ],
+)
+async def test_variables_for_all_programs_keep_no_server_down(
+    monkeypatch: pytest.MonkeyPatch, url: str, variables: dict[str, str], expected: str | None
+) -> None:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with capture_logs() as logs:
+        async with open_gateway(url, lambda: None, SeededEntropy()) as gateway:
+            assert not gateway.is_local
+            if isinstance(gateway, Gateway):
+                assert read_route(url, os.environ).proxy == expected
+                assert logs == []
+                return
+            with pytest.raises(NotDelivered) as failed:
+                await gateway.deliver(MESSAGE)
+    assert expected is not None
+    assert str(failed.value).startswith(expected)
+    assert "word" not in str(failed.value)
+    assert [(line["setting"], line["event"]) for line in logs] == [
+        (expected.split()[0], "no text message can be sent")
+    ]
 
 
 # --- the outbox

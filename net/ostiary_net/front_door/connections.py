@@ -4,8 +4,12 @@ import resource
 from contextvars import ContextVar
 from typing import Final, Protocol
 
+import structlog
+
+_log = structlog.get_logger("ostiary")
+
 _FILES_FOR_OTHER_THINGS: Final = 128
-"""Files for the store, listening sockets, logs and the interpreter."""
+"""Files for the store, listening sockets, logs and the interpreter; half of all where there are few."""
 
 
 class OpenConnection(Protocol):
@@ -124,14 +128,23 @@ CONNECTION: Final[ContextVar[OpenConnection | None]] = ContextVar("CONNECTION", 
 
 def _limit_to_files(most: int) -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - _FILES_FOR_OTHER_THINGS))
+    if soft == resource.RLIM_INFINITY:
+        return most
+    return max(1, min(most, soft - min(_FILES_FOR_OTHER_THINGS, soft // 2)))
 
 
 def raise_file_limit(most_connections: int) -> None:
-    """Raise the limit on open files as far as the connections need and the system allows."""
+    """Raise the limit on open files as far as the system allows; warn where not all connections fit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most_connections + _FILES_FOR_OTHER_THINGS
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed < wanted:
+        _log.warning(
+            "few open files: raise the limit (ulimit -n, LimitNOFILE)",
+            open_files=allowed,
+            connections=_limit_to_files(most_connections),
+            wanted=wanted,
+        )

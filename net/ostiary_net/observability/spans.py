@@ -36,8 +36,9 @@ _OTHER_METHOD: Final = "_OTHER"
 """Name of every other method, as a caller's own word must not enter a span."""
 _LONGEST_TRACEPARENT: Final = 128
 """Most bytes of a `traceparent`; a later version may be longer than the 55 of this one."""
-_LAST_SPANS_SECONDS: Final = 5.0
-"""Longest time that a stop waits for the last spans to be sent."""
+_LAST_SPANS_SECONDS: Final = 0.5
+"""Longest time that a stop waits for the last spans to be sent. The address is closed by then, and a server
+that takes its place may wait for this one's end: so each second more would refuse connections."""
 
 
 @asynccontextmanager

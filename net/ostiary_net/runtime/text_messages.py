@@ -28,6 +28,7 @@ import trio
 
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.secret import Secret
+from ostiary_net.runtime.outbound import RouteUnusable, read_route
 from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
 
 _log = structlog.get_logger("ostiary")
@@ -136,11 +137,37 @@ def _find_certificate_fault(error: BaseException | None) -> str:
 @asynccontextmanager
 async def open_gateway(
     url: str, read_token: Callable[[], Secret | None], entropy_source: EntropySource
-) -> AsyncIterator[Gateway]:
-    """Open the gateway at `url`, with connections of its own."""
+) -> AsyncIterator[Delivery]:
+    """Open the gateway at `url`, with connections of its own, if the environment lets it be asked."""
+    try:
+        route = read_route(url, os.environ)
+    except RouteUnusable as error:
+        # Everything else goes on: nobody signs in or refreshes by a text message.
+        _log.error("no text message can be sent", setting=error.variable, reason=error.reason)
+        yield UnreachableGateway(str(error))
+        return
     # A redirect is not followed, as it could lead the token to another server.
-    async with httpx.AsyncClient(timeout=_ATTEMPT_SECONDS, follow_redirects=False) as client:
+    async with httpx.AsyncClient(
+        timeout=_ATTEMPT_SECONDS,
+        follow_redirects=False,
+        trust_env=False,
+        verify=route.trust,
+        proxy=route.proxy,
+    ) as client:
         yield Gateway(client, url, read_token, entropy_source)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachableGateway:
+    """A gateway that the environment lets nobody ask; says why for each message."""
+
+    is_local = False
+
+    reason: str
+
+    async def deliver(self, message: TextMessage) -> None:
+        """Raise `NotDelivered`."""
+        raise NotDelivered(self.reason)
 
 
 # --- the outbox

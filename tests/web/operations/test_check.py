@@ -55,6 +55,17 @@ def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    "name, value", [("ALL_PROXY", "socks5://127.0.0.1:1080"), ("SSL_CERT_FILE", "/not/there.pem")]
+)
+def test_a_variable_that_keeps_text_messages_from_their_gateway_is_named_and_nothing_else_stops(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    machine = prepare(tmp_path)
+    assert levels(machine, **{name: value}) == {name: "fault"}
+    assert machine.run("migrate", env={name: value}).exit_code == 0
+
+
+@pytest.mark.parametrize(
     "name, value, about, level",
     [
         ("PUBLIC_URL", "", "PUBLIC_URL", "warning"),

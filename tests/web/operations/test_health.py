@@ -2,8 +2,11 @@
 
 import os
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import apsw
@@ -16,7 +19,7 @@ from structlog.testing import capture_logs
 from ostiary_web.server.readiness import Readiness
 from tests.net.sqlite.disk import Disk
 from tests.support.callers import expect_refusal
-from tests.support.processes import Machine, free_port, token, wait_until
+from tests.support.processes import Machine, Process, free_port, token, wait_until
 from tests.support.served import Served
 from tests.web.operations.test_storage import made_database
 
@@ -170,3 +173,23 @@ async def test_a_look_that_takes_too_long_is_a_no(autojump_clock: trio.testing.M
     with capture_logs() as log:
         assert not await Readiness(trio.sleep_forever).is_ready()
     assert [entry["cause"] for entry in log] == ["TooSlowError"]
+
+
+def test_where_few_files_may_be_open_half_of_them_are_for_connections_and_the_start_says_so(
+    tmp_path: Path,
+) -> None:
+    machine = Machine(tmp_path)
+    limited = ["/bin/sh", "-c", 'ulimit -n 64; exec "$@"', "sh", sys.executable, "-m", "ostiary_web", "serve"]
+    pipe = subprocess.PIPE
+    environment = {**os.environ, **machine.environment, "WORKERS": "1"}
+    with Process(limited, env=environment, stdout=pipe, stderr=pipe, text=True) as server:
+        address = server.read_address()
+        with httpx.Client(timeout=30) as caller, ExitStack() as held:
+            for _ in range(32):  # all at once
+                answer = held.enter_context(caller.stream("GET", f"{address}/healthz"))
+                assert answer.status_code == 200
+            assert len(os.listdir(f"/proc/{server.pid}/fd")) < 64
+        server.stop()
+        said = server.err.read()
+    assert "few open files" in said
+    assert "connections=32" in said

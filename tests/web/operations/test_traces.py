@@ -4,6 +4,7 @@ The collector is a small server that takes OTLP over HTTP and keeps what it was 
 """
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -319,6 +320,18 @@ async def test_a_collector_that_is_away_costs_no_request_and_no_graceful_stop(tm
         for _ in range(20):
             assert (await ask(server, "GET", "/healthz", [])).status == 200
         assert server.stop() == 0
+
+
+async def test_a_collector_that_is_silent_makes_no_stop_longer(tmp_path: Path) -> None:
+    """Whose address is closed meanwhile: each second would refuse connections."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with ForkedServer(tmp_path, settings={"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}) as server:
+            server.start_and_wait()
+            assert (await ask(server, "GET", "/healthz", [])).status == 200
+            began = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - began < 4.5, "by itself the SDK waits 10 s"
 
 
 def test_where_nobody_asks_nothing_of_it_is_imported() -> None:

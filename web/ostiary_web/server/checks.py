@@ -22,6 +22,7 @@ from ostiary_core.model.instant import Instant, end_of_day
 from ostiary_core.model.records import Client, GrantType, Table
 from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import find_user_name, read_owner
+from ostiary_net.runtime.outbound import RouteUnusable, read_route
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ServerStore
 from ostiary_web.server.cluster_findings import check_cluster
@@ -105,6 +106,12 @@ def _check_settings(settings: Settings) -> Iterator[Finding]:
         )
     elif settings.sms_gateway_url.startswith("http://") and not _is_local(settings.sms_gateway_url):
         yield Finding(Level.WARNING, "SMS_GATEWAY_URL", "check.settings.plain_gateway")
+    if settings.sms_gateway_url is not None:
+        try:
+            read_route(settings.sms_gateway_url, os.environ)
+        except RouteUnusable as error:
+            values = {"reason": error.reason}
+            yield Finding(Level.FAULT, error.variable, "check.settings.gateway_unreachable", values)
     if settings.admin_password is not None:
         yield Finding(Level.WARNING, "ADMIN_PASSWORD", "check.settings.password_set")
 

@@ -851,6 +851,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "check.settings.rate_limits": "the limits are not the specification's",
         "check.settings.guess_limits": "more or fewer wrong passwords are free than the specification's",
         "check.settings.no_gateway": "is not set: text messages go to {path}",
+        "check.settings.gateway_unreachable": "{reason}: no text message reaches the gateway",
         "check.settings.plain_gateway": "is http: recovery codes are sent in the clear",
         "check.settings.trail_for_ever": "the audit trail is kept for ever",
         "check.settings.trail_for_days": "the audit trail is kept for {count} {count:one=day|other=days}",

@@ -727,6 +727,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "check.settings.rate_limits": "频率限制与规范不同",
         "check.settings.guess_limits": "允许的密码错误次数与规范不同",
         "check.settings.no_gateway": "未设置：短信写入 {path}",
+        "check.settings.gateway_unreachable": "{reason}；短信无法送达网关",
         "check.settings.plain_gateway": "使用 http：验证码明文传输",
         "check.settings.trail_for_ever": "审计记录永久保留",
         "check.settings.trail_for_days": "审计记录保留 {count} 天",
