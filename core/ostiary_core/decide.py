@@ -42,12 +42,13 @@ from ostiary_core.loading.keys import (
     user_key,
 )
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, Update
+from ostiary_core.model.decision import Decision, Update, refuse_fields
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import BUILT_IN_CLIENTS, CONSOLE_CLIENT, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.policy import SPECIFICATION, Policy
-from ostiary_core.model.records import Role, Table, TextCodePurpose
+from ostiary_core.model.records import RawKey, Role, Table, TextCodePurpose
 from ostiary_core.model.reply import BatchDone, BatchPreviewed, BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, token_service
@@ -133,9 +134,12 @@ def _decide_batch(event: events.BatchRequested, snapshot: Snapshot) -> Decision:
     """Decide a batch: all of it is done, or it is refused with every event that was refused (READINGS 51)."""
     current = snapshot.begin_batch()
     decisions = []
-    for part in event.events:
+    repeated = _find_repeated(event.events)
+    for place, part in enumerate(event.events):
         # Callers are judged by `snapshot`, as the batch began: its order gives nobody a permission.
         decision = RULES[type(part)].handler(part, current)
+        if place in repeated and not isinstance(decision.reply, Refused):
+            decision = refuse_fields((repeated[place],))
         if not isinstance(decision.reply, Refused):
             current.apply(decision.changes)
         decisions.append(decision)
@@ -161,6 +165,32 @@ def _decide_batch(event: events.BatchRequested, snapshot: Snapshot) -> Decision:
         tuple(change for decision in decisions for change in decision.changes),
         tuple(fact for decision in decisions for fact in decision.facts),
     )
+
+
+def _find_repeated(parts: Iterable[Event]) -> dict[int, FieldFault]:
+    """Return the fault of each import that names a record which one before it names."""
+    seen: set[RawKey] = set()
+    found = {}
+    for place, part in enumerate(parts):
+        field, key_of = _NAMED_IN.get(type(part), ("", None))
+        name = part.fields.get(field) if isinstance(part, _IMPORTED) and part.replace else None
+        if key_of is not None and isinstance(name, str):
+            key = key_of(name)
+            if key in seen:
+                found[place] = FieldFault(field, FieldRule.DUPLICATE)
+            seen.add(key)
+    return found
+
+
+_IMPORTED: Final = (events.UserImported, events.RoleImported, events.ClientImported)
+_NAMED_IN: Final[Mapping[type[Event], tuple[str, Callable[[str], RawKey]]]] = MappingProxyType(
+    {
+        events.UserImported: ("username", username_key),
+        events.RoleImported: ("code", role_key),
+        events.ClientImported: ("clientId", client_key),
+    }
+)
+"""The field of an import that names its record, and the key of the name."""
 
 
 def _leave_nobody(decisions: Iterable[Decision]) -> tuple[int, ...]:

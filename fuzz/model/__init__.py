@@ -77,10 +77,15 @@ class Model:
         rehearsed = deepcopy(self.realm)
         rehearsed.before_batch = began
         faults, takers, told = [], [], False
+        imported: set[str | None] = set()
         for place, part in enumerate(call.parts):
             able = len(administration.able_administrators(rehearsed))
             said = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}"))
             told |= is_told(said)
+            if part.verb is Verb.IMPORT_USER and part.replaces:
+                if part.username in imported and said.answer.kind is not AnswerKind.REFUSED:
+                    said = refuse("A0401", "an import names nobody twice", "username")
+                imported.add(part.username)
             if said.answer.kind is AnswerKind.REFUSED:
                 faults.append(f"{place}:{said.answer.error}")
             if len(administration.able_administrators(rehearsed)) < able:

@@ -175,7 +175,14 @@ what nobody ever chose, so that somebody else changed it meanwhile."""
 
 BATCHES: Final = (
     *("delete-people", "delete-clients", "delete-roles"),
-    *("delete-and-register", "register-twice", "role-for-somebody", "change-roles", "another-administrator"),
+    *(
+        "delete-and-register",
+        "register-twice",
+        "import-twice",
+        "role-for-somebody",
+        "change-roles",
+        "another-administrator",
+    ),
 )
 """What is done whole or not at all; `meaning.parts_of` says what each consists of."""
 

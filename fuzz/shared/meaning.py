@@ -119,6 +119,8 @@ def parts_of(step: Step) -> list[Step]:
             return [promoted, replace(promoted, change="no-role")]
         case "register-twice":
             verb, more = Verb.REGISTER_CLIENT, alone
+        case "import-twice":
+            return [replace(step, verb=Verb.IMPORT_USER, change="no-role")] * 2
         case "role-for-somebody":
             registered = replace(step, verb=Verb.REGISTER_ROLE, change="people")
             return [registered, replace(step, verb=Verb.CHANGE_USER, change="role")]

@@ -21,6 +21,8 @@ class OddFields(NamedTuple):
     """The fields that are named in the refusal; none where there is nothing wrong with it."""
     is_for_new: bool = False
     """Whether it is wrong in a new record alone."""
+    is_for_change: bool = False
+    """Whether it is wrong in a change alone: an import leaves aside what is only shown."""
     found_outside: tuple[str, ...] = ()
     """The fields in which the runtime found a fault that the rules cannot see."""
 
@@ -47,6 +49,7 @@ _NAME: Final = {
     **_odd("name", None, 7, "", " \t ", "n" * 101, "two\nlines", *_UNSEEN),
 }
 _SENT_BACK: Final = {"id": "anything", "createdAt": "2026-01-01T00:00:00Z", "updatedAt": None}
+_ONLY_SHOWN: Final = tuple(_SENT_BACK)
 
 OF_CLIENTS: Final = {
     **_UNKNOWN,
@@ -88,7 +91,9 @@ OF_CLIENTS: Final = {
     "several": OddFields(
         {"name": 7, "accessTokenTtl": 1, "colour": "red"}, ("name", "accessTokenTtl", "colour")
     ),
-    "sent-back": OddFields({**_SENT_BACK, "builtIn": True, "lastUsedAt": None, "wrongSecrets": 7}, ()),
+    "sent-back": OddFields(
+        {**_SENT_BACK, "builtIn": True, "lastUsedAt": None}, (*_ONLY_SHOWN, "builtIn"), is_for_change=True
+    ),
 }
 OF_USERS: Final = {
     **_UNKNOWN,
@@ -103,7 +108,7 @@ OF_USERS: Final = {
     **_odd("timezone", "../etc/passwd", "a" * 40, 7),
     "several": OddFields({"name": 7, "enabled": 1, "colour": "red"}, ("name", "enabled", "colour")),
     "zone-of-nowhere": OddFields({"timezone": "Nowhere/Land"}, ("timezone",), found_outside=("timezone",)),
-    "sent-back": OddFields({**_SENT_BACK, "avatarUrl": None}, ()),
+    "sent-back": OddFields(_SENT_BACK, _ONLY_SHOWN, is_for_change=True),
 }
 _CHOSEN: Final = {
     "chosen": OddFields({"locale": "en-US", "timezone": "Asia/Shanghai"}, ()),
@@ -116,7 +121,7 @@ OF_ROLES: Final = {
     **_odd("code", None, 7, "", "Clerk", "1st", "c" * 65, "options"),
     **_odd("permissions", "iam.user.update", None, [7], ["iam.user.update"] * 2),
     **_one("another-permission", {"permissions": ["iam.everything"]}, "permissions.0"),
-    "sent-back": OddFields({"id": "anything", "builtIn": True}, ()),
+    "sent-back": OddFields({"id": "anything", "builtIn": True}, ("id", "builtIn"), is_for_change=True),
 }
 OF_RESETS: Final = {
     **_UNKNOWN,
@@ -154,7 +159,9 @@ def faults_of(call: Call) -> tuple[str, ...]:
     """The fields for which a call must be refused."""
     odd = odd_fields_of(call)
     is_new = call.verb in (Verb.REGISTER_CLIENT, Verb.REGISTER_USER, Verb.REGISTER_ROLE)
-    return () if odd is None or (odd.is_for_new and not is_new) else odd.faults
+    if odd is None or (odd.is_for_new and not is_new) or (odd.is_for_change and (is_new or call.replaces)):
+        return ()
+    return odd.faults
 
 
 def with_odd_fields(call: Call, fields: Mapping[str, object]) -> dict[str, object]:

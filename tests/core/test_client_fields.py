@@ -10,6 +10,7 @@ from ostiary_core import Entropy, Why, events as e
 from ostiary_core.model.client import is_redirect_uri
 from ostiary_core.model.decision import Update
 from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.instant import iso_time
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
 from ostiary_core.model.secret import draw_client_secret
@@ -241,11 +242,13 @@ def test_every_bad_field_is_named() -> None:
 
 
 def test_a_record_may_be_sent_back_as_it_was_shown(world: World) -> None:
-    shown: dict[str, object] = dict.fromkeys(
-        ("createdAt", "secretLastUsedAt", "oldSecretUntil", "wrongSecrets"), "x"
-    )
-    shown |= dict.fromkeys(("updatedAt", "lastUsedAt", "oldSecretLastUsedAt"))
-    world.when(client_change(id="app", builtIn=False, enabled=True, **shown)).then(ClientKnown)
+    shown: dict[str, object] = {"id": "app", "builtIn": False, "wrongSecrets": 0}
+    shown |= dict.fromkeys(("secretLastUsedAt", "oldSecretUntil", "oldSecretLastUsedAt", "wrongSecretLastAt"))
+    shown |= dict.fromkeys(("createdAt", "updatedAt"), iso_time(world.client().created_at))
+    world.when(client_change(enabled=True, lastUsedAt="another", **shown)).then(ClientKnown)
+    for name in shown:
+        for another in ("x", 1):
+            assert world.when(client_change(**{name: another})).then_faults() == {name: FieldRule.IMMUTABLE}
     assert world.when(client_change(enabled=False)).then_faults() == {"enabled": FieldRule.IMMUTABLE}
     assert not given(client(enabled=False)).client().enabled, "a new one may be disabled"
 

@@ -13,6 +13,7 @@ from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
+from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.records import Record, Role, TextCodePurpose, User, revise
 from ostiary_core.model.reply import BatchDone, BatchRefused, Done, Refused, UserKnown
@@ -335,8 +336,18 @@ def test_every_bad_field_of_an_account_is_named_and_the_longest_are_taken(world:
     unknown = tuple(FieldFault(f"roleIds.{place}", FieldRule.ROLE) for place in range(100))
     many = [str(number) for number in range(100)]
     assert change(fields={"roleIds": many}) == refusal_for(Why.FIELDS_INVALID, *unknown)
-    shown = {"id": "x", "createdAt": "x", "updatedAt": "x", "avatarUrl": "x", "enabled": True}
-    assert change(fields=shown) == Decision(UserKnown(world.user("bob")))
+    bob = world.user("bob")
+    shown: dict[str, Any] = {
+        "id": bob.user_id,
+        "secondFactor": False,
+        "avatarUrl": None,
+        "lastSignInAt": None,
+    }
+    shown |= {"createdAt": iso_time(bob.created_at), "updatedAt": iso_time(bob.updated_at)}
+    assert change(fields={**shown, "enabled": True}) == Decision(UserKnown(bob))
+    for name in shown:
+        fault = FieldFault(name, FieldRule.IMMUTABLE)
+        assert change(fields={name: "x"}) == refusal_for(Why.FIELDS_INVALID, fault)
     for length, is_good in ((7, False), (8, True), (256, True), (257, False)):
         faults = new_password_faults("new", "p" * length, "current")
         assert faults == (() if is_good else (FieldFault("new", FieldRule.PASSWORD),))

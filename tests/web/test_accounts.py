@@ -77,7 +77,7 @@ async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Serv
     me = await api.succeed("GET", "/api/auth/me")
     assert set(me) == {
         *("id", "username", "name", "phone", "avatarUrl", "locale", "timezone"),
-        *("roles", "permissions", "mustChangePassword", "secondFactor"),
+        *("roles", "permissions", "mustChangePassword", "secondFactor", "mustSetUpSecondFactor"),
     }
     assert (me["username"], me["roles"], me["mustChangePassword"]) == ("admin", ["super_admin"], False)
     assert "oauth.client.create" in me["permissions"]

@@ -8,7 +8,9 @@ Rules, all in this file:
 - Every bad field is named at once ("General envelope", 400), with the first rule that it broke.
 - A text or item is judged when it is new: what is stored already may be older than a rule, or a later
   release's, and stays as it is.
-- Fields that are only shown may be sent back, to no effect; unknown ones are refused.
+- Fields that are only shown may be sent back in a change as they are; with another value they are refused, as
+  unknown ones are. Those of a new record and of an imported row are ignored, and of a change those that the
+  record itself does not hold.
 - Passwords, secrets and their hashes are no fields of a record, so no face can show them.
 """
 
@@ -27,6 +29,7 @@ from ostiary_core.model.fields import (
     differing_fields,
     merge_edits,
 )
+from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.why import Why
 
@@ -247,11 +250,21 @@ class RecordType(Generic[R]):
             )
             for field in self.settable
         }
+        if stored is not None:
+            self._require_shown_unchanged(reader, stored)
         self.check(reader, values)
         for fault in faults:
             reader.fault(fault.path, fault.rule, fault.choices)
         read: R = replace(record, **values)
         return reader.faults or read
+
+    def _require_shown_unchanged(self, reader: FieldReader, stored: R) -> None:
+        for field in self.fields:
+            if field.setting is Setting.NEVER and hasattr(stored, field.attribute):
+                value: object = field.value(stored)
+                if field.kind is Kind.TIME and isinstance(value, int):
+                    value = iso_time(Instant(value))
+                reader.require_unchanged(field.name, value)
 
     def edit(
         self,
@@ -281,7 +294,9 @@ class RecordType(Generic[R]):
             for field in self.fields
             if field.setting is not Setting.IMPORTED and hasattr(stored, field.attribute)
         }
-        edits = {name: row[name] for name in differing_fields(shown, row)}
+        # Sheets come from exports, so what is only shown may be of another time or server.
+        only_shown = {field.name for field in self.fields if field.setting is Setting.NEVER}
+        edits = {name: row[name] for name in differing_fields(shown, row) if name not in only_shown}
         return edits if edits and self.read(edits, stored, policy, faults) != stored else {}
 
     def changes(self, before: R | None, after: R | None) -> tuple[FieldChange, ...]:

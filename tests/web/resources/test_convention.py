@@ -125,6 +125,32 @@ async def test_what_stands_already_is_no_change(served: Served, api: Api, kind: 
     assert (served.records(), served.audit()) == (before, told)
 
 
+ONLY_SHOWN = {
+    *("id", "builtIn", "secondFactor", "avatarUrl", "lastSignInAt", "createdAt", "updatedAt", "wrongSecrets"),
+    *("secretLastUsedAt", "oldSecretLastUsedAt", "oldSecretUntil", "wrongSecretLastAt"),
+}
+
+
+@every_resource
+async def test_another_value_of_what_is_only_shown_is_refused(served: Served, api: Api, kind: Kind) -> None:
+    made = await kind.make(api, "one")
+    path, before = f"{kind.path}/{made['id']}", served.records()
+    for name in ONLY_SHOWN & made.keys():
+        assert fields_of(await api.fail(400, "A0401", "PUT", path, {name: "another"})) == [name]
+    assert served.records() == before
+
+
+@every_resource
+async def test_a_record_in_two_rows_of_an_import_is_refused(served: Served, api: Api, kind: Kind) -> None:
+    """The later row would undo the earlier one, and be told as done."""
+    await kind.make(api, "one")
+    before, headings = served.records(), [kind.key, "name"]
+    rows = [headings, ["one", "First"], ["one", "First"], ["one", "Second"]]
+    failure = expect_refusal(await api.import_sheet(kind.path, rows), 400, "A0401")
+    assert fields_of(failure) == [f"rows.{number}.{kind.key}" for number in (3, 4)]
+    assert served.records() == before
+
+
 @every_resource
 @row("General envelope and status codes", "409")
 async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
