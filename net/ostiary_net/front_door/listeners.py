@@ -5,7 +5,7 @@ import fcntl
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -47,6 +47,23 @@ def open_listeners(bind: str) -> Iterator[list[socket.socket]]:
         for path, file in files.items():
             if file is not None and file == _read_identity(path):
                 os.unlink(path)
+
+
+def find_handed_over(environment: Mapping[str, str], process_id: int) -> str | None:
+    """Return the addresses of the sockets that systemd handed over to a process; None without any.
+
+    >>> find_handed_over({"LISTEN_FDS": "2", "LISTEN_PID": "7"}, 7)
+    'fd://3,fd://4'
+    """
+    # sd_listen_fds(3): the variables are left to children, for whom the sockets are not.
+    number = environment.get("LISTEN_FDS", "")
+    if environment.get("LISTEN_PID") != str(process_id) or not number.isdecimal() or int(number) == 0:
+        return None
+    return ",".join(f"{_INHERITED}{_FIRST_HANDED_OVER + place}" for place in range(int(number)))
+
+
+_FIRST_HANDED_OVER: Final = 3
+"""Number of the first socket that systemd hands over (SD_LISTEN_FDS_START)."""
 
 
 def _read_identity(path: str) -> tuple[int, int, int] | None:

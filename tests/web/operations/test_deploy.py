@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -34,7 +35,7 @@ from ostiary_web.server.readiness import _TIMEOUT_SECONDS
 from ostiary_web.server.settings import Settings
 from ostiary_web.sheets.child import MOST_MEMORY_BYTES
 from ostiary_web.sheets.reader import _AT_A_TIME
-from tests.support.processes import Machine, free_port
+from tests.support.processes import Machine, free_port, wait_until
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"
@@ -181,10 +182,23 @@ def container_check() -> list[str]:
 
 
 @pytest.mark.usefixtures("dead_proxy")
-def test_the_health_check_of_the_container_asks_the_server_itself_at_its_own_port(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "bind",
+    [
+        *("127.0.0.1:{port}", "0.0.0.0:{port}", "[::]:{port}", "[::1]:{port}", "localhost:{port}"),
+        *(
+            "unix:{folder}/door",
+            "unix:{folder}/door,127.0.0.1:{port}",
+            "127.0.0.1:{port}, unix:{folder}/door",
+        ),
+    ],
+)
+def test_the_health_check_of_the_container_asks_the_server_itself_wherever_it_listens(
+    bind: str, tmp_path: Path
+) -> None:
     program, *arguments = container_check()
     assert program == "python"
-    bind = f"127.0.0.1:{free_port()}"
+    bind = bind.format(port=free_port(), folder=tmp_path)
     machine = Machine(tmp_path, BIND=bind)
 
     def is_healthy() -> bool:
@@ -193,8 +207,8 @@ def test_the_health_check_of_the_container_asks_the_server_itself_at_its_own_por
         return subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
 
     assert not is_healthy()
-    with machine.serving():
-        assert is_healthy()
+    with machine.start():
+        wait_until(is_healthy)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are seen in /proc alone")
@@ -418,12 +432,40 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     assert about_it == []
 
 
-def test_the_socket_is_where_the_proxy_asks_and_is_handed_over_as_the_server_takes_it() -> None:
+def test_the_socket_is_where_the_proxy_asks() -> None:
     text = (DEPLOY / "ostiary.socket").read_text()
     [address] = re.findall(r"^ListenStream=(\S+)$", text, re.MULTILINE)
     assert f"    server {address} " in (DEPLOY / "nginx.conf").read_text()
-    [bind] = re.findall(r"^#   Environment=BIND=(\S+)$", text, re.MULTILINE)
-    assert Settings.from_environment({"BIND": bind}).bind == "fd://3", "the first that systemd hands over"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_sockets_that_systemd_hands_over_are_served_on_without_being_named(
+    workers: str, tmp_path: Path
+) -> None:
+    """As with `ostiary.socket` and no other file: `BIND` is that of the unit, which another has by now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        machine = Machine(tmp_path, BIND=f"127.0.0.1:{port}", WORKERS=workers, LOG_LEVEL="info")
+        handing = (
+            f"import os, sys; {listener.fileno()} == 3 or os.dup2({listener.fileno()}, 3);"
+            "os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()));"
+            "os.execv(sys.executable, [sys.executable, '-m', 'ostiary_web', 'serve'])"
+        )
+        server = subprocess.Popen(
+            [sys.executable, "-c", handing],
+            env={**os.environ, **machine.environment},
+            pass_fds=[listener.fileno()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            asked = httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=30)
+        finally:
+            server.terminate()
+            _, log = server.communicate(timeout=30)
+    assert asked.status_code == 200
+    assert "serves on the sockets that were handed over, and not on BIND" in log
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:

@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from typing import Final, NoReturn
@@ -16,6 +17,7 @@ import trio
 from ostiary_net.front_door import (
     AddressError,
     ServerFailed,
+    find_handed_over,
     run_until_signal,
     serve as serve_http,
     supervise,
@@ -68,6 +70,14 @@ def _serve(settings: Settings, *, plain: bool) -> None:
     use_data_dir(settings)
     for name, path in find_unwritable(settings):
         structlog.get_logger("ostiary").warning("cannot be written", setting=name, path=str(path))
+    handed_over = find_handed_over(os.environ, os.getpid())
+    if handed_over is not None and "fd://" not in settings.bind:
+        structlog.get_logger("ostiary").info(
+            "serves on the sockets that were handed over, and not on BIND",
+            sockets=handed_over,
+            bind=settings.bind,
+        )
+        settings = replace(settings, bind=handed_over)
     if settings.workers == 1:
         _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
         return
