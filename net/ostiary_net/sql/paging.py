@@ -44,6 +44,8 @@ class Dialect:
     """Template of the condition that a text contains the bound one, which is in ASCII lower case."""
     sorted_afterwards: str
     """Template of a sort expression that keeps the planner off an index."""
+    of_few_users: str
+    """Template of the condition that a session is of a user whom a statement finds, before the session."""
     index_hint: str = ""
     """Clause that names an index, for a database without statistics, which would guess."""
     narrowed_audit: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +65,8 @@ class _ListSQL:
     source: Source
     dialect: Dialect
     conditions: tuple[str, ...]
+    conditions_by_users: tuple[str, ...]
+    """The same where users are found before their sessions, which is slow in the order of a list of many."""
     bindings: tuple[SQLValue, ...]
     filtered: Mapping[str, FilterValue]
     ranged: frozenset[str]
@@ -73,7 +77,7 @@ class _ListSQL:
 
     def count(self, *, limit: int | None = None) -> _Statement:
         """Return the statement that counts the items, up to `limit`."""
-        condition, bindings = self._where(self.order, None)
+        condition, bindings = self._where(self.order, None, by_users=limit is not None)
         tables = self._tables(counting=self.is_whole, reading=False)
         matching = f"FROM {tables} WHERE {condition}"
         if limit is None:
@@ -85,12 +89,13 @@ class _ListSQL:
         is_short, is_near = total <= EXACT_TOTAL_MAX, offset <= EXACT_TOTAL_MAX
         # A range that leaves little is better followed by its own index and sorted afterwards.
         by_range = is_short and not self.ranged <= {order[0].field}
-        condition, bindings = self._where(order, after)
+        is_sorted_afterwards = by_range or (is_short and self.conditions_by_users != self.conditions)
+        condition, bindings = self._where(order, after, by_users=is_short)
         sorts = []
         for sort in order:
             expression = self.source.expression(sort.field)
             sorts.append(
-                f"{self.dialect.sorted_afterwards.format(expression) if by_range else expression}"
+                f"{self.dialect.sorted_afterwards.format(expression) if is_sorted_afterwards else expression}"
                 f"{' DESC' if sort.descending else ''}"
             )
         columns = ", ".join(self.source.expression(column) for column in self.source.item.columns)
@@ -114,8 +119,9 @@ class _ListSQL:
         tables = _COUNTED_BY.sub(hint if counting else "", _BOUND.sub("?", tables))
         return _SEEN_BY.sub("" if reading else hint, tables)
 
-    def _where(self, order: _Order, after: Row | None) -> tuple[str, tuple[SQLValue, ...]]:
-        conditions = (_BOUND.sub("?", self.source.base_condition), *self.conditions)
+    def _where(self, order: _Order, after: Row | None, *, by_users: bool) -> tuple[str, tuple[SQLValue, ...]]:
+        own = self.conditions_by_users if by_users else self.conditions
+        conditions = (_BOUND.sub("?", self.source.base_condition), *own)
         bindings = (*self._bindings_of_source(), *self.bindings)
         if after is not None:
             first = order[0]
@@ -226,11 +232,16 @@ class Pager:
         """Return the listing as SQL; None where no item can match it."""
         source = SOURCES[listing.resource.name]
         conditions: list[str] = []
+        by_users: dict[str, str] = {}
         bindings: list[SQLValue] = []
         for name, value in listing.filters.items():
             condition, bound = self._filter(source, name, value, listing.resource.filters[name])
             conditions.append(condition)
             bindings += bound
+            if name in source.of_users:
+                of_user = self._dialect.contains.format(name)
+                few = f"SELECT user_id FROM users WHERE deleted_at IS NULL AND {of_user}"
+                by_users[condition] = self._dialect.of_few_users.format(few)
         for bounds in listing.ranges:
             expression = source.expression(bounds.field)
             for comparison, bound_to in ((">=", bounds.start), ("<=", bounds.end)):
@@ -247,6 +258,7 @@ class Pager:
             source=source,
             dialect=self._dialect,
             conditions=tuple(conditions),
+            conditions_by_users=tuple(by_users.get(each, each) for each in conditions),
             bindings=tuple(bindings),
             filtered=listing.filters,
             ranged=frozenset(bounds.field for bounds in listing.ranges),

@@ -40,6 +40,9 @@ class Source:
 
     Few records have any, so they name the index of these as `((name))`, which a planner would leave aside."""
 
+    of_users: frozenset[str] = frozenset()
+    """Fields that are their user's, in the table of users of the same name."""
+
     def expression(self, field: str) -> str:
         """Return a field of the list as an SQL expression."""
         return self.expressions.get(field, field)
@@ -88,7 +91,7 @@ def _online(resource: Listable[Any], base_condition: str) -> Source:
         *("session_id", "kind", "client_id", "user_id", "scopes", "source", "user_agent", "expires_at"),
         *("label", "access_digest"),
     )
-    return _source(
+    source = _source(
         resource,
         _SESSIONS,
         base_condition,
@@ -98,6 +101,7 @@ def _online(resource: Listable[Any], base_condition: str) -> Source:
         last_seen_at="COALESCE(s.rotated_at, s.started_at)",
         **{column: f"s.{column}" for column in own},
     )
+    return replace(source, of_users=frozenset({"username", "name"}))
 
 
 SOURCES: Final[Mapping[str, Source]] = {

@@ -58,6 +58,7 @@ _DIALECT: Final = Dialect(
     # Not LIKE, to which % and _ are special and a NUL is the end; lower() knows ASCII only.
     contains="instr(lower({}), ?) > 0",
     sorted_afterwards="+{}",
+    of_few_users="s.user_id IN ({})",
     index_hint=r"INDEXED BY \1",
     narrowed_audit={"session_id": OF_A_SESSION, "user_id": OF_A_USER},
     can_hold=has_utf8,

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from ostiary_core.model.fact import FactKind
-from ostiary_core.storage.listing import AUDIT, USES, Listing
+from ostiary_core.storage.listing import AUDIT, ONLINE_SESSIONS, USES, Listing
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.connection import BoundedConnection
 from tests.support.stores import world_on
@@ -20,6 +20,16 @@ _TRAIL = """
         CASE WHEN number <= 30 THEN %(rare)s WHEN number %% 3 = 0 THEN 'another' ELSE %(often)s END,
         CASE WHEN number <= 30 THEN 'rare' ELSE 'busy' || number %% 4 END, '[]', repeat('x', 700)
     FROM generate_series(1, 8000) AS number
+"""
+_USERS = """
+    INSERT INTO users SELECT (jsonb_populate_record(u, jsonb_build_object(
+        'user_id', 'user-' || number, 'username', 'user-' || number))).*
+    FROM users u, generate_series(1, 3000) AS number WHERE username = 'alice'
+"""
+_SESSIONS = """
+    INSERT INTO sessions SELECT (jsonb_populate_record(s, jsonb_build_object(
+        'session_id', number, 'user_id', 'user-' || number, 'access_digest', '\\x' || md5(number::text)))).*
+    FROM sessions s, generate_series(1, 3000) AS number WHERE kind = 'authorization_code'
 """
 
 
@@ -39,10 +49,12 @@ def plans(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Postg
         )
     )
     with PostgreSQLStore(address, keeps_time=False) as made:
-        world_on(made).given(client("rare"), client("unused"))
+        world_on(made).given(client("rare"), client("unused")).tokens()
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(_TRAIL.encode(), {"often": next(iter(USES)).value, "rare": _RARE.value})
-        connection.execute("ANALYZE audit")
+        connection.execute(_USERS.encode())
+        connection.execute(_SESSIONS.encode())
+        connection.execute("ANALYZE")
     with PostgreSQLStore(address + explaining) as store:
         told.clear()
         yield store, told
@@ -75,3 +87,17 @@ def test_a_rare_value_is_found_by_its_own_index(
             *("audit_by_time", "audit_pkey", "audit", index)
         }
         assert used == {index}, plan
+
+
+def test_sessions_are_found_by_the_name_of_their_user_once_users_are(
+    plans: tuple[PostgreSQLStore, list[str]],
+) -> None:
+    store, told = plans
+    for name in ("username", "name"):
+        found = store.page(Listing(resource=ONLINE_SESSIONS, filters={name: "alice"}), START)
+        assert found.total >= 2
+    of_sessions = [plan for plan in told if "sessions s" in plan and "username" in plan.lower()]
+    assert len(of_sessions) >= 2, told
+    for plan in of_sessions:
+        assert "sessions_by_user" in plan, plan
+        assert "Seq Scan on sessions" not in plan, plan

@@ -16,7 +16,13 @@ from ostiary_net.sql.paging import Dialect, Pager
 from tests.support.story import START
 
 BOUND_SECONDS = 20
-DIALECT = Dialect(count="SELECT count(*) {}", contains="", sorted_afterwards="{}", can_hold=lambda text: True)
+DIALECT = Dialect(
+    count="SELECT count(*) {}",
+    contains="",
+    sorted_afterwards="{}",
+    of_few_users="",
+    can_hold=lambda text: True,
+)
 
 
 class Counted:
