@@ -66,7 +66,7 @@ class _ListSQL:
     dialect: Dialect
     conditions: tuple[str, ...]
     conditions_by_users: tuple[str, ...]
-    """The same where users are found before their sessions, which is slow in the order of a list of many."""
+    """Conditions that find users before their sessions; slow in the order of a list of many."""
     bindings: tuple[SQLValue, ...]
     filtered: Mapping[str, FilterValue]
     ranged: frozenset[str]
