@@ -174,6 +174,8 @@ def judge_lane(data: bytes) -> None:
     whole = _read_pieces(data)
     for cut in range(1, len(data), len(data) // 16 + 1):
         agree(_read_pieces(data[:cut], data[cut:]), whole, data)
+    if not data.startswith((b"\r", b"\n")):  # one empty line before a request is ignored (RFC 9112 §2.2)
+        agree(_read_pieces(b"\r", b"\n" + data)[:2], whole[:2], data)
     requests, start = iter(whole[0]), 0
     while True:
         begin = start + 2 if data[start : start + 2] == b"\r\n" else start  # one empty line is ignored
