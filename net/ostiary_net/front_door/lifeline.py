@@ -1,9 +1,10 @@
-"""Tells a supervisor, or systemd, that a process serves.
+"""Tells a supervisor, or systemd, that a process serves, and then that it lives.
 
 A socket pair joins a supervisor and each of its workers. The system closes an end however its process ends,
 and the other end learns of it: so no worker lives on, holding the address, after its parent was killed.
 """
 
+import math
 import os
 import socket
 from contextlib import suppress
@@ -20,6 +21,15 @@ WORKER: Final = "OSTIARY_WORKER"
 _NOTIFY_SOCKET: Final = "NOTIFY_SOCKET"
 _SERVES: Final = b"1"
 
+_MOST_BYTES: Final = 65_536
+"""More signs of life than lie in a socket."""
+
+BEAT_SECONDS: Final = 2.0
+"""Interval between two signs of life."""
+
+_MOST_MISSED: Final = 15
+"""Looks in a row without a sign of life by which a worker counts as stopped: 30 s, as a turn ends in 10."""
+
 
 class Lifeline:
     """One end of the socket pair between a supervisor and a worker."""
@@ -35,9 +45,26 @@ class Lifeline:
         self._end.close()
 
     def announce_ready(self) -> None:
-        """Tell the supervisor that this worker serves."""
-        with suppress(ConnectionError):  # the supervisor has gone, as `wait` returns
+        """Tell the supervisor that this worker serves, or still does."""
+        # The supervisor has gone, as `wait` returns, or has itself stood still until the socket was full.
+        with suppress(ConnectionError, BlockingIOError):
             self._end.send(_SERVES)
+
+    async def wait_for_silence(self) -> None:
+        """Wait until the other end has given no sign of life for a while."""
+        # Looks are counted, and no time: where this process or the whole machine stood still, the other end
+        # could give none, and has missed one look by that.
+        missed = 0
+        while missed < _MOST_MISSED:
+            await trio.sleep(BEAT_SECONDS)
+            missed = 0 if self._drain() else missed + 1
+
+    def _drain(self) -> bool:
+        """Take all that has come by now; return whether there was anything."""
+        try:
+            return self._end.recv(_MOST_BYTES) != b""
+        except OSError:
+            return False
 
     async def wait(self) -> bool:
         """Wait for a byte from the other end; return False when that end has gone."""
@@ -46,6 +73,12 @@ class Lifeline:
             return self._end.recv(1) == _SERVES
         except ConnectionError:
             return False
+
+    async def beat(self) -> None:
+        """Give the supervisor a sign of life again and again."""
+        while True:
+            await trio.sleep(BEAT_SECONDS)
+            self.announce_ready()
 
 
 def take_inherited_lifeline() -> Lifeline | None:
@@ -68,3 +101,20 @@ def notify_manager(state: str) -> None:
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:
         manager.setblocking(False)
         manager.sendto(state.encode(), address)
+
+
+async def feed_watchdog() -> None:
+    """Send systemd `WATCHDOG=1` thrice in the time that it allows, where it watches this process."""
+    seconds = _read_watchdog_seconds()
+    while seconds < math.inf:
+        notify_manager("WATCHDOG=1")
+        await trio.sleep(seconds / 3)
+
+
+def _read_watchdog_seconds() -> float:
+    """Return the seconds of silence that systemd allows (sd_watchdog_enabled(3)); else infinity."""
+    microseconds = os.environ.get("WATCHDOG_USEC", "")
+    is_for_us = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    if not (is_for_us and microseconds.isascii() and microseconds.isdigit() and int(microseconds)):
+        return math.inf
+    return int(microseconds) / 1e6

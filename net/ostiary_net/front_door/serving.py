@@ -27,7 +27,12 @@ from ostiary_net.front_door.hypercorn_internals import (
     Sockets,
     worker_serve,
 )
-from ostiary_net.front_door.lifeline import Lifeline, notify_manager, take_inherited_lifeline
+from ostiary_net.front_door.lifeline import (
+    Lifeline,
+    feed_watchdog,
+    notify_manager,
+    take_inherited_lifeline,
+)
 from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.stopping import ForcedExit, heed_signals
 from ostiary_net.observability.log import unwrap_error
@@ -67,6 +72,7 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, on_listening:
             on_listening(addresses)
             if lifeline is not None:
                 lifeline.announce_ready()
+                nursery.start_soon(lifeline.beat)
             else:
                 notify_manager("READY=1")
 
@@ -77,6 +83,7 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, on_listening:
                 nursery.start_soon(_stop_without_parent, lifeline, stop)
             else:
                 nursery.start_soon(_notify_of_stop, stop)
+                nursery.start_soon(feed_watchdog)
             await serve_until(stop, app, bind=bind, graceful_seconds=graceful_seconds, on_listening=announce)
             nursery.cancel_scope.cancel()
 

@@ -3,6 +3,9 @@
 The parent opens the sockets, so that an address in use ends it at once, and a worker's death frees none. It
 restarts a worker that dies: at once when that had served for a while, else after a pause that doubles. While
 no worker has ever served, a few deaths in a row make the parent give up.
+
+A worker that stands still may hold SQLite's lock of writing, which all others wait for. So each gives signs
+of life once it serves, and one that has given none for a while is killed, which frees its locks.
 """
 
 import os
@@ -16,7 +19,7 @@ from typing import Final
 import structlog
 import trio
 
-from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline, notify_manager
+from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline, feed_watchdog, notify_manager
 from ostiary_net.front_door.listeners import format_listener_url, open_listeners
 from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS, OnListening
 from ostiary_net.front_door.stopping import list_stop_signals
@@ -70,6 +73,7 @@ class _Supervisor:
         """Start all workers, and keep them running until asked to stop."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self._heed_signals)
+            nursery.start_soon(feed_watchdog)
             async with trio.open_nursery() as keepers:
                 for slot in range(self.workers):
                     keepers.start_soon(self._keep, slot)
@@ -120,17 +124,23 @@ class _Supervisor:
             )
             its.close()
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._listen, lifeline)
+                nursery.start_soon(self._listen, lifeline, process, slot)
                 nursery.start_soon(self._end_in_time, process, slot)
                 code = await process.wait()
                 nursery.cancel_scope.cancel()
         return code
 
-    async def _listen(self, lifeline: Lifeline) -> None:
-        if await lifeline.wait() and not self._ever_served:
+    async def _listen(self, lifeline: Lifeline, process: trio.Process, slot: int) -> None:
+        """Wait until a worker serves, and kill it once it gives no sign of life."""
+        if not await lifeline.wait():
+            return
+        if not self._ever_served:
             self._ever_served = True
             self.on_listening([format_listener_url(each) for each in self.listeners])
             notify_manager("READY=1")
+        await lifeline.wait_for_silence()
+        _log.error("a worker gives no sign of life and is killed", worker=slot)
+        process.kill()
 
     async def _end_in_time(self, process: trio.Process, slot: int) -> None:
         """Send SIGTERM to a worker when asked to stop, and later SIGKILL if it has not ended."""

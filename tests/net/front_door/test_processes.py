@@ -13,6 +13,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+import trio
+import trio.testing
 
 from ostiary_net.front_door.lifeline import VARIABLE, Lifeline
 from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
@@ -118,6 +120,82 @@ def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(start: Start) 
     parent.stop()
     with pytest.raises(ConnectionRefusedError):
         ask(port)
+
+
+def test_a_worker_that_is_stopped_is_killed_and_replaced_and_the_others_go_on(start: Start) -> None:
+    parent = start("supervise")
+    port = port_of(parent)
+    stopped, other = sorted(wait_for(lambda: pids(port), count=2))
+    os.kill(stopped, signal.SIGSTOP)
+    after = wait_for(lambda: pids(port) - {stopped}, count=2)
+    assert other in after
+    assert not Path(f"/proc/{stopped}").exists()
+    parent.stop()
+
+
+async def test_a_worker_counts_as_stopped_after_thirty_seconds_of_silence_and_not_by_a_long_turn(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    ours, its = socket.socketpair()
+
+    async def take_long_turns() -> None:
+        for _ in range(20):
+            await trio.sleep(25)
+            worker.announce_ready()
+
+    with Lifeline(ours) as supervisor, Lifeline(its) as worker:
+        began = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take_long_turns)
+            await supervisor.wait_for_silence()
+        assert trio.current_time() - began == pytest.approx(20 * 25 + 30, abs=2)
+
+
+async def test_time_in_which_the_machine_was_suspended_makes_no_worker_silent(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    ours, its = socket.socketpair()
+
+    async def suspend() -> None:
+        for _ in range(20):
+            await trio.sleep(5)
+            autojump_clock.jump(60)
+
+    with Lifeline(ours) as supervisor, Lifeline(its) as worker:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(worker.beat)
+            nursery.start_soon(suspend)
+            with trio.move_on_after(20 * 65 + 60) as patience:
+                await supervisor.wait_for_silence()
+            nursery.cancel_scope.cancel()
+    assert patience.cancelled_caught
+
+
+async def test_a_supervisor_that_stood_still_leaves_a_full_socket_to_no_harm() -> None:
+    ours, its = socket.socketpair()
+    with Lifeline(ours), Lifeline(its) as worker:
+        for _ in range(2_000):
+            worker.announce_ready()
+
+
+def test_systemd_is_given_signs_of_life_where_it_watches(tmp_path: Path) -> None:
+    path = str(tmp_path / "manager")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        manager.settimeout(PATIENCE_SECONDS)
+        for how in ("serve", "supervise"):
+            argv = [sys.executable, "-m", "tests.net.front_door.worker", how, "127.0.0.1:0"]
+            told = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "300000"}
+            with Process(
+                argv, cwd=ROOT, env={**os.environ, **told}, stdout=subprocess.PIPE, text=True
+            ) as server:
+                port_of(server)
+                said = [manager.recv(64) for _ in range(6)]
+                assert said.count(b"WATCHDOG=1") >= 4
+                assert said.count(b"READY=1") <= 1
+                server.stop()
+            while manager.recv(64) != b"STOPPING=1":
+                pass
 
 
 def test_no_room_for_a_worker_ends_none_of_the_others(start: Start) -> None:

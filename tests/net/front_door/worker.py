@@ -15,6 +15,7 @@ from ostiary_net.front_door import (
     AddressError,
     Guard,
     ServerFailed,
+    lifeline,
     patch_hypercorn,
     serve,
     serving,
@@ -49,6 +50,7 @@ def tell(addresses: list[str]) -> None:
 
 
 def main(how: str, bind: str, graceful_seconds: str = "0.2") -> int:
+    lifeline.BEAT_SECONDS = 0.1  # type: ignore[misc]
     try:
         if how.startswith("supervise"):
             worker = [sys.executable, "-m", __spec__.name, how.partition("-")[2] or "serve"]
