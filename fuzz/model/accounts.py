@@ -131,6 +131,10 @@ def create_token(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refuse("A0401", "a token that may do nothing is none", "permissions")
     if not chosen <= find_allowed(realm, call, now):
         return refuse("A0403", "nobody gives a token what they may not do")
+    tokens = [one for one in realm.sessions if one.user is user and one.allows is not None]
+    living = [one for one in tokens if not one.ended and now < one.until]
+    if len(living) >= realm.settings.tokens_at_most:
+        return refuse("B1004", "as many tokens live as somebody may have")
     session = realm.begin_token(user, chosen, seconds, now, given)
     return Verdict(realm.answer_of_session(session, now), "a personal access token")
 

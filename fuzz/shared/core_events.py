@@ -35,6 +35,7 @@ def policy_of(settings: Settings, name: str, clock_margin_seconds: int) -> Polic
     return Policy(
         revoke_on_code_replay=settings.code_replay_ends_session,
         require_second_factor=SecondFactorFor(settings.second_factor_of),
+        personal_tokens_at_most=settings.tokens_at_most,
         text_recovery=TextRecoveryFor(settings.recovery_by_text_of),
         second_factor_key=sha256(name.encode()).digest(),
         clock_margin_seconds=clock_margin_seconds,

@@ -52,6 +52,8 @@ class Settings:
     code_replay_ends_session: bool = False
     second_factor_of: str = "no"
     """Who must have a second factor: `no`, `administrators` or `everybody`."""
+    tokens_at_most: int = 100
+    """How many personal access tokens of somebody live at a time; the server has no setting for it."""
     recovery_by_text_of: str = "everybody"
     """Who may set a new password by text message: `no`, `second-factor` or `everybody`."""
 
@@ -208,6 +210,7 @@ def draw_initial_state(random: Random) -> InitialState:
     place = int(chance * 1_000_000)
     settings = Settings(
         code_replay_ends_session=chance < 0.25,
+        tokens_at_most=(100, 1, 2)[place % 3],
         second_factor_of=("administrators", "everybody", *("no",) * 6)[place % 8],
         recovery_by_text_of=("second-factor", "no", *("everybody",) * 5)[place % 7],
     )

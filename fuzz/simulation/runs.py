@@ -37,6 +37,7 @@ from fuzz.simulation.story import IN_THE_END, Story
 from fuzz.simulation.visits import OF_THE_MACHINE, VISITOR, choose_routes, draw_visit, find_wrong
 from fuzz.simulation.witness import Witness
 from fuzz.workload.generator import Workload
+from ostiary_core import SPECIFICATION
 from ostiary_core.model.decision import Decision
 
 TURN_SECONDS: Final = 60.0
@@ -94,11 +95,14 @@ def world_of(seed: str) -> tuple[InitialState, Swarm]:
     """The clients, the people and the mix of troubles that a seed stands for."""
     random = Random(f"{seed} beginning")
     initial_state, swarm = draw_initial_state(random), swarm_of(random)
+    # The server has no setting for it.
+    settings = dataclasses.replace(
+        initial_state.settings, tokens_at_most=SPECIFICATION.personal_tokens_at_most
+    )
     if swarm.window_scale < 1:
         # With two requests a minute no administrator would set up a second factor, and sign in with it.
-        settings = dataclasses.replace(initial_state.settings, second_factor_of="no")
-        initial_state = dataclasses.replace(initial_state, settings=settings)
-    return initial_state, swarm
+        settings = dataclasses.replace(settings, second_factor_of="no")
+    return dataclasses.replace(initial_state, settings=settings), swarm
 
 
 class _World:

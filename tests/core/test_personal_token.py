@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from ostiary_core import Secret, Why, events as e
+from ostiary_core import SPECIFICATION, Secret, Why, events as e
 from ostiary_core.model.changes import FieldChange
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.permissions import Permission
@@ -39,7 +40,7 @@ def account_of(world: World, token: Secret, **asked: Any) -> AccountKnown | None
 
 def test_a_token_is_a_session_that_holds_what_was_chosen_and_the_trail_says_so(world: World) -> None:
     created = world.when(creation(world.login("clerk")))
-    issued = created.then(PersonalTokenIssued, changes=["insert session"])
+    issued = created.then(PersonalTokenIssued, changes=["insert session", "update user"])
     made = world.the_session(SessionKind.PERSONAL_TOKEN)
     assert issued.session == made
     assert (made.client_id, made.user_id, made.label) == ("console", world.user_ids["clerk"], "deploys")
@@ -132,7 +133,8 @@ def test_its_holder_ends_it_which_is_no_signing_out(world: World) -> None:
         (other.tokens.access_token.digest, Why.SIGNED_OUT),
     ):
         ending = world.when(e.OwnSessionEnded(caller=caller_of(login), session_id=sessions[digest]))
-        ending.then(Done, changes=["update session"], facts=[FactKind.SESSION_ENDED])
+        counted = ["update user"] if why is Why.PERSONAL_TOKEN_ENDED else []
+        ending.then(Done, changes=["update session", *counted], facts=[FactKind.SESSION_ENDED])
         assert ending.decision.facts[0].why is why
     assert account_of(world, issued.token, permission=Permission.CLIENT_LIST) is None
 
@@ -156,3 +158,36 @@ def test_a_token_is_no_super_administrator_and_acts_on_others_but_not_on_its_hol
     world.when(
         e.UserForcedOut(caller=e.SignedIn(access_token=own.token), user_id=world.user_ids["keeper"])
     ).then_refused(Why.PERMISSION_MISSING)
+
+
+def test_of_two_tokens_made_in_one_turn_at_the_bound_one_is_refused(world: World) -> None:
+    login = world.login("clerk")
+    for _ in range(99):
+        world.when(creation(login)).then(PersonalTokenIssued)
+    first, second = world.store.turn([creation(login), creation(login)], world.now)
+    assert isinstance(first.reply, PersonalTokenIssued)
+    assert second == Decision(Refused(Why.TOO_MANY_TOKENS))
+
+
+def test_tokens_that_ended_in_any_way_count_no_more() -> None:
+    policy = replace(SPECIFICATION, personal_tokens_at_most=1)
+    world = given(asks.role("clerk", *HELD), user("clerk", roles=("clerk",)), policy=policy)
+    login = world.login("clerk")
+
+    def make(**changed: object) -> PersonalTokenIssued:
+        return world.when(creation(login, **changed)).then(PersonalTokenIssued)
+
+    made = make(expiresInDays=1)
+    world.when(creation(login)).then_refused(Why.TOO_MANY_TOKENS, changes=[])
+    world.when(e.OwnSessionEnded(caller=caller_of(login), session_id=made.session.session_id)).then(Done)
+    make(expiresInDays=1)
+    world.wait(24 * 60 * 60)
+    login = world.login("clerk")
+    made = make()
+    world.when(e.SessionForcedOut(caller=e.Operator(), session_id=made.session.session_id)).then(Done)
+    make()
+    world.when(e.OtherSessionsEnded(caller=caller_of(login))).then(Done)
+    make()
+    world.when(e.EverybodyForcedOut(caller=e.Operator(), client_ids=("console",))).then(Done)
+    login = world.login("clerk")
+    make()

@@ -143,6 +143,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.ROLE_PROTECTED: Meaning(422, "B1002"),
         Why.LAST_ADMINISTRATOR: Meaning(422, "B1001"),
         Why.OWN_ACCOUNT_ALONE: Meaning(422, "B1003"),
+        Why.TOO_MANY_TOKENS: Meaning(422, "B1004"),
         Why.ADMINISTRATOR_EXISTS: Meaning(409, "A0409"),
         Why.REVOKED_BY_CLIENT: _ENDED,
         Why.CODE_REPLAYED: _ENDED,

@@ -60,6 +60,8 @@ class Policy:
     """Wrong codes of a second factor inside the window of wrong passwords after which its user waits."""
     locales: tuple[str, ...] = ("zh-CN", "en-US")
     """Languages that an account may choose: those that the server speaks."""
+    personal_tokens_at_most: int = 100
+    """Most personal access tokens of a user that live at a time."""
     retention_seconds: int = 30 * 24 * 60 * 60
     """Time for which a dead session is kept, so that its tokens are still recognised (READINGS 3)."""
 

@@ -54,6 +54,10 @@ class User:
     """Instants of wrong current passwords inside the window (READINGS 24)."""
     text_codes_asked_at: tuple[Instant, ...] = ()
     """Instants of requests for codes to new telephone numbers, of the last day (READINGS 43)."""
+    token_expiries: tuple[Instant, ...] = ()
+    """When each personal access token expires that lives under `tokens_epoch`; bounds how many there are."""
+    tokens_epoch: int = 0
+    """Sum of the epochs of user and console client under which they were made: either ends them all."""
     last_sign_in_at: Instant = NOT_YET
     """Instant of the last sign-in; `NOT_YET` where there was none."""
     created_at: Instant

@@ -100,6 +100,7 @@ class Why(StrEnum):
     ROLE_PROTECTED = auto()
     LAST_ADMINISTRATOR = auto()
     OWN_ACCOUNT_ALONE = auto()
+    TOO_MANY_TOKENS = auto()
     ADMINISTRATOR_EXISTS = auto()
     # How sessions and codes end. A code is also ended by any of its own refusals above.
     REVOKED_BY_CLIENT = auto()

@@ -61,6 +61,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.built_in_protected": "A built-in client is protected.",
         "refusal.role_protected": "The built-in role cannot be changed.",
         "refusal.last_administrator": "The last enabled super administrator must stay.",
+        "refusal.too_many_tokens": "You have as many access tokens as an account can have. End one first.",
         "refusal.own_account_alone": "This is your own account. Change this under My account.",
         "refusal.administrator_exists": "A super administrator already exists.",
         "refusal.revoked_by_client": "The client revoked the session.",

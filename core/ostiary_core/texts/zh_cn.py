@@ -56,6 +56,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.built_in_protected": "内置客户端受保护，不能修改",
         "refusal.role_protected": "内置角色不能修改",
         "refusal.last_administrator": "必须保留至少一个启用的超级管理员",
+        "refusal.too_many_tokens": "您的访问令牌数量已达上限，请先作废一个",
         "refusal.own_account_alone": "这是您自己的账号，请在“我的账号”中修改",
         "refusal.administrator_exists": "超级管理员已存在",
         "refusal.revoked_by_client": "会话已被客户端撤销",

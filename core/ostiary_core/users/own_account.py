@@ -57,6 +57,7 @@ from ostiary_core.oauth.callers import (
 )
 from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
 from ostiary_core.oauth.state_tables import SessionState
+from ostiary_core.users.personal_token import end_token
 
 # --- signing in
 
@@ -154,9 +155,9 @@ def end_own_session(event: events.OwnSessionEnded, who: Person, snapshot: Snapsh
         or session.state_of(stored, snapshot) is not SessionState.ACTIVE
     ):
         return refuse(Why.NOT_FOUND)
-    is_token = stored.kind is SessionKind.PERSONAL_TOKEN
-    why = Why.PERSONAL_TOKEN_ENDED if is_token else Why.SIGNED_OUT
-    changes, fact = session.end(stored, why, snapshot.now)
+    if stored.kind is SessionKind.PERSONAL_TOKEN:
+        return end_token(stored, Why.PERSONAL_TOKEN_ENDED, snapshot)
+    changes, fact = session.end(stored, Why.SIGNED_OUT, snapshot.now)
     return Decision(Done(), changes, (fact,))
 
 

@@ -8,6 +8,7 @@ Rules, all in this file and in `oauth.callers` (docs/decisions/0052-personal-acc
   later is lost to the token, and comes back with it.
 - It opens the administration alone, never one's own account, the consent page or user-info; it never is a
   super administrator and does not act on its holder (`callers.has_more_permissions`): it cannot widen itself.
+- A hundred of a user live, at most: their record counts them, so that of two made at once one is refused.
 - Its text is shown once and known by its digest alone. Its last use is kept to the minute.
 """
 
@@ -20,10 +21,10 @@ from ostiary_core.model.decision import Decision, Insert, Update, refuse, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldReader, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
-from ostiary_core.model.instant import DAY_SECONDS, is_news, later
+from ostiary_core.model.instant import DAY_SECONDS, Instant, is_news, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.record_type import Bounds
-from ostiary_core.model.records import Session, SessionKind, revise
+from ostiary_core.model.records import Session, SessionKind, User, revise
 from ostiary_core.model.reply import Done, PersonalTokenIssued
 from ostiary_core.model.secret import draw_personal_token, draw_session_id
 from ostiary_core.model.why import Why
@@ -35,6 +36,7 @@ from ostiary_core.oauth.callers import (
     require_actor,
 )
 from ostiary_core.oauth.inherited_endings import login_epochs_now
+from ostiary_core.oauth.session import end
 
 NAME: Final = "name"
 PERMISSIONS: Final = "permissions"
@@ -63,6 +65,9 @@ def create(event: events.PersonalTokenCreated, who: Person, snapshot: Snapshot) 
         return refuse_fields(reader.faults)
     if not set(chosen) <= set(permissions_held(who, snapshot)):
         return refuse(Why.PERMISSION_MISSING)
+    living = _find_living_expiries(who.user, snapshot)
+    if len(living) >= snapshot.policy.personal_tokens_at_most:
+        return refuse(Why.TOO_MANY_TOKENS)
     permissions = tuple(each for each in ALL_PERMISSIONS if each in chosen)
     token, expires_at = draw_personal_token(event.entropy), later(snapshot.now, days * DAY_SECONDS)
     session = Session(
@@ -94,7 +99,39 @@ def create(event: events.PersonalTokenCreated, who: Person, snapshot: Snapshot) 
             FieldChange(DAYS, None, days),
         ),
     )
-    return Decision(PersonalTokenIssued(session, token), (Insert(session),), (fact,))
+    counted = _count_tokens(who.user, (*living, expires_at), snapshot)
+    return Decision(PersonalTokenIssued(session, token), (Insert(session), counted), (fact,))
+
+
+def end_token(token: Session, why: Why, snapshot: Snapshot, actor_id: str | None = None) -> Decision:
+    """End one token, which its holder's record counts no more."""
+    changes, fact = end(token, why, snapshot.now, actor_id=actor_id)
+    user = None if token.user_id is None else snapshot.user(token.user_id)
+    if user is None:
+        return Decision(Done(), changes, (fact,))
+    left = list(_find_living_expiries(user, snapshot))
+    # It is not there where a release made it that did not count.
+    if token.expires_at in left:
+        left.remove(token.expires_at)
+        changes = (*changes, _count_tokens(user, tuple(left), snapshot))
+    return Decision(Done(), changes, (fact,))
+
+
+def _find_living_expiries(user: User, snapshot: Snapshot) -> tuple[Instant, ...]:
+    """Return when each of the user's living tokens expires."""
+    if user.tokens_epoch != _tokens_epoch_now(user, snapshot):
+        return ()
+    return tuple(expires_at for expires_at in user.token_expiries if snapshot.now < expires_at)
+
+
+def _count_tokens(user: User, expiries: tuple[Instant, ...], snapshot: Snapshot) -> Update:
+    epoch = _tokens_epoch_now(user, snapshot)
+    return Update(user, revise(user, token_expiries=expiries, tokens_epoch=epoch))
+
+
+def _tokens_epoch_now(user: User, snapshot: Snapshot) -> int:
+    epochs = login_epochs_now(user, snapshot)
+    return epochs.user + epochs.client
 
 
 @require_actor(lambda caller, snapshot: find_holder(caller, snapshot, SessionKind.PERSONAL_TOKEN))

@@ -36,7 +36,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.instant import NOT_YET
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.records import is_of_client, revise
+from ostiary_core.model.records import SessionKind, is_of_client, revise
 from ostiary_core.model.reply import Done, Refused, Reply, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.user import USER, User
@@ -63,6 +63,7 @@ from ostiary_core.users.names_and_roles import (
     write_names,
 )
 from ostiary_core.users.own_account import all_ended_fact, find_named_user
+from ostiary_core.users.personal_token import end_token
 from ostiary_core.users.second_factor import code_waits_until
 
 _SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
@@ -232,6 +233,7 @@ def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot
         locale=None,
         timezone=None,
         text_codes_asked_at=(),
+        token_expiries=(),
         has_second_factor=False,
         last_sign_in_at=NOT_YET,
     )
@@ -308,6 +310,8 @@ def force_out_session(event: events.SessionForcedOut, who: Actor, snapshot: Snap
         user = snapshot.user(stored.user_id)
         if user is not None and has_more_permissions(user, who, snapshot):
             return refuse(Why.PERMISSION_MISSING)
+    if stored.kind is SessionKind.PERSONAL_TOKEN:
+        return end_token(stored, Why.SESSION_FORCED_OUT, snapshot, actor_id_of(who))
     changes, fact = session.end(stored, Why.SESSION_FORCED_OUT, snapshot.now, actor_id=actor_id_of(who))
     return Decision(Done(), changes, (fact,))
 

@@ -21,6 +21,7 @@ from tests.support.people import HOLDERS_PASSWORD, holder_of, sign_in
 from tests.support.served import Served
 
 DAY_SECONDS = 86_400
+TOKENS = "/api/auth/tokens"
 TOKEN = re.compile("ostiary_pat_[A-Za-z0-9]{43}")
 LISTS_CLIENTS = {"name": "deploys", "permissions": ["oauth.client.list"], "expiresInDays": 30}
 
@@ -130,6 +131,17 @@ async def test_a_token_ends_on_its_day(served: Served, api: Api, days: int) -> N
     assert not await is_accepted(program)
     await api.sign_in()
     assert await api.succeed("GET", "/api/auth/tokens") == []
+
+
+async def test_a_hundred_tokens_live_and_each_is_listed(served: Served, api: Api) -> None:
+    for number in range(100):
+        await create(api, name=f"robot {number}")
+    refused = await api.fail(422, "B1004", "POST", TOKENS, LISTS_CLIENTS)
+    assert refused["msg"].startswith("You have as many access tokens")
+    listed = await api.succeed("GET", TOKENS)
+    assert {token["name"] for token in listed} == {f"robot {number}" for number in range(100)}
+    await api.succeed("DELETE", f"{TOKENS}/{listed[-1]['id']}")
+    await create(api, name="one more")
 
 
 async def test_its_holder_ends_a_token_and_nobody_else_finds_it(served: Served, api: Api) -> None:

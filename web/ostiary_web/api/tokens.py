@@ -8,13 +8,13 @@ from quart import Response
 from ostiary_core.events import OwnSessionEnded, PersonalTokenCreated
 from ostiary_core.http.sender import user_agent_of
 from ostiary_core.model.fields import Fields
-from ostiary_core.model.instant import iso_time
+from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import PersonalTokenIssued, Reply
 from ostiary_core.model.secret import PERSONAL_TOKEN_PREFIX, TOKEN_LENGTH, fingerprint_of
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import ONLINE_USERS, Listing, OnlineSession
+from ostiary_core.storage.listing import ONLINE_USERS, Listing, ListingStore, OnlineSession
 from ostiary_web.api.answer_data import AnswerData, Time, one_of, time_or_none
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
@@ -23,8 +23,7 @@ from ostiary_web.server.submissions import Submitted
 tokens = GatedRoutes("tokens", __name__)
 
 _PATH: Final = "/api/auth/tokens"
-MOST_TOKENS: Final = 200
-"""Most tokens shown of a user, the newest."""
+_TOKENS_PER_READ: Final = 200
 
 
 # --- what the pages do too
@@ -34,8 +33,16 @@ async def list_tokens(context: RequestContext, session_id: str | None = None) ->
     """Return the caller's tokens, or the one with this identifier, the newest first."""
     own = {"user_id": context.user.user_id, "kind": SessionKind.PERSONAL_TOKEN.value}
     filters = own if session_id is None else {**own, "session_id": session_id}
-    listing = Listing(resource=ONLINE_USERS, filters=filters, page_size=MOST_TOKENS)
-    return await context.query(lambda store, now: store.items_after(listing, None, now))
+    listing = Listing(resource=ONLINE_USERS, filters=filters, page_size=_TOKENS_PER_READ)
+
+    def read_all(store: ListingStore, now: Instant) -> tuple[OnlineSession, ...]:
+        # The rules bound how many live; a release before may have made more.
+        found: list[OnlineSession] = []
+        while items := store.items_after(listing, found[-1] if found else None, now):
+            found += items
+        return tuple(found)
+
+    return await context.query(read_all)
 
 
 async def create_token(context: RequestContext, fields: Fields) -> Submitted[PersonalTokenIssued]:

@@ -140,7 +140,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         ),
         data=NewPersonalToken,
         status=201,
-        refusals=(Why.PERMISSION_MISSING, Why.SUBMITTED_TWICE),
+        refusals=(Why.TOO_MANY_TOKENS, Why.PERMISSION_MISSING, Why.SUBMITTED_TWICE),
     ),
     "DELETE /api/auth/tokens/{session_id}": DescribedOperation("endToken"),
     "GET /api/auth/grants": DescribedOperation("listGrants"),
