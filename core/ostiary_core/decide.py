@@ -305,6 +305,7 @@ RULES: Final = _table(
     _rule(events.SecondFactorConfirmed, second_factor.confirm),
     _rule(events.RecoveryCodesRenewed, second_factor.renew_recovery_codes),
     _rule(events.SecondFactorRemoved, second_factor.remove),
+    _rule(events.IdentityProved, second_factor.prove_identity),
     _rule(events.LoginRefreshed, own_account.refresh_login),
     _rule(events.SignedOut, own_account.sign_out),
     _rule(events.OwnSessionEnded, own_account.end_own_session),

@@ -161,7 +161,7 @@ def test_a_password_is_changed_by_whoever_enters_the_current_one(world: World) -
     assert world.when(password_change(login, old="wrong")).decision == refusal
     ended = with_next_epoch(counted, why, world.now)
     changed = replace(ended, password_hash=asks.hash_of("newer"), must_change_password=False)
-    kept = revise(session, epochs=session.epochs._replace(user=changed.epoch))
+    kept = revise(session, epochs=session.epochs._replace(user=changed.epoch), proved_at=world.now)
     told = (FieldChange("mustChangePassword", True, False),)
     facts = (
         fact(kind=FactKind.PASSWORD_SET, why=why, changes=told),

@@ -9,6 +9,7 @@ holds in secret never shows in its printed form, nor does an object of JSON, whi
 from ostiary_core.events.account import (
     AccountRequested as AccountRequested,
     AvatarChosen as AvatarChosen,
+    IdentityProved as IdentityProved,
     LocaleChosen as LocaleChosen,
     LoginRefreshed as LoginRefreshed,
     OtherSessionsEnded as OtherSessionsEnded,

@@ -108,6 +108,15 @@ class SecondFactorRemoved(OwnSecondFactorEvent):
 
 
 @immutable(kw_only=True)
+class IdentityProved(OwnSecondFactorEvent):
+    """A user proves once more who they are: by a code of the second factor, else by the password."""
+
+    verified_against: str | None = field(default=None, repr=False)
+    password_matches: bool = False
+    code: Secret | None = None
+
+
+@immutable(kw_only=True)
 class LoginRefreshed(Event):
     """A login session presents its refresh token for the next pair (READINGS 25)."""
 

@@ -113,6 +113,8 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.PASSWORD_MUST_CHANGE: Meaning(403, "A1004"),
         Why.SECOND_FACTOR_REQUIRED: Meaning(403, "A1009"),
         Why.PERMISSION_MISSING: Meaning(403, "A0403"),
+        Why.PROOF_REQUIRED: Meaning(403, "A1010"),
+        Why.TOKEN_POWER_MISSING: Meaning(403, "A0403"),
         Why.REPRESENTS_NO_USER: Meaning(403, "B4003"),
         Why.USER_READ_MISSING: Meaning(403, "A0430"),
         Why.QUERY_UNDECODABLE: Meaning(400, "A0401"),

@@ -32,6 +32,7 @@ class FactKind(StrEnum):
     RECOVERY_CODE_USED = "recovery-code-used"
     RECOVERY_CODES_RENEWED = "recovery-codes-renewed"
     CURRENT_PASSWORD_WRONG = "current-password-wrong"
+    IDENTITY_PROVED = "identity-proved"
     PASSWORD_SET = "password-set"
     PHONE_SET = "phone-set"
     PREFERENCES_SET = "preferences-set"

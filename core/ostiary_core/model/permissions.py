@@ -29,3 +29,18 @@ class Permission(StrEnum):
 
 ALL_PERMISSIONS: Final = tuple(permission.value for permission in Permission)
 """Codes of all permissions, as the super administrator and the operator hold them."""
+
+
+class TokenPower(StrEnum):
+    """What a personal access token may do only where this was chosen too, as it cannot prove its user.
+
+    No role holds one: with a login session a proof stands for it (READINGS 57).
+    """
+
+    CREDENTIALS = "iam.user.credentials"
+    """To reset passwords and second factors, and to change telephone numbers."""
+    ROLES = "iam.role.assign"
+    """To give roles, and to change what a role allows."""
+
+
+ALL_POWERS: Final = tuple(power.value for power in TokenPower)

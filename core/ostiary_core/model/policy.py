@@ -39,6 +39,8 @@ class Policy:
     wrong_passwords_until_ending: int = 5
     """Wrong current passwords inside the window that end all sessions (READINGS 24)."""
     wrong_password_window_seconds: int = 15 * 60
+    proof_seconds: int = 15 * 60
+    """Time for which a sign-in, or a later proof, lets a user give power (READINGS 57); 0 never asks."""
     text_code_seconds: int = 600
     """Lifetime of a code sent by text message (READINGS 28)."""
     text_code_tries: int = 5

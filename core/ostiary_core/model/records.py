@@ -167,6 +167,8 @@ class Session:
     ended_why: Why | UnknownWord | None = None
     label: str | None = None
     """Name that the holder gave a personal access token."""
+    proved_at: Instant | None = None
+    """When the user of a login session last proved who they are; None for the sign-in (READINGS 57)."""
     revision: int = 1
 
     @property

@@ -139,6 +139,13 @@ class RecoveryCodesDrawn:
 
 
 @immutable()
+class IdentityConfirmed:
+    """A login session whose user proved who they are, and until when that counts (READINGS 57)."""
+
+    until: Instant
+
+
+@immutable()
 class PasswordOnFile:
     """The encoded hash to verify a password against; None where there is no such account.
 
@@ -159,6 +166,8 @@ class AccountKnown:
     roles: tuple[Role, ...]
     permissions: tuple[str, ...]
     session_id: str | None
+    must_prove_identity: bool = False
+    """Whether a proof of who they are comes before they give power to others (READINGS 57)."""
     must_set_up_second_factor: bool = False
     """Whether a second factor comes before anything else (READINGS 58)."""
     is_use_news: bool = False
@@ -257,6 +266,7 @@ Reply = (
     | SecondFactorAsked
     | SecondFactorOffered
     | RecoveryCodesDrawn
+    | IdentityConfirmed
     | PasswordOnFile
     | AccountKnown
     | UserKnown

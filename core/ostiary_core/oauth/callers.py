@@ -8,7 +8,8 @@ from ostiary_core.events import Caller, Operator, SignedIn
 from ostiary_core.events.event import Event
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, refuse
-from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission, TokenPower
 from ostiary_core.model.policy import SecondFactorFor
 from ostiary_core.model.records import Client, Role, Session, SessionKind, User
 from ostiary_core.model.why import Why
@@ -83,6 +84,31 @@ def requires_second_factor(user: User, snapshot: Snapshot) -> bool:
             return bool(permissions_of(user, snapshot))
         case SecondFactorFor.EVERYBODY:
             return True
+
+
+def proof_ends_at(session: Session, snapshot: Snapshot) -> Instant:
+    """Return until when the user of a login session counts as proved: by the sign-in, or a proof since."""
+    return later(session.proved_at or session.started_at, snapshot.policy.proof_seconds)
+
+
+def must_prove_identity(who: Person, snapshot: Snapshot) -> bool:
+    """Whether the last proof of a login session's user is too old for giving power (READINGS 57)."""
+    if who.is_by_token or snapshot.policy.proof_seconds == 0:
+        return False
+    return snapshot.now >= proof_ends_at(who.session, snapshot)
+
+
+def refuse_power(who: Actor, power: TokenPower, snapshot: Snapshot) -> Why | None:
+    """Return why `who` may not give power now, or None.
+
+    A stolen login session cannot prove its user, and a token cannot prove anybody; the operator is asked for
+    nothing.
+    """
+    if isinstance(who, Operator) or snapshot.policy.proof_seconds == 0:
+        return None
+    if who.is_by_token:
+        return None if power.value in who.session.scopes else Why.TOKEN_POWER_MISSING
+    return Why.PROOF_REQUIRED if must_prove_identity(who, snapshot) else None
 
 
 def find_roles(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:

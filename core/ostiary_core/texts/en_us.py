@@ -22,6 +22,10 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.password_must_change": "You must change your password first.",
         "refusal.second_factor_required": "You must set up a second factor first.",
         "refusal.permission_missing": "You do not have permission to do this.",
+        "refusal.proof_required": "Confirm who you are first: you signed in some time ago.",
+        "refusal.token_power_missing": (
+            "This token may not do this: it was not chosen by name when the token was made."
+        ),
         "refusal.represents_no_user": "The token represents no user.",
         "refusal.user_read_missing": "The token lacks the scope user.read.",
         "refusal.query_undecodable": "The query cannot be decoded as UTF-8, or has more than 100 fields.",

@@ -50,6 +50,7 @@ from ostiary_core.oauth.callers import (
     find_active_person,
     find_person,
     lacks_second_factor,
+    must_prove_identity,
     permissions_held,
     require_actor,
     requires_second_factor,
@@ -191,6 +192,7 @@ def show_account(event: events.AccountRequested, snapshot: Snapshot) -> Decision
             roles=() if who.is_by_token else roles_of(who.user, snapshot),
             permissions=permissions_held(who, snapshot),
             session_id=who.session.session_id,
+            must_prove_identity=must_prove_identity(who, snapshot.of_callers),
             must_set_up_second_factor=lacks_second_factor(who.user, snapshot.of_callers),
             is_use_news=who.is_by_token and is_news(snapshot.now, who.session.rotated_at),
         )
@@ -208,13 +210,15 @@ def change_password(event: events.PasswordChanged, who: Person, snapshot: Snapsh
         return wrong
     why, new_hash = Why.PASSWORD_CHANGED, event.new_password_hash
     changed = with_next_epoch(who.user, why, snapshot.now, password_hash=new_hash, must_change_password=False)
-    return end_other_sessions(who, why, changed, FactKind.PASSWORD_SET)
+    # The current password proves its user as well as any other entry of it (READINGS 57).
+    return end_other_sessions(who, why, changed, FactKind.PASSWORD_SET, proved_at=snapshot.now)
 
 
 def refuse_wrong_password(
     event: (
         events.PasswordChanged
         | events.PhoneChanged
+        | events.IdentityProved
         | events.SecondFactorBegun
         | events.RecoveryCodesRenewed
         | events.SecondFactorRemoved
@@ -230,8 +234,11 @@ def refuse_wrong_password(
     user = who.user
     if not _is_on_file(event.verified_against, user):
         return refuse(Why.PASSWORD_CHANGED_MEANWHILE)
-    if event.password_matches:
-        return None
+    return None if event.password_matches else count_wrong_password(user, now, policy)
+
+
+def count_wrong_password(user: User, now: Instant, policy: Policy) -> Decision:
+    """Refuse and count a wrong proof of who a signed-in user is (READINGS 24)."""
     counted = within(policy.wrong_password_window_seconds, user.wrong_passwords_at, now)
     wrong = Fact(kind=FactKind.CURRENT_PASSWORD_WRONG, user_id=user.user_id)
     if len(counted) + 1 < policy.wrong_passwords_until_ending:
@@ -314,12 +321,15 @@ def all_ended_fact(user: User, why: Why, actor_id: str | None = None) -> Fact:
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, actor_id=actor_id, user_id=user.user_id, why=why)
 
 
-def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind | None = None) -> Decision:
+def end_other_sessions(
+    who: Person, why: Why, changed: User, kind: FactKind | None = None, proved_at: Instant | None = None
+) -> Decision:
     """End all sessions of a user but the login session that asks, which moves to the new epoch.
 
-    `kind` is the fact of what changed beside.
+    `kind` is the fact of what changed beside, `proved_at` the instant of a proof that came with it.
     """
-    kept = revise(who.session, epochs=who.session.epochs._replace(user=changed.epoch))
+    epochs = who.session.epochs._replace(user=changed.epoch)
+    kept = revise(who.session, epochs=epochs, proved_at=proved_at or who.session.proved_at)
     facts = () if kind is None else (own_change(kind, who.user, changed, why),)
     return Decision(
         Done(), (Update(who.user, changed), Update(who.session, kept)), (*facts, all_ended_fact(changed, why))

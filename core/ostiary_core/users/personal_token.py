@@ -6,6 +6,8 @@ Rules, all in this file and in `oauth.callers` (docs/decisions/0052-personal-acc
   holder, by an administrator who may end sessions, and with everything of its holder (READINGS 9).
 - Only a login session makes one, and gives it no permission that its holder lacks; what the holder loses
   later is lost to the token, and comes back with it.
+- Only a user who proved who they are a short time ago makes one, as it outlives the session. What else asks
+  for a proof (READINGS 57) a token does only with the power to (`TokenPower`), which is chosen by name.
 - It opens the administration alone, never one's own account, the consent page or user-info; it never is a
   super administrator and does not act on its holder (`callers.has_more_permissions`): it cannot widen itself.
 - A hundred of a user live, at most: their record counts them, so that of two made at once one is refused.
@@ -22,7 +24,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldReader, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import DAY_SECONDS, Instant, is_news, later
-from ostiary_core.model.permissions import ALL_PERMISSIONS
+from ostiary_core.model.permissions import ALL_PERMISSIONS, ALL_POWERS
 from ostiary_core.model.record_type import Bounds
 from ostiary_core.model.records import Session, SessionKind, User, revise
 from ostiary_core.model.reply import Done, PersonalTokenIssued
@@ -32,6 +34,7 @@ from ostiary_core.oauth.callers import (
     Person,
     find_active_person,
     find_holder,
+    must_prove_identity,
     permissions_held,
     require_actor,
 )
@@ -52,7 +55,7 @@ def create(event: events.PersonalTokenCreated, who: Person, snapshot: Snapshot) 
     name = reader.text(NAME, None, LONGEST_NAME).strip()
     chosen = reader.texts(PERMISSIONS, ())
     for place, permission in enumerate(chosen):
-        if permission not in ALL_PERMISSIONS:
+        if permission not in (*ALL_PERMISSIONS, *ALL_POWERS):
             reader.fault(f"{PERMISSIONS}.{place}", FieldRule.PERMISSION)
     if not chosen:
         reader.fault(PERMISSIONS, FieldRule.REQUIRED)
@@ -63,12 +66,14 @@ def create(event: events.PersonalTokenCreated, who: Person, snapshot: Snapshot) 
     )
     if reader.faults:
         return refuse_fields(reader.faults)
-    if not set(chosen) <= set(permissions_held(who, snapshot)):
+    if not set(chosen) <= {*permissions_held(who, snapshot), *ALL_POWERS}:
         return refuse(Why.PERMISSION_MISSING)
+    if must_prove_identity(who, snapshot):
+        return refuse(Why.PROOF_REQUIRED)
     living = _find_living_expiries(who.user, snapshot)
     if len(living) >= snapshot.policy.personal_tokens_at_most:
         return refuse(Why.TOO_MANY_TOKENS)
-    permissions = tuple(each for each in ALL_PERMISSIONS if each in chosen)
+    permissions = tuple(each for each in (*ALL_PERMISSIONS, *ALL_POWERS) if each in chosen)
     token, expires_at = draw_personal_token(event.entropy), later(snapshot.now, days * DAY_SECONDS)
     session = Session(
         draw_session_id(event.entropy, snapshot.now),

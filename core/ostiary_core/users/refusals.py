@@ -26,7 +26,8 @@ from ostiary_core.oauth.callers import find_holder, permissions_of
 
 TOLD: Final = frozenset(
     {
-        *(Why.PERMISSION_MISSING, Why.LAST_ADMINISTRATOR, Why.OWN_ACCOUNT_ALONE),
+        *(Why.PERMISSION_MISSING, Why.PROOF_REQUIRED, Why.TOKEN_POWER_MISSING),
+        *(Why.LAST_ADMINISTRATOR, Why.OWN_ACCOUNT_ALONE),
         *(Why.BUILT_IN_PROTECTED, Why.ROLE_PROTECTED, Why.STILL_REFERENCED),
     }
 )

@@ -7,6 +7,7 @@ Rules, all in this file (API, "People"):
 - A role that a user holds cannot be deleted.
 - Administrators put into a role only permissions that they hold, and change no role that has others (READINGS
   40). They may delete such a role: no user holds it.
+- What a role allows is changed after a proof of who the caller is (READINGS 57).
 """
 
 from typing import Final
@@ -16,7 +17,7 @@ from ostiary_core.events.event import RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Delete, Insert, Update, refuse, refuse_fields, refuse_taken
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission, TokenPower
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import Done, RoleKnown
 from ostiary_core.model.role import ROLE, Role
@@ -26,6 +27,7 @@ from ostiary_core.oauth.callers import (
     actor_id_of,
     check_permission,
     exceeds_permissions_of,
+    refuse_power,
     require_permission,
     require_record,
 )
@@ -74,6 +76,10 @@ def change(event: events.RoleChanged, who: Actor, role: Role, snapshot: Snapshot
         return refuse(Why.PERMISSION_MISSING)
     if edited == role:
         return Decision(RoleKnown(role))
+    gives_power = set(edited.permissions) != set(role.permissions)
+    unproved = refuse_power(who, TokenPower.ROLES, snapshot) if gives_power else None
+    if unproved is not None:
+        return refuse(unproved)
     changed = revise(edited)
     fact = ROLE.fact(FactKind.ROLE_CHANGED, role, changed, actor_id_of(who))
     return Decision(RoleKnown(changed), (Update(role, changed),), (fact,))

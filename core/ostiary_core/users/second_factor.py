@@ -22,8 +22,9 @@ from typing import Any
 from ostiary_core import events
 from ostiary_core.events.account import OwnSecondFactorEvent
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse, refuse_fields
 from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant, later, seconds_until, within
 from ostiary_core.model.one_time_password import (
@@ -37,19 +38,21 @@ from ostiary_core.model.one_time_password import (
     secret_text,
 )
 from ostiary_core.model.records import Client, SecondFactor, User, revise
-from ostiary_core.model.reply import Done, RecoveryCodesDrawn, Refused, SecondFactorOffered
+from ostiary_core.model.reply import Done, IdentityConfirmed, RecoveryCodesDrawn, Refused, SecondFactorOffered
 from ostiary_core.model.secret import Entropy, Secret, draw_bytes
 from ostiary_core.model.sign_in_ticket import Ticket
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import (
     Person,
     find_person_with_own_password,
+    proof_ends_at,
     require_actor,
     requires_second_factor,
 )
 from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
 from ostiary_core.users.own_account import (
     all_ended_fact,
+    count_wrong_password,
     end_other_sessions,
     own_change,
     refuse_wrong_password,
@@ -132,6 +135,40 @@ def _require_owner(handler: Handler) -> Callable[[Any, Snapshot], Decision]:
 
 
 @_require_owner
+def prove_identity(
+    event: events.IdentityProved, who: Person, stored: SecondFactor | None, snapshot: Snapshot
+) -> Decision:
+    """Record that the user of a login session proved who they are (READINGS 57).
+
+    A second factor alone proves its user: what stole the password must not do. Wrong codes count twice, as
+    codes that make the user wait and as wrong current passwords, of which five end everything.
+    """
+    proved = revise(who.session, proved_at=snapshot.now)
+    fact = Fact(FactKind.IDENTITY_PROVED, user_id=who.user.user_id, session_id=who.session.session_id)
+    reply = IdentityConfirmed(proof_ends_at(proved, snapshot))
+    if not who.user.has_second_factor or stored is None:
+        if event.verified_against is None:
+            return refuse_fields((FieldFault("password", FieldRule.REQUIRED),))
+        wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
+        return wrong or Decision(reply, (Update(who.session, proved),), (fact,))
+    if event.code is None:
+        return refuse_fields((FieldFault("code", FieldRule.REQUIRED),))
+    spent = _spend_of_owner(stored, event.code, snapshot)
+    if isinstance(spent, SecondFactor):
+        facts = (*_recovery_facts(stored, spent), fact)
+        return Decision(reply, (Update(stored, spent), Update(who.session, proved)), facts)
+    if spent.reply != Refused(Why.SECOND_FACTOR_WRONG):
+        return spent
+    counted = count_wrong_password(who.user, snapshot.now, snapshot.policy)
+    is_last = counted.reply == Refused(Why.CURRENT_PASSWORD_WRONG_REPEATEDLY)
+    return Decision(
+        counted.reply if is_last else spent.reply,
+        (*spent.changes, *counted.changes),
+        (*spent.facts, *counted.facts[1:]),
+    )
+
+
+@_require_owner
 def begin(
     event: events.SecondFactorBegun, who: Person, stored: SecondFactor | None, snapshot: Snapshot
 ) -> Decision:
@@ -149,7 +186,7 @@ def confirm(
         return refuse(Why.NOT_FOUND)
     if stored.confirmed_at is not None:
         return refuse(Why.SECOND_FACTOR_EXISTS)
-    spent = _spend_of_owner(stored, event, snapshot)
+    spent = _spend_of_owner(stored, event.code, snapshot)
     if isinstance(spent, Decision):
         return spent
     why = Why.SECOND_FACTOR_SET_UP
@@ -206,7 +243,7 @@ def _check_both(
     wrong = refuse_wrong_password(event, who, snapshot.now, snapshot.policy)
     if wrong is not None:
         return wrong
-    spent = _spend_of_owner(stored, event, snapshot)
+    spent = _spend_of_owner(stored, event.code, snapshot)
     return spent if isinstance(spent, Decision) else (stored, spent)
 
 
@@ -229,14 +266,10 @@ def _offer(user: User, entropy: Entropy, snapshot: Snapshot) -> Decision:
     return Decision(SecondFactorOffered(secret_text(derive_second_factor(key, salt)), codes), (change,))
 
 
-def _spend_of_owner(
-    stored: SecondFactor,
-    event: events.SecondFactorConfirmed | events.RecoveryCodesRenewed | events.SecondFactorRemoved,
-    snapshot: Snapshot,
-) -> SecondFactor | Decision:
+def _spend_of_owner(stored: SecondFactor, code: Secret, snapshot: Snapshot) -> SecondFactor | Decision:
     """Return the second factor once the code of a signed-in user is used up, or the refusal."""
     wrong = Fact(kind=FactKind.SECOND_FACTOR_WRONG, user_id=stored.user_id)
-    return _spend(stored, event.code, Why.SECOND_FACTOR_WRONG, wrong, snapshot)
+    return _spend(stored, code, Why.SECOND_FACTOR_WRONG, wrong, snapshot)
 
 
 def _spend(

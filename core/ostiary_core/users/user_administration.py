@@ -11,6 +11,9 @@ Rules ("Session and tokens", user-level row; READINGS 9); names and counts are i
 - What proves who one is changes on one's own account alone (READINGS 56): no administrator resets their own
   password or second factor, gives themselves another telephone number or takes back their own waits, or a
   stolen session would do. The operator of the command line is nobody's session.
+- Before power is given the caller's user has proved who they are within the last minutes (READINGS 57): to
+  reset a password or second factor, to change a telephone number, to give roles. A personal access token
+  needs the power by name; the operator is not asked.
 - A deleted user's names are free again; the identifier is never used twice. The record stays, by which the
   audit trail is read, and keeps of the person no more than what they were called.
 """
@@ -35,7 +38,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.instant import NOT_YET
-from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission, TokenPower
 from ostiary_core.model.records import SessionKind, is_of_client, revise
 from ostiary_core.model.reply import Done, Refused, Reply, UserKnown
 from ostiary_core.model.secret import draw_id
@@ -50,6 +53,7 @@ from ostiary_core.oauth.callers import (
     find_roles,
     has_more_permissions,
     is_super_administrator,
+    refuse_power,
     require_permission,
     require_record,
 )
@@ -120,6 +124,9 @@ def register(event: events.UserRegistered, who: Actor, snapshot: Snapshot) -> De
     taken = find_taken_names(USER.blank, user, snapshot)
     if taken:
         return refuse_taken(*taken)
+    unproved = refuse_power(who, TokenPower.ROLES, snapshot) if user.role_ids else None
+    if unproved is not None:
+        return refuse(unproved)
     return Decision(
         UserKnown(user),
         (
@@ -154,6 +161,13 @@ def change(event: events.UserChanged, who: Actor, user: User, snapshot: Snapshot
     taken = find_taken_names(user, changed, snapshot)
     if taken:
         return refuse_taken(*taken)
+    unproved = None
+    if changed.phone != user.phone:
+        unproved = refuse_power(who, TokenPower.CREDENTIALS, snapshot)
+    if unproved is None and not set(changed.role_ids) <= set(user.role_ids):
+        unproved = refuse_power(who, TokenPower.ROLES, snapshot)
+    if unproved is not None:
+        return refuse(unproved)
     return _decide_update(user, changed, FactKind.USER_CHANGED, who, snapshot)
 
 
@@ -246,6 +260,9 @@ def reset_password(
     event: events.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
     """Set a password that must be changed at the next sign-in; all the user had open ends."""
+    unproved = refuse_power(who, TokenPower.CREDENTIALS, snapshot)
+    if unproved is not None:
+        return refuse(unproved)
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
     new_hash = event.new_password_hash
     reset = with_next_epoch(user, why, snapshot.now, password_hash=new_hash, must_change_password=True)
@@ -259,6 +276,9 @@ def reset_second_factor(
     """Take the second factor away from a user who lost it; all the user had open ends."""
     if not user.has_second_factor:
         return Decision(Done())
+    unproved = refuse_power(who, TokenPower.CREDENTIALS, snapshot)
+    if unproved is not None:
+        return refuse(unproved)
     why = Why.SECOND_FACTOR_RESET_BY_ADMINISTRATOR
     reset = with_next_epoch(user, why, snapshot.now, has_second_factor=False)
     decision = _decide_update(user, reset, FactKind.SECOND_FACTOR_REMOVED, who, snapshot, Done(), why)

@@ -404,15 +404,6 @@ def test_ingress_nginx_is_told_what_nginx_is() -> None:
         assert said == value.removesuffix("s"), name
 
 
-def test_proxies_ask_for_https_in_the_place_of_ostiary_and_so_once() -> None:
-    nginx, caddyfile = ((DEPLOY / name).read_text() for name in ("nginx.conf", "Caddyfile"))
-    told = Settings.from_environment({"PUBLIC_URL": "https://id.example"}).strict_transport_security
-    assert f'add_header Strict-Transport-Security "{told}" always;' in nginx
-    assert "proxy_hide_header Strict-Transport-Security;" in nginx
-    assert f'header Strict-Transport-Security "{told}"' in caddyfile
-    assert "header_down -Strict-Transport-Security" in caddyfile
-
-
 def test_proxies_close_idle_connections_before_ostiary_does_and_ask_whether_it_is_ready() -> None:
     [idle_seconds] = [each.default for each in fields(DoorLimits) if each.name == "idle_seconds"]
     assert isinstance(idle_seconds, float)
