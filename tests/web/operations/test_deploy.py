@@ -93,9 +93,13 @@ def pod(kind: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
 
 def unit() -> dict[str, list[str]]:
     """The lines of the unit's service by name; some stand several times."""
-    lines = (DEPLOY / "ostiary.service").read_text().splitlines()
+    return read_unit((DEPLOY / "ostiary.service").read_text())
+
+
+def read_unit(text: str) -> dict[str, list[str]]:
+    """The lines of a unit by name."""
     found: dict[str, list[str]] = {}
-    for line in lines:
+    for line in text.splitlines():
         if "=" in line and not line.startswith("#"):
             name, _, value = line.partition("=")
             found.setdefault(name, []).append(value)
@@ -336,6 +340,8 @@ def test_a_pod_of_kubernetes_is_given_what_the_server_understands(kind: str, tmp
 @pytest.mark.parametrize("version", ["1.30", "1.37"])
 def test_kubernetes_knows_every_field_of_its_files(version: str) -> None:
     for each in kubernetes_objects():
+        if each["apiVersion"].startswith("gateway."):
+            continue  # no kind of Kubernetes itself
         validate(each, version, strict=True)
         with pytest.raises(ValidationError):
             validate({**each, "spec": {**each["spec"], "replica": 2}}, version, strict=True)
@@ -388,20 +394,64 @@ def test_nginx_takes_as_much_as_the_server_and_waits_for_a_long_list_and_sends_n
     assert int(seconds) >= 300, "an export of 400,000 entries takes 75"
 
 
-def test_ingress_nginx_is_told_what_nginx_is() -> None:
+def test_the_route_leads_from_the_public_address_to_the_service() -> None:
+    route, service = kubernetes("HTTPRoute")["spec"], kubernetes("Service")
+    _, _, environment = pod("Deployment")
+    assert [f"https://{host}" for host in route["hostnames"]] == [environment["PUBLIC_URL"]]
+    [rule] = route["rules"]
+    assert rule["matches"] == [{"path": {"type": "PathPrefix", "value": "/"}}]
+    [port] = service["spec"]["ports"]
+    assert rule["backendRefs"] == [{"name": service["metadata"]["name"], "port": port["port"]}]
+    [seconds] = re.findall(r"proxy_read_timeout (\d+)s", (DEPLOY / "nginx.conf").read_text())
+    assert rule["timeouts"] == {"request": f"{seconds}s"}
+    [parent] = route["parentRefs"]
+    proxies = kubernetes("NetworkPolicy")["spec"]["ingress"][0]["from"]
+    assert [each["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] for each in proxies] == [
+        parent["namespace"]
+    ]
+
+
+def test_a_gateway_must_do_what_nginx_is_told() -> None:
     nginx = (DEPLOY / "nginx.conf").read_text()
-    told = (ROOT / "docs" / "operating.md").read_text()
-    for directive, name in (
-        ("large_client_header_buffers", "large-client-header-buffers"),
-        ("proxy_buffer_size", "proxy-buffer-size"),
-        ("proxy_busy_buffers_size", "proxy-busy-buffers-size"),
-        ("client_max_body_size", "proxy-body-size"),
-        ("proxy_read_timeout", "proxy-read-timeout"),
-        ("keepalive_timeout", "upstream-keepalive-timeout"),
+    table = (ROOT / "docs" / "operating.md").read_text().partition("| It must | Because |")[2]
+    for directive, words in (
+        ("keepalive_timeout", r"after (\d+) s at most"),
+        ("large_client_header_buffers", r"request heads of (\d+) KiB"),
+        ("proxy_buffer_size", r"answers of (\d+) KiB"),
+        ("client_max_body_size", r"bodies of (\d+) MiB"),
+        ("proxy_read_timeout", r"wait (\d+) s for"),
     ):
-        [value] = re.findall(rf"^ *{directive} (.*);$", nginx, re.MULTILINE)
-        [said] = re.findall(rf'`{name}: "?([^`"]*)"?`', told)
-        assert said == value.removesuffix("s"), name
+        [value] = re.findall(rf"^ *{directive} (?:4 )?(\d+)[skm];$", nginx, re.MULTILINE)
+        assert re.findall(words, table) == [value], directive
+
+
+def test_nginx_listens_on_both_protocols() -> None:
+    ports = re.findall(r"^ *listen (\[::\]:)?(\d+)(.*);$", (DEPLOY / "nginx.conf").read_text(), re.MULTILINE)
+    four = [(port, more) for six, port, more in ports if not six]
+    assert [(port, more) for six, port, more in ports if six] == four
+    assert four
+
+
+def test_no_log_of_a_container_fills_the_disk() -> None:
+    for name, service in compose()["services"].items():
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
+
+
+def test_the_unit_of_the_book_follows_the_trail_of_the_unit_that_is_shipped() -> None:
+    book = (ROOT / "docs" / "operating.md").read_text()
+    [text] = re.findall(r"```ini\n(# /etc/systemd/system/ostiary-audit\.service.*?)```", book, re.DOTALL)
+    follower, shipped = read_unit(text), unit()
+    for name in ("DynamicUser", "EnvironmentFile", "StateDirectoryMode", "UMask"):
+        assert follower[name] == shipped[name], name
+    assert follower["User"] == ["ostiary"], "the name of a dynamic user is that of its unit"
+    assert set(shipped["StateDirectory"]) < set(follower["StateDirectory"][0].split())
+    database = {each for each in shipped["Environment"] if each.startswith(("DATA_DIR=", "DATABASE_URL="))}
+    assert set(follower["Environment"]) == database
+    assert set(follower["LoadCredential"]) < set(shipped["LoadCredential"])
+    words = follower["ExecStart"][0].split()
+    assert words[0] == shipped["ExecStart"][0].split()[0]
+    cursor = Path(words[-1])
+    assert cursor.parent.name in follower["StateDirectory"][0].split()
 
 
 def test_proxies_close_idle_connections_before_ostiary_does_and_ask_whether_it_is_ready() -> None:

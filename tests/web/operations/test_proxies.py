@@ -99,6 +99,8 @@ def nginx(
             "location / {": f"location {path} {{",
             "proxy_pass http://ostiary;": f"proxy_pass {to};",
             "listen 80;": f"listen 127.0.0.1:{plain};",
+            "listen [::]:80;": "",  # not each machine of the tests has IPv6
+            "listen [::]:443 ssl http2;": "",
             "listen 443 ssl": f"listen 127.0.0.1:{secure} ssl",
             "/etc/ssl/id.example.com/fullchain.pem": str(certificate.certificate),
             "/etc/ssl/id.example.com/key.pem": str(certificate.key),
