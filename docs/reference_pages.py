@@ -174,6 +174,12 @@ def _audit() -> Iterator[str]:
     yield "holds no secret. Each has the time, who it happened to, who did it, the client, the session, the"
     yield "reason (`why`), the address and User-Agent it came from, and the trace id of the request."
     yield ""
+    yield "What a signed-in user, a personal access token or an operator did also has what acted: the login"
+    yield "session or token (`actorSessionId`), the name of that time (`actorName`), and of a token its name"
+    yield "and fingerprint. `actorId` is `command-line` for what an operator did on the server; entries of"
+    yield "earlier releases have none of it. A permission that a token lacked is `permission_missing` beside"
+    yield "the token's name."
+    yield ""
     rows = (
         (
             f"`{kind.value}`",

@@ -11,6 +11,7 @@ from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.identifiers import COMMAND_LINE
 from ostiary_core.model.instant import Arrival, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, Session, SessionKind, revise
@@ -293,7 +294,7 @@ def test_a_machine_session_is_forced_out_only_by_a_super_administrator() -> None
     assert force_out(machine.session_id, root) == expect_ending(world, machine, why, world.user_ids["root"])
     world.machine_token()
     second = world.sessions()[-1]
-    assert force_out(second.session_id, e.Operator()) == expect_ending(world, second, why)
+    assert force_out(second.session_id, e.Operator()) == expect_ending(world, second, why, COMMAND_LINE)
 
 
 def test_sessions_with_which_more_may_be_administered_are_not_ended_by_fewer_permissions() -> None:

@@ -11,6 +11,7 @@ from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.identifiers import COMMAND_LINE
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.record_type import RESERVED
 from ostiary_core.model.records import Client, GrantType, Role, revise
@@ -122,7 +123,7 @@ def test_a_client_is_shown_changed_enabled_disabled_and_deleted(world: World) ->
         decision, after = on_app(make, **asked), world.client()
         known = Done() if kind is FactKind.CLIENT_DELETED else ClientKnown(after)
         changes = tuple(FieldChange(name, *values) for name, values in told.items())
-        fact = Fact(kind=kind, client_id="app", why=why, changes=changes)
+        fact = Fact(kind, COMMAND_LINE, client_id="app", why=why, changes=changes)
         assert decision == Decision(known, (Update(before, after),), (fact,))
         assert (after.updated_at, after.created_at) == (world.now, before.created_at)
         assert (after.epoch, after.epoch_why) == (before.epoch + (why is not None), why or before.epoch_why)
@@ -223,7 +224,7 @@ def test_a_role_is_registered_changed_shown_and_deleted(world: World) -> None:
     registered = world.decide(e.RoleRegistered, fields=NEW_ROLE)
     auditor = world.role("auditor")
     new = (FieldChange("name", None, "Auditor"), FieldChange("permissions", None, ("iam.user.list",)))
-    fact = Fact(kind=FactKind.ROLE_REGISTERED, role_id="auditor", changes=new)
+    fact = Fact(FactKind.ROLE_REGISTERED, COMMAND_LINE, role_id="auditor", changes=new)
     assert registered == Decision(RoleKnown(auditor), (Insert(auditor),), (fact,))
     assert auditor == Role(role_id="auditor", name="Auditor", permissions=("iam.user.list",))
     assert world.decide(e.RoleRegistered, fields=NEW_ROLE) == CODE_TAKEN
@@ -233,14 +234,14 @@ def test_a_role_is_registered_changed_shown_and_deleted(world: World) -> None:
     changed = world.decide(e.RoleChanged, role_id="auditor", fields={"permissions": []})
     after = revise(auditor, permissions=())
     emptied = FieldChange("permissions", ("iam.user.list",), ())
-    fact = Fact(kind=FactKind.ROLE_CHANGED, role_id="auditor", changes=(emptied,))
+    fact = Fact(FactKind.ROLE_CHANGED, COMMAND_LINE, role_id="auditor", changes=(emptied,))
     assert changed == Decision(RoleKnown(after), (Update(auditor, after),), (fact,))
     shown = world.decide(e.RoleChanged, role_id="auditor", fields={"name": "B"}, shown={"name": "A"})
     assert shown == refusal_for(Why.CHANGED_MEANWHILE, FieldFault("name", Why.CHANGED_MEANWHILE))
     assert world.decide(e.RoleDeleted, role_id="clerk") == refusal_for(Why.STILL_REFERENCED)
     deleted = world.decide(e.RoleDeleted, role_id="auditor")
     was = (FieldChange("name", "Auditor", None),)
-    fact = Fact(kind=FactKind.ROLE_DELETED, role_id="auditor", changes=was)
+    fact = Fact(FactKind.ROLE_DELETED, COMMAND_LINE, role_id="auditor", changes=was)
     assert deleted == Decision(Done(), (Delete(after),), (fact,))
     for make in (e.RoleRequested, e.RoleDeleted):
         assert world.decide(make, role_id="auditor") == refusal_for(Why.NOT_FOUND)

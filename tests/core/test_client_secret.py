@@ -11,6 +11,7 @@ from ostiary_core import Instant, Why, events as e
 from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.identifiers import COMMAND_LINE
 from ostiary_core.model.instant import later
 from ostiary_core.model.records import revise
 from ostiary_core.model.reply import ClientKnown, Done, SecretIssued, TokensIssued
@@ -151,7 +152,7 @@ def test_a_reset_writes_and_tells_what_it_keeps_and_begins_to_count_anew() -> No
             wrong_secret_at=None,
             updated_at=world.now,
         )
-        facts = (Fact(kind=kind, client_id="app"),)
+        facts = (Fact(kind, COMMAND_LINE, client_id="app"),)
         assert decision == Decision(SecretIssued(after, secret), (Update(before, after),), facts)
     for keep in (-1, 1, 59, 2_592_001):
         assert world.when(reset(keepOldForSeconds=keep)).then_faults() == {
@@ -239,7 +240,8 @@ def test_an_old_secret_is_ended_once_and_only_while_it_works(waited: float, is_o
     world.given(use_of(old, world.now)).wait(waited)
     ending, before = e.OldSecretEnded(caller=e.Operator(), client_id="app"), world.client()
     after = revise(before, **dict.fromkeys(OF_OLD_SECRET), updated_at=world.now)
-    ended = (Update(before, after),), (Fact(kind=FactKind.CLIENT_OLD_SECRET_ENDED, client_id="app"),)
+    told = Fact(FactKind.CLIENT_OLD_SECRET_ENDED, COMMAND_LINE, client_id="app")
+    ended = (Update(before, after),), (told,)
     expected = Decision(ClientKnown(before)) if is_over else Decision(ClientKnown(after), *ended)
     assert world.when(ending).decision == expected
     assert not works(world, old)

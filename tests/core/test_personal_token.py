@@ -157,7 +157,7 @@ def test_a_token_is_no_super_administrator_and_acts_on_others_but_not_on_its_hol
     own = world.when(creation(world.login("keeper"), permissions=may)).then(PersonalTokenIssued)
     world.when(
         e.UserForcedOut(caller=e.SignedIn(access_token=own.token), user_id=world.user_ids["keeper"])
-    ).then_refused(Why.PERMISSION_MISSING)
+    ).then_refused(Why.TOKEN_PERMISSION_MISSING)
 
 
 def test_of_two_tokens_made_in_one_turn_at_the_bound_one_is_refused(world: World) -> None:

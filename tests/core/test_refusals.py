@@ -7,7 +7,7 @@ import pytest
 from ostiary_core import Why, events as e
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fact import Acting, Fact, FactKind
 from ostiary_core.model.permissions import Permission
 from tests.support import asks
 from tests.support.story import World, client, given, user
@@ -72,7 +72,8 @@ def test_a_batch_tells_of_each_of_its_parts_and_changes_nothing(world: World) ->
 @pytest.mark.parametrize("permission", [Permission.USER_DELETE, None])
 def test_what_the_runtime_counted_becomes_an_entry(world: World, permission: Permission | None) -> None:
     about = {"actor_id": "a", "user_id": "u", "client_id": "c", "role_id": "r", "why": Why.PERMISSION_MISSING}
-    event = e.AdministratorRefused(**about, permission=permission, times=3)  # type: ignore[arg-type]
+    acting = Acting("s", "anna", "nightly", "0a1b2c3d")
+    event = e.AdministratorRefused(**about, permission=permission, times=3, acting=acting)  # type: ignore[arg-type]
     asked = [] if permission is None else [FieldChange("permission", None, "iam.user.delete")]
     changes = (*asked, FieldChange("times", None, 3))
     expected = Fact(kind=FactKind.ADMINISTRATOR_REFUSED, **about, changes=changes)  # type: ignore[arg-type]

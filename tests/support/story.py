@@ -6,7 +6,8 @@
     world.when(refresh(tokens)).then_refused(Why..., changes=[...], facts=[...])
 
 `given` makes a world by events alone, as an administrator would. `when` decides one event, and checks on the
-way what must hold of every decision: that it is the same when decided again and that reading changed nothing.
+way what must hold of every decision: that it is the same when decided again, that reading changed nothing,
+and that each fact tells what acted, without which `when` then hands the facts out.
 """
 
 import json
@@ -30,7 +31,7 @@ from ostiary_core import (
 from ostiary_core.decide import READ_ONLY
 from ostiary_core.http.token_service import refusal
 from ostiary_core.model.decision import Change, Decision, Insert
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fact import NOBODY, Acting, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.records import (
     RECORD_TABLES,
@@ -40,6 +41,7 @@ from ostiary_core.model.records import (
     Key,
     Role,
     Session,
+    SessionKind,
     Table,
     User,
 )
@@ -160,6 +162,7 @@ class World:
     def when(self, event: e.Event) -> Outcome:
         """Decide `event` now."""
         snapshot = load([keys(event)], self.store.fetch)
+        acting = self._find_acting(event)
         foreseen = decide(event, snapshot, self.now, self.policy)
         assert decide(event, snapshot, self.now, self.policy) == foreseen, "not the same when decided again"
         [decision] = self.store.turn([event], self.now)
@@ -168,7 +171,33 @@ class World:
             assert not decision.changes, "an event that only reads changed something"
         for fault in decision.reply.faults if isinstance(decision.reply, Refused) else ():
             assert isinstance(fault.rule, FieldRule | Why), "a text equals the rule of the same letters"
-        return Outcome(decision)
+        for fact in decision.facts:
+            is_begun = type(event) is e.SecondFactorEntered and fact.acting.session_id is not None
+            assert is_begun or fact.acting == acting, "a fact tells of another one that acted, or of none"
+        return Outcome(
+            replace(decision, facts=tuple(replace(fact, acting=NOBODY) for fact in decision.facts))
+        )
+
+    def _find_acting(self, event: e.Event) -> Acting:
+        """What acts in an event, from its caller's token as it is stored before it is decided."""
+        if isinstance(event, e.AdministratorRefused):
+            return event.acting
+        first = event.events[0] if isinstance(event, e.BatchRequested) and event.events else event
+        caller: Any = getattr(first, "caller", None)
+        if isinstance(caller, e.Operator):
+            return Acting(name=caller.name)
+        of_callers = (each for each in self.sessions() if each.access_digest == caller.access_token.digest)
+        session = None if caller is None else next(of_callers, None)
+        if session is None or session.user_id is None:
+            return NOBODY
+        token, fingerprint = None, None
+        if session.kind is SessionKind.PERSONAL_TOKEN:
+            token, fingerprint = session.label, session.access_digest.hex()[:8]
+        return Acting(session.session_id, self._user_of(session.user_id).username, token, fingerprint)
+
+    def _user_of(self, user_id: str) -> User:
+        [found] = [user for user in self._all(User, Table.USER) if user.user_id == user_id]
+        return found
 
     def decide(self, kind: Callable[..., e.Event], by: str = "", **asked: Any) -> Decision:
         """Decide an event of the operator, or of a user who signs in for it.

@@ -31,11 +31,13 @@ from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import (
     Actor,
+    acting_of,
     actor_id_of,
     check_permission,
     check_super_administrator,
     require_permission,
     require_record,
+    tell_acting,
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 
@@ -169,7 +171,7 @@ def force_out_everybody(event: events.EverybodyForcedOut, snapshot: Snapshot) ->
     found = (snapshot.client(client_id) for client_id in dict.fromkeys(event.client_ids))
     clients = [client for client in found if client is not None and client.deleted_at is None]
     why = Why.EVERYBODY_FORCED_OUT
-    return Decision(
+    decision = Decision(
         Done(),
         tuple(Update(client, with_next_epoch(client, why, snapshot.now)) for client in clients),
         tuple(
@@ -177,6 +179,7 @@ def force_out_everybody(event: events.EverybodyForcedOut, snapshot: Snapshot) ->
             for client in clients
         ),
     )
+    return tell_acting(decision, acting_of(who))
 
 
 def _close(client: Client, why: Why, now: Instant, **changes: Any) -> Client:

@@ -13,6 +13,7 @@ from ostiary_core.model.records import Table
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
+    DELETED_USERS,
     GRANTS,
     ONLINE_SESSIONS,
     ONLINE_USERS,
@@ -29,7 +30,10 @@ from ostiary_core.storage.store import MemoryStore
 
 PAGE_SIZE: Final = 17
 
-_RESOURCES: Final[tuple[Listable[Any], ...]] = (CLIENTS, USERS, ROLES, ONLINE_USERS, ONLINE_SESSIONS, AUDIT)
+_RESOURCES: Final[tuple[Listable[Any], ...]] = (
+    *(CLIENTS, USERS, DELETED_USERS, ROLES),
+    *(ONLINE_USERS, ONLINE_SESSIONS, AUDIT),
+)
 _TEXTS: Final = ("%", "_", "\\", "är", "+1 (555) 00-0", "nothing has this")
 """More texts to look for: wildcards of SQL, a letter beyond ASCII, a telephone number as people write it."""
 

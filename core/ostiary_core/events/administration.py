@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ostiary_core.events.event import AccountEvent, AdministrationEvent, Caller, ClientEvent, Event, RoleEvent
+from ostiary_core.model.fact import Acting
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.instant import Instant
@@ -269,6 +270,8 @@ class AdministratorRefused(Event):
     role_id: str | None
     """Record that it was about, if there is one."""
     times: int
+    acting: Acting
+    """Session or token that was refused."""
 
 
 @immutable(kw_only=True)

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from ostiary_core.model.identifiers import COMMAND_LINE
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.secret import Secret
 
@@ -44,6 +45,11 @@ class SignedIn:
 @immutable()
 class Operator:
     """The operator on the command line: has every permission, and is bound by every other rule."""
+
+    name: str | None = None
+    """User of the operating system, for the audit trail."""
+    actor_id: str = COMMAND_LINE
+    """Administrator in whose name the server goes on, where it is not the command line."""
 
 
 Caller = SignedIn | Operator

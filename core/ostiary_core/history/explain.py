@@ -18,6 +18,7 @@ from types import MappingProxyType
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.identifiers import COMMAND_LINE
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Session, User
 from ostiary_core.model.unknown_word import UnknownWord
@@ -51,7 +52,13 @@ class HistoryStep:
     fact: FactKind | UnknownWord | None = None
     why: Why | UnknownWord | None = None
     actor_id: str | None = None
-    """Administrator who did it."""
+    """Administrator who did it, or `COMMAND_LINE`."""
+    actor_session_id: str | None = None
+    """Login session or personal access token that did it."""
+    actor_name: str | None = None
+    """User name of the actor at that time; on the command line, the user of the operating system."""
+    actor_token: str | None = None
+    """Name of the personal access token that did it."""
     trace_id: str | None = None
     source: str | None = None
     user_agent: str | None = None
@@ -60,6 +67,12 @@ class HistoryStep:
     earlier_user_agent: str | None = None
     changes: tuple[FieldChange, ...] = ()
     """Changes of the client's record, for an ending by such a change."""
+
+    @property
+    def is_by_operator(self) -> bool:
+        """Whether the command line did it; entries of earlier releases show it by having no request."""
+        is_without_request = self.actor_id is None and self.trace_id is None and self.fact is not None
+        return self.actor_id == COMMAND_LINE or (is_without_request and self.at is not None)
 
     @property
     def delay_ms(self) -> int | None:
@@ -93,7 +106,9 @@ class Explanation:
     @property
     def actor_ids(self) -> frozenset[str]:
         """Identifiers of the administrators in the steps."""
-        return frozenset(step.actor_id for step in self.steps if step.actor_id is not None)
+        return frozenset(
+            step.actor_id for step in self.steps if step.actor_id is not None and not step.is_by_operator
+        )
 
 
 def explain(history: SessionHistory, now: Instant) -> Explanation:
@@ -138,7 +153,7 @@ def _middle_steps(history: SessionHistory) -> Iterator[HistoryStep]:
     for entry in history.entries:
         # A code is used as its session starts: one step.
         if entry.kind not in (*_STARTS, FactKind.CODE_USED, FactKind.SESSION_ENDED):
-            yield _step_of(entry, _KINDS.get(entry.kind, StepKind.NOTED))
+            yield step_of(entry, _KINDS.get(entry.kind, StepKind.NOTED))
 
 
 _KINDS: Mapping[str, StepKind] = MappingProxyType(
@@ -164,9 +179,9 @@ def _last_step(history: SessionHistory, now: Instant) -> HistoryStep:
         entry = next((entry for entry in history.entries if entry.kind is FactKind.SESSION_ENDED), None)
         if entry is None:
             return HistoryStep(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
-        return _step_of(entry, StepKind.ENDED)
+        return step_of(entry, StepKind.ENDED)
     if history.inherited_ending is not None:
-        return _step_of(history.inherited_ending, StepKind.ENDED)
+        return step_of(history.inherited_ending, StepKind.ENDED)
     if now >= session.expires_at:
         return HistoryStep(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
     why = inherited_ending(session, history.snapshot)
@@ -175,7 +190,7 @@ def _last_step(history: SessionHistory, now: Instant) -> HistoryStep:
     return HistoryStep(kind=StepKind.RUNNING, at=now)
 
 
-def _step_of(entry: AuditEntry, kind: StepKind) -> HistoryStep:
+def step_of(entry: AuditEntry, kind: StepKind) -> HistoryStep:
     """Make a step from an audit entry."""
     is_repeated = is_of_a_spent_token(entry)
     return HistoryStep(
@@ -184,6 +199,9 @@ def _step_of(entry: AuditEntry, kind: StepKind) -> HistoryStep:
         fact=entry.kind,
         why=entry.why,
         actor_id=entry.actor_id,
+        actor_session_id=entry.actor_session_id,
+        actor_name=entry.actor_name,
+        actor_token=entry.actor_token,
         trace_id=entry.trace_id,
         source=entry.source,
         user_agent=entry.user_agent,

@@ -113,6 +113,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.PASSWORD_MUST_CHANGE: Meaning(403, "A1004"),
         Why.SECOND_FACTOR_REQUIRED: Meaning(403, "A1009"),
         Why.PERMISSION_MISSING: Meaning(403, "A0403"),
+        Why.TOKEN_PERMISSION_MISSING: Meaning(403, "A0403"),
         Why.PROOF_REQUIRED: Meaning(403, "A1010"),
         Why.TOKEN_POWER_MISSING: Meaning(403, "A0403"),
         Why.REPRESENTS_NO_USER: Meaning(403, "B4003"),

@@ -60,7 +60,7 @@ class AuditEntry:
     at: Instant
     kind: FactKind | UnknownWord
     actor_id: str | None
-    """User who did it, where that is not `user_id`."""
+    """User who did it, where that is not `user_id`; `COMMAND_LINE` for the operator."""
     user_id: str | None
     client_id: str | None
     session_id: str | None
@@ -76,6 +76,14 @@ class AuditEntry:
     earlier_user_agent: str | None
     changes: tuple[FieldChange, ...] = ()
     """Changed fields of the record."""
+    actor_session_id: str | None = None
+    """Login session or personal access token that did it (READINGS 59)."""
+    actor_name: str | None = None
+    """User name of the actor at that time; on the command line, the user of the operating system."""
+    actor_token: str | None = None
+    """Name of the personal access token that did it."""
+    actor_fingerprint: str | None = None
+    """Fingerprint of the personal access token that did it."""
 
 
 def audit_entries(
@@ -99,7 +107,7 @@ def audit_entries(
 
 
 def _entry(fact: Fact, origin: Origin | None, now: Instant) -> AuditEntry:
-    user_agent = fact.user_agent
+    user_agent, acting = fact.user_agent, fact.acting
     if user_agent is None and origin is not None:
         user_agent = origin.user_agent
     trace_id, source = (None, None) if origin is None else (str(origin.trace_id), origin.source)
@@ -119,4 +127,8 @@ def _entry(fact: Fact, origin: Origin | None, now: Instant) -> AuditEntry:
         fact.earlier_at,
         fact.earlier_user_agent,
         fact.changes,
+        acting.session_id,
+        acting.name,
+        acting.token,
+        acting.fingerprint,
     )

@@ -68,12 +68,30 @@ CONSENT_ENDINGS: Final = (FactKind.CONSENT_WITHDRAWN,)
 
 
 @immutable()
+class Acting:
+    """What acted: a login session, a personal access token or the command line, and whose it was."""
+
+    session_id: str | None = None
+    """Login session or personal access token."""
+    name: str | None = None
+    """User name at that time; on the command line, the user of the operating system."""
+    token: str | None = None
+    """Name of the personal access token."""
+    fingerprint: str | None = None
+    """Fingerprint of the personal access token (`fingerprint_of`)."""
+
+
+NOBODY: Final = Acting()
+"""What acted where nobody was signed in: a client, or a user before signing in."""
+
+
+@immutable()
 class Fact:
     """One thing that happened, for the audit trail; never holds a secret."""
 
     kind: FactKind
     actor_id: str | None = None
-    """User who did it, where that is not `user_id`."""
+    """User who did it, where that is not `user_id`; `COMMAND_LINE` for the operator."""
     user_id: str | None = None
     client_id: str | None = None
     session_id: str | None = None
@@ -86,3 +104,5 @@ class Fact:
     scopes: tuple[str, ...] = ()
     changes: tuple[FieldChange, ...] = ()
     """Changed fields of the record."""
+    acting: Acting = NOBODY
+    """What acted (READINGS 59)."""

@@ -11,6 +11,9 @@ CONSOLE_CLIENT: Final = "console"
 BUILT_IN_CLIENTS: Final = (CONSOLE_CLIENT, "mobile")
 """Clients of the backend itself, as which no third party authenticates ("Client", `clientId`)."""
 
+COMMAND_LINE: Final = "command-line"
+"""The actor of what an operator does on the command line, in place of a user's identifier (READINGS 59)."""
+
 
 def canonical_username(username: str) -> str:
     """Return the form in which user names are compared: without letter case and compatibility forms.

@@ -68,6 +68,7 @@ class Why(StrEnum):
     PASSWORD_MUST_CHANGE = auto()
     SECOND_FACTOR_REQUIRED = auto()
     PERMISSION_MISSING = auto()
+    TOKEN_PERMISSION_MISSING = auto()
     PROOF_REQUIRED = auto()
     TOKEN_POWER_MISSING = auto()
     REPRESENTS_NO_USER = auto()

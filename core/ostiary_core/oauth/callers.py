@@ -1,17 +1,20 @@
 """Callers of the backend's own interface: who they are, and what they may do."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ostiary_core.events import Caller, Operator, SignedIn
 from ostiary_core.events.event import Event
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, refuse
+from ostiary_core.model.fact import Acting
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission, TokenPower
 from ostiary_core.model.policy import SecondFactorFor
 from ostiary_core.model.records import Client, Role, Session, SessionKind, User
+from ostiary_core.model.reply import Refused
+from ostiary_core.model.secret import fingerprint_of
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import state_of
 from ostiary_core.oauth.state_tables import SessionState
@@ -143,17 +146,51 @@ def is_super_administrator(who: Actor) -> bool:
     return isinstance(who, Operator) or (SUPER_ADMINISTRATOR in who.user.role_ids and not who.is_by_token)
 
 
-def actor_id_of(who: Actor) -> str | None:
-    """Return the actor's user identifier for the audit trail; None for the operator of the command line."""
-    return None if isinstance(who, Operator) else who.user.user_id
+def actor_id_of(who: Actor) -> str:
+    """Return the actor's identifier for the audit trail: a user's, or that of the command line."""
+    return who.actor_id if isinstance(who, Operator) else who.user.user_id
+
+
+def acting_of(who: Actor) -> Acting:
+    """Return what acts, for the audit trail (READINGS 59)."""
+    if isinstance(who, Operator):
+        return Acting(name=who.name)
+    token, fingerprint = None, None
+    if who.is_by_token:
+        token, fingerprint = who.session.label, fingerprint_of(who.session.access_digest)
+    return Acting(who.session.session_id, who.user.username, token, fingerprint)
+
+
+def tell_acting(decision: Decision, acting: Acting) -> Decision:
+    """Return the decision with facts that tell what acted."""
+    if not decision.facts:
+        return decision
+    return replace(decision, facts=tuple(replace(fact, acting=acting) for fact in decision.facts))
+
+
+def permission_lacking(who: Person) -> Why:
+    """Return why a caller may not: the user, or the token whatever its holder may, lacks the permission."""
+    return Why.TOKEN_PERMISSION_MISSING if who.is_by_token else Why.PERMISSION_MISSING
+
+
+def _tell(decision: Decision, who: Actor) -> Decision:
+    """Return what a rule decided for `who`, which says what acted, and that a token lacks the permission."""
+    if isinstance(who, Person) and decision.reply == Refused(Why.PERMISSION_MISSING):
+        decision = replace(decision, reply=Refused(permission_lacking(who)))
+    return tell_acting(decision, acting_of(who)) if decision.facts else decision
 
 
 def exceeds_permissions_of(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
     """Whether any of `roles` has a permission that `who` lacks (READINGS 40)."""
     if isinstance(who, Operator) or is_super_administrator(who):
         return False
-    held = set(permissions_held(who, snapshot))
-    return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= held for role in roles)
+    return exceed_permissions(roles, permissions_held(who, snapshot))
+
+
+def exceed_permissions(roles: Iterable[Role], held: Iterable[str]) -> bool:
+    """Whether any of `roles` has a permission that is not `held`; the super administrator's always has."""
+    own = set(held)
+    return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= own for role in roles)
 
 
 def has_more_permissions(user: User, who: Actor, snapshot: Snapshot) -> bool:
@@ -180,7 +217,7 @@ def check_permission(caller: Caller, snapshot: Snapshot, *permissions: Permissio
     if isinstance(who, Why):
         return who
     is_allowed = not {each.value for each in permissions}.isdisjoint(permissions_held(who, snapshot))
-    return who if is_allowed else Why.PERMISSION_MISSING
+    return who if is_allowed else permission_lacking(who)
 
 
 def check_super_administrator(caller: Caller, snapshot: Snapshot) -> Actor | Why:
@@ -202,12 +239,15 @@ RecordHandler = Callable[[E, Actor, R, Snapshot], Decision]
 
 
 def require_actor(check: Callable[[Any, Snapshot], W | Why]) -> Callable[[CallerHandler[E, W]], Handler[E]]:
-    """Refuse callers for whom `check` returns a reason; the rule is given what it returns for others."""
+    """Refuse callers for whom `check` returns a reason; the rule is given what it returns for others.
+
+    What the rule tells the audit trail says what acted.
+    """
 
     def decorate(handler: CallerHandler[E, W]) -> Handler[E]:
         def decide(event: Any, snapshot: Snapshot, /) -> Decision:
             who = check(event.caller, snapshot)
-            return refuse(who) if isinstance(who, Why) else handler(event, who, snapshot)
+            return refuse(who) if isinstance(who, Why) else _tell(handler(event, who, snapshot), who)
 
         return decide
 

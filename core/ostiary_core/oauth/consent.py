@@ -4,6 +4,7 @@ Errors here never reach a redirect URI; only `code` and `access_denied` do ("Bro
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -24,7 +25,7 @@ from ostiary_core.model.reply import (
 )
 from ostiary_core.model.secret import Entropy, Secret, draw_token
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.callers import Person, find_active_person, require_actor
+from ostiary_core.oauth.callers import Person, acting_of, find_active_person, require_actor
 from ostiary_core.oauth.code import issue as issue_code
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
@@ -229,9 +230,8 @@ def _issue_code(
             epochs=epochs_now(request.who.user, request.client, request.consent),
         )
     )
-    return Decision(
-        CodeIssued(Secret(_redirect(request, code=secret.reveal()))), (*changes, write), (*facts, fact)
-    )
+    told = (*facts, replace(fact, acting=acting_of(request.who)))
+    return Decision(CodeIssued(Secret(_redirect(request, code=secret.reveal()))), (*changes, write), told)
 
 
 def _redirect(request: _ValidRequest, **result: str) -> str:
@@ -248,5 +248,9 @@ def _redirect(request: _ValidRequest, **result: str) -> str:
 
 def _fact_of(kind: FactKind, request: _ValidRequest) -> Fact:
     return Fact(
-        kind=kind, user_id=request.who.user.user_id, client_id=request.client.client_id, scopes=request.scopes
+        kind=kind,
+        user_id=request.who.user.user_id,
+        client_id=request.client.client_id,
+        scopes=request.scopes,
+        acting=acting_of(request.who),
     )

@@ -7,7 +7,8 @@ statements from these declarations alone, and the interface checks query paramet
 - A text filter finds a part of a text, ASCII letters without regard to case; texts sort by code point: rules
   that every database can follow. A telephone number is found without what people write between its digits,
   and what an entry changed by the JSON that it is kept as.
-- Deleted clients and users are not listed, nor is any session that is not running at the given instant.
+- Deleted clients and users are not listed, but for the names of users in the audit trail; nor is any session
+  that is not running at the given instant.
 """
 
 import json
@@ -28,7 +29,7 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.unknown_word import UnknownWord
-from ostiary_core.model.user import USER
+from ostiary_core.model.user import USER, User
 from ostiary_core.storage.session_history import SessionHistory
 
 T = TypeVar("T")
@@ -168,6 +169,17 @@ CLIENTS: Final = make_listable(CLIENT)
 USERS: Final = make_listable(USER)
 ROLES: Final = make_listable(ROLE)
 
+DELETED_USERS: Final = Listable(
+    name="deleted users",
+    item=User,
+    key="user_id",
+    sorts=("username",),
+    default_sort=Sort("username"),
+    filters=_filters(("user_id",), contained=("username",)),
+    searched=("username", "name"),
+)
+"""Accounts that were deleted, by what they were called: the audit trail still names them (READINGS 59)."""
+
 
 def _online(name: str) -> Listable[OnlineSession]:
     times = ("signed_in_at", "last_seen_at", "expires_at")
@@ -199,11 +211,15 @@ AUDIT: Final = Listable(
     default_sort=Sort("at", descending=True),
     ranges=("at",),
     filters=_filters(
-        (*("kind", "why", "actor_id", "client_id", "user_id"), *("session_id", "role_id", "trace_id")),
+        (
+            *("kind", "why", "actor_id", "actor_session_id", "client_id", "user_id"),
+            *("session_id", "role_id", "trace_id"),
+        ),
         contained=("source",),
     ),
     searched=(
-        *("actor_id", "user_id", "client_id", "session_id", "role_id"),
+        *("actor_id", "actor_session_id", "actor_name", "actor_token", "actor_fingerprint"),
+        *("user_id", "client_id", "session_id", "role_id"),
         *("trace_id", "source", "user_agent", "changes"),
     ),
 )

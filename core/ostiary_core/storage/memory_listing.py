@@ -13,6 +13,7 @@ from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
+    DELETED_USERS,
     GRANTS,
     ONLINE_SESSIONS,
     ONLINE_USERS,
@@ -79,6 +80,8 @@ def _items(store: Plain, resource: Listable[T], now: Instant) -> list[T]:
         found = (client for client in _all(store, Client) if client.deleted_at is None)
     elif resource is USERS:
         found = (user for user in _all(store, User) if user.deleted_at is None)
+    elif resource is DELETED_USERS:
+        found = (user for user in _all(store, User) if user.deleted_at is not None)
     elif resource is ROLES:
         found = store.records(Table.ROLE)
     elif resource is ONLINE_USERS or resource is ONLINE_SESSIONS:

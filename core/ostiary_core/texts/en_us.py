@@ -22,6 +22,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.password_must_change": "You must change your password first.",
         "refusal.second_factor_required": "You must set up a second factor first.",
         "refusal.permission_missing": "You do not have permission to do this.",
+        "refusal.token_permission_missing": "This access token does not have the permission to do this.",
         "refusal.proof_required": "Confirm who you are first: you signed in some time ago.",
         "refusal.token_power_missing": (
             "This token may not do this: it was not chosen by name when the token was made."

@@ -22,6 +22,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.password_must_change": "请先修改密码",
         "refusal.second_factor_required": "请先设置两步验证",
         "refusal.permission_missing": "没有执行此操作的权限",
+        "refusal.token_permission_missing": "此访问令牌没有执行此操作的权限",
         "refusal.proof_required": "请先确认身份：登录已有一段时间。",
         "refusal.token_power_missing": "此令牌不能执行该操作：创建令牌时未单独授予此权力。",
         "refusal.represents_no_user": "该令牌不代表任何用户，无法读取用户信息",

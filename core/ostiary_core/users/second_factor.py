@@ -23,7 +23,7 @@ from ostiary_core import events
 from ostiary_core.events.account import OwnSecondFactorEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse, refuse_fields
-from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fact import Acting, Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT
 from ostiary_core.model.instant import Instant, later, seconds_until, within
@@ -48,6 +48,7 @@ from ostiary_core.oauth.callers import (
     proof_ends_at,
     require_actor,
     requires_second_factor,
+    tell_acting,
 )
 from ostiary_core.oauth.inherited_endings import epochs_now, with_next_epoch
 from ostiary_core.users.own_account import (
@@ -87,12 +88,19 @@ def finish_sign_in(event: events.SecondFactorEntered, snapshot: Snapshot) -> Dec
     used = Update(stored, replace(spent, ticket_used_at=event.ticket.issued_at))
     if user.has_second_factor:
         login, writes, fact = start_login(event, user, user, client, snapshot.now)
-        return Decision(login, (used, *writes), (*_recovery_facts(stored, spent), fact))
+        done = Decision(login, (used, *writes), _recovery_facts(stored, spent))
+        return _add_start(done, user, fact)
     why = Why.SECOND_FACTOR_SET_UP
     changed = with_next_epoch(user, why, snapshot.now, has_second_factor=True)
     login, writes, fact = start_login(event, user, changed, client, snapshot.now)
-    facts = (own_change(FactKind.SECOND_FACTOR_SET, user, changed, why), all_ended_fact(user, why), fact)
-    return Decision(login, (used, *writes), facts)
+    facts = (own_change(FactKind.SECOND_FACTOR_SET, user, changed, why), all_ended_fact(user, why))
+    return _add_start(Decision(login, (used, *writes), facts), user, fact)
+
+
+def _add_start(decision: Decision, user: User, start: Fact) -> Decision:
+    """Return what a sign-in decided, told as done by the login session that begins with it."""
+    told = tell_acting(decision, Acting(start.session_id, user.username))
+    return replace(told, facts=(*told.facts, start))
 
 
 def begin_at_sign_in(event: events.SecondFactorBegunAtSignIn, snapshot: Snapshot) -> Decision:

@@ -23,7 +23,7 @@ from dataclasses import replace
 from ostiary_core.events import PasswordResetByTextMessage, PhoneChanged, TextCodeRequested
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse, refuse_fields
-from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fact import NOBODY, Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import phone_identifier, phone_key, text_code_key
 from ostiary_core.model.instant import DAY_SECONDS, Instant, later, seconds_until, within
@@ -33,7 +33,7 @@ from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.user import is_phone
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.callers import Person, find_active_person, require_actor
+from ostiary_core.oauth.callers import Person, acting_of, find_active_person, require_actor
 from ostiary_core.oauth.inherited_endings import login_epochs_now, with_next_epoch
 from ostiary_core.users.own_account import (
     all_ended_fact,
@@ -50,11 +50,13 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot) -> Decision:
     known = snapshot.identifier(phone_key(event.phone))
     addressee = None if known is None else snapshot.user(known.user_id)
     count: tuple[Change, ...] = ()
+    acting = NOBODY
     if event.purpose is TextCodePurpose.CHANGE_PHONE:
         caller = event.caller
         who = Why.NOT_SIGNED_IN if caller is None else find_active_person(caller, snapshot)
         if isinstance(who, Why):
             return refuse(who)
+        acting = acting_of(who)
         wait_seconds = seconds_to_text_code(who.user, snapshot.now, snapshot.policy)
         if wait_seconds:
             return Decision(Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds))
@@ -72,7 +74,7 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot) -> Decision:
     if stored is not None and _is_pausing(stored, snapshot.now, snapshot.policy):
         return Decision(TextCodeDrawn(None), count)
     secret = draw_text_code(event.entropy)
-    fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=addressee.user_id)
+    fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=addressee.user_id, acting=acting)
     change = _store_code(event, secret, addressee, stored, snapshot)
     return Decision(TextCodeDrawn(secret, addressee), (*count, change), (fact,))
 

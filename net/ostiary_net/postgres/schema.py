@@ -26,6 +26,7 @@ FIRST_VERSION: Final = 14
 _MOST_ATTEMPTS: Final = 50
 _LOCK_TIMEOUT_MS: Final = 2_000
 _PAUSE_SECONDS: Final = 1.0
+_OTHERS_PAUSE_SECONDS: Final = 0.1
 _MOST_LOCK_ATTEMPTS: Final = 100
 _CONCURRENT_INDEX: Final = re.compile(r"^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON ", re.MULTILINE)
 
@@ -52,6 +53,9 @@ _VERSION_TABLES: Final = """
     INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT DO NOTHING;
 """
 
+
+_LOCK: Final = "SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED"
+"""Statement that locks the row of the instance that applies steps; no row while another has it."""
 
 _VERSION_TABLE_NAMES: Final = {"schema_lock", "schema_migrations"}
 """Names of both: other programs have a `schema_migrations` too."""
@@ -108,7 +112,8 @@ def bring_up_to_date(
         # No lock where no step is missing: a lock is a write, which waits for standbys.
         while missing := find_missing(_read_applied_on(connection), steps, opening):
             try:
-                _apply_next(connection, lend, steps)
+                if not _apply_next(connection, lend, steps):
+                    time.sleep(_OTHERS_PAUSE_SECONDS)
             except errors.LockNotAvailable as error:
                 attempts += 1
                 if attempts == _MOST_LOCK_ATTEMPTS:
@@ -119,8 +124,8 @@ def bring_up_to_date(
                 time.sleep(_PAUSE_SECONDS)
 
 
-def _apply_next(connection: Connection[Any], lend: LendConnection, steps: tuple[Migration, ...]) -> None:
-    """Apply the next missing steps, as many as go into one transaction.
+def _apply_next(connection: Connection[Any], lend: LendConnection, steps: tuple[Migration, ...]) -> bool:
+    """Apply the next missing steps, as many as go into one transaction; return False while another does.
 
     Raises `LockNotAvailable` if a table is in use for too long: all later statements queue behind such a
     lock.
@@ -128,20 +133,24 @@ def _apply_next(connection: Connection[Any], lend: LendConnection, steps: tuple[
     with connection.transaction():
         # CREATE INDEX CONCURRENTLY waits for the snapshots of other isolation levels.
         connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        # Steps may last, and so may waiting for the instance that applies them.
+        # Steps may last.
         connection.execute("SET LOCAL statement_timeout = 0")
         connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        connection.execute("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")
+        # An instance that waited for this row would have a snapshot meanwhile, and the statement that makes
+        # an index waits for that: for ever, as what holds the row waits for the statement.
+        if not connection.execute(_LOCK).fetchall():
+            return False
         connection.execute(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
         missing = find_missing(_read_applied_on(connection), steps)
         if missing and _CONCURRENT_INDEX.search(missing[0].sql):
             with lend() as builder:
                 _make_index(builder, missing[0])
             _record_applied(connection, missing[0])
-            return
+            return True
         for step in takewhile(lambda step: not _CONCURRENT_INDEX.search(step.sql), missing):
             connection.execute(step.sql.encode())
             _record_applied(connection, step)
+    return True
 
 
 def _make_index(connection: Connection[Any], step: Migration) -> None:
@@ -184,7 +193,9 @@ def _read_applied(ask: Ask) -> list[tuple[int, str]]:
 
 
 def _read_applied_on(connection: Connection[Any]) -> list[tuple[int, str]]:
-    return _read_applied(lambda *asked: connection.execute(*asked).fetchall())
+    # Without bound values or a plan of its own: the portal of such a statement keeps its snapshot while the
+    # transaction lasts, and what makes an index would wait for that too.
+    return _read_applied(lambda text, _: connection.execute(text.encode(), prepare=False).fetchall())
 
 
 def _examine_tables(connection: Connection[Any]) -> set[str]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
+    DELETED_USERS,
     GRANTS,
     ONLINE_SESSIONS,
     ONLINE_USERS,
@@ -113,6 +114,7 @@ SOURCES: Final[Mapping[str, Source]] = {
             " WHERE deleted_at IS NULL AND role_ids <> '[]' AND {})"
         },
     ),
+    DELETED_USERS.name: _source(DELETED_USERS, "users", "deleted_at IS NOT NULL"),
     ROLES.name: _source(ROLES, "roles", "1 = 1"),
     ONLINE_SESSIONS.name: _online(ONLINE_SESSIONS, _RUNNING),
     ONLINE_USERS.name: _online(ONLINE_USERS, f"{_RUNNING} AND s.user_id IS NOT NULL"),

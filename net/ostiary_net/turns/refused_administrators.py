@@ -44,6 +44,7 @@ class RefusedAdministrators:
                     client_id=fact.client_id,
                     role_id=fact.role_id,
                     times=0,
+                    acting=fact.acting,
                 )
                 times = self._counts.count(refusal, origin, now)
                 if times:

@@ -51,14 +51,17 @@ async def test_an_event_has_who_what_when_and_the_request_behind_it(served: Serv
 
     [registered] = await events(root, kind="client-registered")
 
-    drawn = {name: registered[name] for name in ("id", "traceId", "userAgent", "changes")}
-    nothing = ("why", "userId", "sessionId", "roleId", "earlierAt", "earlierUserAgent")
+    drawn = {name: registered[name] for name in ("id", "traceId", "userAgent", "changes", "actorSessionId")}
+    of_tokens = ("actorToken", "actorFingerprint")
+    nothing = ("why", "userId", "sessionId", "roleId", "earlierAt", "earlierUserAgent", *of_tokens)
     assert registered == {
         **drawn,
         **dict.fromkeys(nothing),
         "at": iso_time(served.clock.now()),
         "kind": "client-registered",
         "actorId": (await root.succeed("GET", "/api/auth/me"))["id"],
+        "actorName": "admin",
+        "target": "client:app",
         "clientId": app.client_id,
         "scope": "",
         "ip": SOURCE,

@@ -6,6 +6,7 @@ What is told in each story is in explanations.txt, to be read;
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ostiary_core.model.one_time_password import (
     one_time_password,
     step_at,
 )
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import (
     RECORD_TABLES,
     SecondFactor,
@@ -30,7 +32,7 @@ from ostiary_core.model.records import (
     TextCodePurpose,
     revise,
 )
-from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
+from ostiary_core.model.reply import LoginIssued, PersonalTokenIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.oauth.state_tables import SESSION_ENDINGS
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.texts import LANGUAGES
@@ -98,6 +100,10 @@ class Tale:
     def explain(self) -> Explanation:
         history = self.world.store.session_history(self.session.session_id)
         assert history is not None
+        ending = history.inherited_ending
+        if ending is not None and not self.names:
+            # An earlier release kept no names.
+            history = replace(history, inherited_ending=replace(ending, actor_name=None))
         return explain(history, self.world.now)
 
 
@@ -115,6 +121,12 @@ def change_phone(tale: Tale) -> None:
     login = tale.world.login()
     code = tale.text_code(TextCodePurpose.CHANGE_PHONE, NEW_PHONE, caller_of(login))
     tale.ask(asks.phone_change(login, NEW_PHONE, code))
+
+
+def disable_by_token(tale: Tale) -> None:
+    made = asks.personal_token(tale.world.login("root"), permissions=[Permission.USER_UPDATE.value])
+    token = tale.world.when(made).then(PersonalTokenIssued).token
+    tale.ask(e.UserDisabled(caller=e.SignedIn(access_token=token), user_id=tale.world.user_ids["alice"]))
 
 
 def change_phone_unknown(tale: Tale) -> None:
@@ -289,6 +301,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "password recovered": recover,
     "wrong passwords": enter_wrong_passwords,
     "user disabled": of_user(e.UserDisabled),
+    "user disabled by a token": disable_by_token,
     "user deleted": of_user(e.UserDeleted),
     "user forced out": of_user(e.UserForcedOut),
     "client disabled": of_client(e.ClientDisabled),
@@ -297,6 +310,9 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "everybody forced out": lambda tale: tale.by_root(e.EverybodyForcedOut, client_ids=("console", "app")),
     "client disabled on the command line": lambda tale: tale.world.when(
         e.ClientDisabled(caller=e.Operator(), client_id="app")
+    ),
+    "client disabled on the command line, which says who is there": lambda tale: tale.world.when(
+        e.ClientDisabled(caller=e.Operator("deploy"), client_id="app")
     ),
     "signed out": sign_out,
     "signed out elsewhere": lambda tale: tale.by_alice(e.OtherSessionsEnded),

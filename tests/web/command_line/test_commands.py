@@ -2,6 +2,7 @@
 
 import os
 import pty
+import pwd
 import re
 import select
 import subprocess
@@ -291,7 +292,8 @@ def test_what_the_command_line_did_is_in_the_audit_trail_without_a_request(
         last = store.audit()[-1]
 
     assert (last.kind.value, last.client_id) == ("client-registered", "app")
-    assert (last.actor_id, last.source, last.trace_id, last.user_agent) == (None, None, None, None)
+    assert (last.actor_id, last.actor_name) == ("command-line", pwd.getpwuid(os.getuid()).pw_name)
+    assert (last.actor_session_id, last.source, last.trace_id, last.user_agent) == (None, None, None, None)
 
 
 def test_the_old_secret_is_given_the_time_that_was_asked_for_and_ended_before_it(machine: Machine) -> None:

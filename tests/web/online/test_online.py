@@ -183,7 +183,7 @@ async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served:
             return found
 
     await served.client()
-    assert await force_out_everybody(RulesAndLists(), Operator()) == 5
+    assert await force_out_everybody(RulesAndLists(), Operator(), Operator()) == 5
     for client, token in late:
         assert not await served.api().is_active(client, token)
     await api.fail(401, "A1001", "GET", "/api/auth/me")

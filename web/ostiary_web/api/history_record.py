@@ -5,20 +5,25 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, HistoryStep, StepKind
-from ostiary_core.model.decision import Decision
-from ostiary_core.model.instant import iso_time
-from ostiary_core.model.records import SessionKind
-from ostiary_core.model.reply import UserKnown
+from ostiary_core.model.instant import NOT_YET, iso_time
+from ostiary_core.model.records import SessionKind, User
 from ostiary_core.oauth.state_tables import SessionState
+from ostiary_core.storage.listing import DELETED_USERS, USERS, Listing, ListingStore
 from ostiary_core.texts import Language
+from ostiary_net.turns.turns import ListQuery
 from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of, time_or_none
 from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.api.resources.changes import ChangedField, encode_changes
 from ostiary_web.api.resources.online import KINDS, kind_code
 
 Names = Mapping[str, str]
+
+Query = Callable[[ListQuery[dict[str, User]]], Awaitable[dict[str, User]]]
+"""Reads the lists of a store."""
+
+_MOST_DELETED: Final = 500
+"""Most deleted accounts that are looked through for a name."""
 
 _GRANT_TYPES: Final = (SessionKind.AUTHORIZATION_CODE, SessionKind.CLIENT_CREDENTIALS)
 
@@ -41,6 +46,8 @@ class StepRecord(AnswerData):
     why: str | None
     actor_id: str | None
     actor_username: str | None
+    actor_session_id: Annotated[str, Meta(description="Login session or token that did it.")] | None
+    actor_token: Annotated[str, Meta(description="Name of the token that did it.")] | None
     trace_id: str | None
     ip: str | None
     user_agent: str | None
@@ -71,16 +78,26 @@ class SessionHistoryRecord(AnswerData):
     steps: Annotated[list[StepRecord], Meta(min_length=2)]
 
 
-async def find_usernames(
-    ids: Iterable[str], submit: Callable[[UserRequested], Awaitable[Decision]]
-) -> dict[str, str]:
-    """Return the user names of the accounts among `ids` that still exist."""
-    names = {}
-    for user_id in sorted(ids):
-        reply = (await submit(UserRequested(caller=Operator(), user_id=user_id))).reply
-        if isinstance(reply, UserKnown):
-            names[user_id] = reply.user.username
-    return names
+def list_users(store: ListingStore, ids: Iterable[str]) -> dict[str, User]:
+    """Return the accounts among `ids` by identifier, those that were deleted too."""
+    wanted = tuple(sorted(ids))
+    found: dict[str, User] = {}
+    for resource in (USERS, DELETED_USERS) if wanted else ():
+        listing = Listing(resource=resource, filters={"user_id": wanted}, page_size=len(wanted))
+        found |= {user.user_id: user for user in store.items_after(listing, None, NOT_YET)}
+    return found
+
+
+def list_deleted_users(store: ListingStore, part: str) -> tuple[User, ...]:
+    """Return the accounts that were deleted, and whose user name contains `part`."""
+    listing = Listing(resource=DELETED_USERS, filters={"username": part}, page_size=_MOST_DELETED)
+    return store.items_after(listing, None, NOT_YET)
+
+
+async def find_usernames(ids: Iterable[str], query: Query) -> dict[str, str]:
+    """Return the user names of the accounts among `ids`, those that were deleted too."""
+    users = await query(lambda store, now: list_users(store, ids))
+    return {user_id: user.username for user_id, user in users.items()}
 
 
 def encode_history(of: Explanation, language: Language, names: Names) -> SessionHistoryRecord:
@@ -118,7 +135,9 @@ def _step_record(step: HistoryStep, of: Explanation, language: Language, names: 
         text=step_text(step, of, language, names),
         why=step.why and step.why.value,
         actor_id=step.actor_id,
-        actor_username=None if step.actor_id is None else names.get(step.actor_id),
+        actor_username=step.actor_name or (None if step.actor_id is None else names.get(step.actor_id)),
+        actor_session_id=step.actor_session_id,
+        actor_token=step.actor_token,
         trace_id=step.trace_id,
         ip=step.source,
         user_agent=step.user_agent,

@@ -22,6 +22,12 @@ _LONGEST_SHOWN: Final = 200
 Names = Mapping[str, str]
 """Known user names by identifier."""
 
+_SAY_SO: Final = (
+    *(Why.REVOKED_BY_CLIENT, Why.PERSONAL_TOKEN_ENDED, Why.SESSION_FORCED_OUT),
+    *(Why.CLIENT_FORCED_OUT, Why.EVERYBODY_FORCED_OUT),
+)
+"""Endings whose text says by itself that they ended a session."""
+
 AgentText = Callable[[str | None, Language], str]
 """Function that writes a User-Agent, or that there was none."""
 
@@ -148,15 +154,9 @@ def _running_text(step: HistoryStep, of: Explanation, language: Language, say_ti
 def _ended_text(
     step: HistoryStep, language: Language, names: Names, policy: Policy, say: AgentText, say_time: TimeText
 ) -> str:
-    actor = _actor_text(step, language, names)
-    is_by_user = step.actor_id is None and not _is_by_operator(step)
-    ending = language.text(
-        f"ending.{step.why}" if step.why in ENDINGS else "history.ended",
-        actor=actor,
-        user=language.text("history.by_user") if is_by_user else actor,
-        delay=_delay_text(step, language),
-        grace=policy.grace_seconds,
-    )
+    ending = reason_text(step, language, names, policy)
+    if step.why in ENDINGS and step.why not in _SAY_SO:
+        ending = language.text("history.which_ended", reason=ending)
     if step.at is None:
         return language.text("history.ended_at_unknown_time", ending=ending)
     if step.earlier_at is None:
@@ -177,16 +177,32 @@ def _ended_text(
 # --- parts of a sentence
 
 
-def _actor_text(step: HistoryStep, language: Language, names: Names) -> str:
-    """Write who did a step: an administrator, or the operator, who has no identifier in the trail."""
-    if step.actor_id is not None:
-        return language.text("history.by_administrator", name=names.get(step.actor_id, step.actor_id))
-    return language.text("history.by_operator" if _is_by_operator(step) else "history.by_an_administrator")
+def reason_text(step: HistoryStep, language: Language, names: Names, policy: Policy = SPECIFICATION) -> str:
+    """Write what was done that ends sessions, and who did it."""
+    actor = actor_text(step, language, names)
+    is_by_user = step.actor_id is None and not step.is_by_operator
+    return language.text(
+        f"ending.{step.why}" if step.why in ENDINGS else "history.ended",
+        actor=actor,
+        user=language.text("history.by_user") if is_by_user else actor,
+        delay=_delay_text(step, language),
+        grace=policy.grace_seconds,
+    )
 
 
-def _is_by_operator(step: HistoryStep) -> bool:
-    """Whether the operator did it: an entry of the trail without request."""
-    return step.actor_id is None and step.trace_id is None and step.at is not None
+def actor_text(step: HistoryStep, language: Language, names: Names) -> str:
+    """Write who did a step: an administrator, by a token or not, or the operator."""
+    if step.is_by_operator:
+        is_named = step.actor_name is not None
+        return language.text(
+            "history.by_named_operator" if is_named else "history.by_operator", name=step.actor_name or ""
+        )
+    if step.actor_id is None:
+        return language.text("history.by_an_administrator")
+    name = step.actor_name or names.get(step.actor_id, step.actor_id)
+    if step.actor_token is None:
+        return language.text("history.by_administrator", name=name)
+    return language.text("history.by_token", name=name, token=quote(step.actor_token))
 
 
 def _delay_text(step: HistoryStep, language: Language) -> str:

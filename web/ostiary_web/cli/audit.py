@@ -1,6 +1,7 @@
 """Run `ostiary audit export`, which writes the audit trail as lines of JSON."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Final, NamedTuple
 import click
 
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.identifiers import COMMAND_LINE, canonical_username
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import User
 from ostiary_core.storage.listing import Listing, ListingStore, Sort
+from ostiary_web.api.history_record import list_deleted_users
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.queries import Arguments
 from ostiary_web.cli.context import CommandContext, run
@@ -46,7 +50,8 @@ def export(follow: bool, cursor: Path | None, filters: Arguments) -> None:
     --cursor it leaves nothing out; some of the last lines may come twice, with the same `id`.
 
     The other options leave out entries that do not fit all of them. --actor and --user take a user name or
-    an identifier, and a time without a zone is in UTC.
+    an identifier, also of accounts that were deleted, and --actor takes `command-line`. A time without a zone
+    is in UTC.
     """
     if cursor is not None and not follow:
         raise click.UsageError("--cursor goes with --follow")
@@ -58,29 +63,38 @@ def export(follow: bool, cursor: Path | None, filters: Arguments) -> None:
 
 
 async def _follow(cursor: Cursor, listing: Listing[AuditEntry], context: CommandContext) -> None:
-    await follow_trail(cursor, _with_identifiers(listing, context), context)
+    await follow_trail(cursor, await _with_identifiers(listing, context), context)
 
 
-def _with_identifiers(listing: Listing[AuditEntry], context: CommandContext) -> Listing[AuditEntry]:
-    """Return the listing with the identifiers of users that it names."""
+async def _with_identifiers(listing: Listing[AuditEntry], context: CommandContext) -> Listing[AuditEntry]:
+    """Return the listing with the identifiers of users that it names, those that were deleted too."""
 
-    def identify(named: str) -> str:
-        try:
-            return context.find_user_id(named)
-        except RequestRefused:
-            return named
+    async def identify(named: str) -> list[str]:
+        if named == COMMAND_LINE:
+            return [named]
+        found = []
+        with suppress(RequestRefused):
+            found.append(context.find_user_id(named))
+        found += [user.user_id for user in await context.query(partial(_list_deleted, named))]
+        return found or [named]
 
     found = {
-        name: tuple(map(identify, values))
+        name: tuple([user_id for value in values for user_id in await identify(value)])
         for name, values in listing.filters.items()
         if name in _OF_PEOPLE and isinstance(values, tuple)
     }
     return replace(listing, filters={**listing.filters, **found})
 
 
+def _list_deleted(named: str, store: ListingStore, now: Instant) -> list[User]:
+    """Return the accounts that were deleted and were called so."""
+    name = canonical_username(named)
+    return [user for user in list_deleted_users(store, named) if canonical_username(user.username) == name]
+
+
 async def _export(listing: Listing[AuditEntry], context: CommandContext) -> None:
     """Print the trail piece by piece, holding none of it in memory."""
-    listing, last = _with_identifiers(listing, context), None
+    listing, last = await _with_identifiers(listing, context), None
     while True:
         lines = await context.turns.query(_lines_after(listing, last))
         if lines.texts:

@@ -1,6 +1,7 @@
 """Give a command its store, its caller who may do everything, and its exit."""
 
 import os
+import pwd
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -37,7 +38,17 @@ from ostiary_web.server.telephones import phone_number
 
 T = TypeVar("T")
 
-OPERATOR: Final = Operator()
+
+def _system_user() -> str:
+    """Return the user of the operating system, by number where it has no name."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+OPERATOR: Final = Operator(_system_user())
 """Caller of every command."""
 
 

@@ -21,6 +21,6 @@ def end_everything_command(printer: Printer) -> None:
 
 async def end_everything(context: CommandContext) -> int:
     """End all of every client; return how many clients there are."""
-    ended = await force_out_everybody(context, OPERATOR)
+    ended = await force_out_everybody(context, OPERATOR, OPERATOR)
     forget_mark(context.settings)
     return ended

@@ -26,7 +26,7 @@ def explain_session(printer: Printer, session_id: str) -> None:
         if history is None:
             raise RequestRefused(Refused(Why.NOT_FOUND))
         explanation = explain(history, context.clock.now())
-        return explanation, await find_usernames(explanation.actor_ids, context.turns.decide)
+        return explanation, await find_usernames(explanation.actor_ids, context.query)
 
     explanation, names = run(work)
     if printer.for_scripts:

@@ -28,7 +28,7 @@ from ostiary_net.front_door import run_until_signal
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.turns.ports import ServerStore, TrailEnd
-from ostiary_web.api.resources.audit import AUDIT_EVENTS
+from ostiary_web.api.resources.audit import AUDIT_EVENTS, NamedEntry, name_entries
 from ostiary_web.api.resources.fields import encode_item
 from ostiary_web.cli.context import CommandContext
 from ostiary_web.cli.printing import to_json
@@ -48,7 +48,7 @@ class CannotFollow(Exception):
     """The trail cannot be followed until a person corrects something."""
 
 
-def format_entry(entry: AuditEntry) -> str:
+def format_entry(entry: NamedEntry) -> str:
     """Return an entry as a line of JSON."""
     return to_json(encode_item(AUDIT_EVENTS.fields, entry), separators=(",", ":"))
 
@@ -154,14 +154,15 @@ class _Follower:
             writers &= (await self._query(self._store.trail_end)).writers
         return end.number
 
-    def _read_piece(self, end: int) -> tuple[bool, Sequence[AuditEntry]]:
+    def _read_piece(self, end: int) -> tuple[bool, Sequence[NamedEntry]]:
         """Return whether the entry written last still exists, and the next ones."""
         number = self._cursor.number
         is_there = number == 0 or bool(self._store.entries_between(number - 1, number, 1))
-        return is_there, self._store.entries_between(number, end, _AT_ONCE)
+        return is_there, name_entries(self._store, self._store.entries_between(number, end, _AT_ONCE))
 
-    async def _write(self, piece: tuple[bool, Sequence[AuditEntry]], end: int) -> None:
-        is_there, entries = piece
+    async def _write(self, piece: tuple[bool, Sequence[NamedEntry]], end: int) -> None:
+        is_there, named = piece
+        entries = [each.entry for each in named]
         before = self._cursor.number
         if not is_there and (not entries or entries[0].number > before + 1):
             upto = entries[0].number if entries else end + 1
@@ -169,17 +170,17 @@ class _Follower:
                 f"erased {before}",
                 f"entries between {before} and {upto} were erased before they were written, if any",
             )
-        await trio.to_thread.run_sync(self._write_lines, entries, abandon_on_cancel=True)
+        await trio.to_thread.run_sync(self._write_lines, named, abandon_on_cancel=True)
         await trio.to_thread.run_sync(
             self._cursor.keep, entries[-1].number if len(entries) == _AT_ONCE else end
         )
 
-    def _write_lines(self, entries: Sequence[AuditEntry]) -> None:
+    def _write_lines(self, entries: Sequence[NamedEntry]) -> None:
         """Write in a thread, as a reader may be slow."""
-        for entry in entries:
-            if fits(entry, self._listing):
-                print_data(format_entry(entry))
-            self._written = entry.number
+        for each in entries:
+            if fits(each.entry, self._listing):
+                print_data(format_entry(each))
+            self._written = each.entry.number
 
     def keep_written(self) -> None:
         """Record what was written of an interrupted batch."""

@@ -314,6 +314,10 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "{filter}: “{typed}” is in the names of {count} users, and any of them counts: {names}, and "
             "{more} more."
         ),
+        "page.filter_means_first": (
+            "{filter}: “{typed}” is in the names of {count} users, and only the first {most} of them count: "
+            "{names} …. Type more of the name."
+        ),
         "page.working": "Working…",
         "page.stands_now": "Changed meanwhile to: {value}. Save again to overwrite it.",
         "page.nothing": "nothing",
@@ -542,7 +546,17 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "The record of this session was erased some time after its end. This is what is kept of it."
         ),
         "page.audit": "Audit",
-        "page.audit_lead": "What happened, the latest first.",
+        "page.audit_lead": (
+            "What happened, the latest first. “Done by” and “User” also find accounts that were deleted, and "
+            "“Done by: command line” finds what an operator did on the server."
+        ),
+        "page.command_line": "Command line",
+        "page.deleted_user": "{name} (deleted)",
+        "page.by_token": "{name}, by the token {token} ({fingerprint})",
+        "page.about_role": "Role {role}",
+        "page.about_client": "Client {client}",
+        "page.session_did": "What it did",
+        "page.session_did_all": "All that it did",
         "page.audit_none": "Nothing has happened yet",
         "page.session_history": "The history of a session",
         "page.represents_no_user": "represents no user",
@@ -641,6 +655,11 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "column.audit.at": "Time",
         "column.audit.why": "Reason",
         "column.audit.actorId": "Done by",
+        "column.audit.actorName": "Name of who did it",
+        "column.audit.actorSessionId": "Done by the session",
+        "column.audit.actorToken": "Done by the token",
+        "column.audit.actorFingerprint": "Fingerprint of the token",
+        "column.audit.target": "About",
         "column.audit.roleId": "Role",
         "column.audit.traceId": "Trace id",
         "column.audit.earlierAt": "First used at",
@@ -1011,6 +1030,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "It is running until {end} at the latest; its access token expired at {access}"
         ),
         "history.ended": "It ended",
+        "history.which_ended": "{reason}, which ended the session",
         "history.ended_at_unknown_time": "{ending}, at a time that is not on record",
         "history.ended_by_replay": (
             "{ending}. {first}: {earlier_at}, {earlier_agent}. Again: {at}, {agent}{source}"
@@ -1019,7 +1039,9 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "history.last_rotation": "Last rotation",
         "history.by_administrator": "The administrator {name}",
         "history.by_an_administrator": "An administrator",
+        "history.by_token": "The administrator {name}, by the access token {token},",
         "history.by_operator": "The operator, on the command line,",
+        "history.by_named_operator": "The operator {name}, on the command line,",
         "history.by_user": "The user",
         "history.request": "{source}, {agent}",
         "history.source": ", from {source}",

@@ -279,6 +279,10 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.filter_means_more": (
             "{filter}：“{typed}”出现在 {count} 个用户的名称中，均计入：{names}，以及另外 {more} 个。"
         ),
+        "page.filter_means_first": (
+            "{filter}：“{typed}”出现在 {count} 个用户的名称中，只计入其中前 {most} 个：{names}……"
+            "请输入更完整的名称。"
+        ),
         "page.working": "处理中…",
         "page.stands_now": "当前值：{value}。再次保存将覆盖它。",
         "page.nothing": "（空）",
@@ -454,7 +458,17 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.history": "历史",
         "page.history_erased": "该会话的记录在其结束后已被清除，以下是留存的事件。",
         "page.audit": "审计",
-        "page.audit_lead": "发生的事件，最新在前。",
+        "page.audit_lead": (
+            "发生的事件，最新在前。“操作人”和“用户”也能查到已删除的账户；在“操作人”中输入“命令行”，"
+            "可查到运维人员在服务器上执行的操作。"
+        ),
+        "page.command_line": "命令行",
+        "page.deleted_user": "{name}（已删除）",
+        "page.by_token": "{name}，使用令牌 {token}（{fingerprint}）",
+        "page.about_role": "角色 {role}",
+        "page.about_client": "客户端 {client}",
+        "page.session_did": "此会话执行的操作",
+        "page.session_did_all": "查看全部操作",
         "page.audit_none": "尚无记录",
         "page.session_history": "会话历史",
         "page.represents_no_user": "不代表任何用户",
@@ -538,6 +552,11 @@ LANGUAGE: Final = CHINESE.with_texts(
         "column.audit.at": "时间",
         "column.audit.why": "原因",
         "column.audit.actorId": "操作人",
+        "column.audit.actorName": "操作人名称",
+        "column.audit.actorSessionId": "操作所用会话",
+        "column.audit.actorToken": "操作所用令牌",
+        "column.audit.actorFingerprint": "令牌指纹",
+        "column.audit.target": "对象",
         "column.audit.roleId": "角色",
         "column.audit.traceId": "追踪编号",
         "column.audit.earlierAt": "首次使用时间",
@@ -840,6 +859,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "history.running": "会话有效，最迟至 {end}；访问令牌有效至 {access}",
         "history.running_to_be_refreshed": "会话有效，最迟至 {end}；访问令牌已于 {access} 过期",
         "history.ended": "会话已结束",
+        "history.which_ended": "{reason}，会话由此结束",
         "history.ended_at_unknown_time": "{ending}，时间未记录",
         "history.ended_by_replay": (
             "{ending}。{first}：{earlier_at}，{earlier_agent}。再次：{at}，{agent}{source}"
@@ -848,7 +868,9 @@ LANGUAGE: Final = CHINESE.with_texts(
         "history.last_rotation": "上一次轮换",
         "history.by_administrator": "管理员 {name} ",
         "history.by_an_administrator": "管理员",
+        "history.by_token": "管理员 {name} 使用访问令牌 {token} ",
         "history.by_operator": "运维人员通过命令行",
+        "history.by_named_operator": "运维人员 {name} 通过命令行",
         "history.by_user": "用户",
         "history.request": "{source}，{agent}",
         "history.source": "，来自 {source}",

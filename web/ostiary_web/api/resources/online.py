@@ -109,7 +109,12 @@ add_event_route(
 async def force_out_all(context: RequestContext) -> None:
     """End every session and unredeemed code, the caller's own included."""
     refuse_body(context)
-    await force_out_everybody(context, context.caller)
+    await force_out_everybody(context, context.caller, operator_for(context))
+
+
+def operator_for(context: RequestContext) -> Operator:
+    """Return the operator who goes on in the name of the request's user."""
+    return Operator(context.user.username, context.user.user_id)
 
 
 class RulesAndLists(Protocol):
@@ -123,17 +128,17 @@ class RulesAndLists(Protocol):
 _AT_A_TIME: Final = 1_000
 
 
-async def force_out_everybody(rules: RulesAndLists, caller: Caller) -> int:
+async def force_out_everybody(rules: RulesAndLists, caller: Caller, operator: Operator) -> int:
     """End everything of every client, the built-in one included; return the number of clients.
 
-    Raises `RequestRefused`, `TurnFailed`.
+    `operator` goes on once the caller is signed out by it. Raises `RequestRefused`, `TurnFailed`.
     """
     ended: set[str] = set()
     while new := [client_id for client_id in await rules.query(_list_client_ids) if client_id not in ended]:
         await rules.decide(EverybodyForcedOut(caller=caller, client_ids=tuple(new)))
         ended.update(new)
         # The caller is signed out by now; a client may have been registered while the others were listed.
-        caller = Operator()
+        caller = operator
     return len(ended)
 
 

@@ -45,6 +45,10 @@ class ListPage(Generic[T, V]):
     """JSON names of the fields that have a filter."""
     words: Mapping[str, Callable[[str, Language], str]] = field(default_factory=dict)
     """Texts of a field's codes."""
+    sentences: Mapping[str, Callable[[V, Language], str | None]] = field(default_factory=dict)
+    """Texts of fields that take more than the field; None where the field alone says it."""
+    has_seconds: bool = False
+    """Whether times are shown to the second."""
     names: Callable[[RequestContext, Sequence[V]], Awaitable[Mapping[str, str]]] | None = None
     """Finds the names behind identifiers of some items."""
     resolve: Mapping[str, Callable[[RequestContext, str], Awaitable[FoundUsers]]] = field(
@@ -117,18 +121,21 @@ class AskedList(Generic[T, V]):
             ]
             if found:
                 self.known[name] = [value for each in found for value in each.ids]
-            totals += [each.total for each in found if each.total > len(each.ids)]
+            # Where names are said, the sentence with them says how many count.
+            totals += [each.total for each in found if each.total > len(each.ids) and not each.names]
         if totals:
             text = self.page.text("page.users_left_out", count=max(totals), most=MOST_VALUES)
             self.left_out.append(text)
 
     def _meaning(self, name: str, typed: str, found: FoundUsers) -> str:
         more = found.total - _NAMES_SAID
+        key = "page.filter_means" if more <= 0 else "page.filter_means_more"
         return self.page.text(
-            "page.filter_means" if more <= 0 else "page.filter_means_more",
+            key if found.total <= len(found.ids) else "page.filter_means_first",
             typed=typed,
             filter=self.heading(name),
             count=found.total,
+            most=len(found.ids),
             names=self.page.text("change.between").join(found.names[:_NAMES_SAID]),
             more=more,
         )

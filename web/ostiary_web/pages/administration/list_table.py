@@ -96,25 +96,36 @@ class ListTable(Generic[T, V]):
 
     def _cell(self, field: Field[V], item: V) -> _Cell:
         value, label = field.read(item), self._asked.heading(field.name)
-        if isinstance(value, str) and field.name in self._list_page.words:
+        say = self._list_page.sentences.get(field.name)
+        sentence = None if say is None else say(item, self._page.language)
+        if sentence is not None:
+            value = sentence
+        elif isinstance(value, str) and field.name in self._list_page.words:
             value = self._list_page.words[field.name](value, self._page.language)
         if field.kind is Kind.TIME:
-            moment = self._page.moment(Instant(value)) if isinstance(value, int) else _NOTHING
-            return _Cell(label, "text", moment)
+            seconds = self._list_page.has_seconds
+            if not isinstance(value, int):
+                return _Cell(label, "text", _NOTHING)
+            return _Cell(label, "text", self._page.moment(Instant(value), seconds=seconds))
         if isinstance(value, str) and IDENTIFIER.fullmatch(value):
             name = self._names.get(value)
-            return _Cell(label, "identifier", value, "" if name is None else _wrapping(name), name)
+            wrapping = "" if name is None else _wrapping(name)
+            return _Cell(label, "identifier", value, wrapping, name, self._beneath(field, item))
         if field.kind is Kind.BOOLEAN:
             return _Cell(label, "boolean", bool(value))
         if field.kind in (Kind.TEXTS, Kind.CODES):
             values = value if isinstance(value, tuple) else ()
             return _Cell(label, "texts", values, _wrapping(" ".join(map(str, values))))
         wrapping = "whole" if field.name == _ADDRESS else _wrapping(str(value))
+        shown = _NOTHING if value is None or value == "" else value
+        return _Cell(label, "text", shown, wrapping, beneath=self._beneath(field, item))
+
+    def _beneath(self, field: Field[V], item: V) -> object:
+        """Return what stands beneath the field in its cell; None for nothing."""
         other = self._list_page.beneath.get(field.name)
         text = None if other is None else self._asked.fields[other].read(item)
-        beneath = self._page.agent(text) if other == "userAgent" and isinstance(text, str) and text else text
-        shown = _NOTHING if value is None or value == "" else value
-        return _Cell(label, "text", shown, wrapping, beneath=beneath or None)
+        is_agent = other == "userAgent" and isinstance(text, str) and text
+        return self._page.agent(str(text)) if is_agent else text or None
 
 
 def _wrapping(text: str) -> str:

@@ -15,7 +15,7 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, OnlineSession
 from ostiary_web.api.resources.fields import Field, ListView
-from ostiary_web.api.resources.online import force_out_everybody, select_visible_sessions
+from ostiary_web.api.resources.online import force_out_everybody, operator_for, select_visible_sessions
 from ostiary_web.api.resources.queries import MOST_VALUES
 from ostiary_web.http.browser import forget_login
 from ostiary_web.http.context import RequestRefused
@@ -115,7 +115,7 @@ async def ask_to_end_all(page: PageContext) -> Response:
 @online_pages.post(f"{_PLACE}/end-all", gate=SUPER_ADMINISTRATOR)
 async def end_all(page: PageContext) -> Response:
     """End every session, the caller's too."""
-    await force_out_everybody(page.request, page.request.caller)
+    await force_out_everybody(page.request, page.request.caller, operator_for(page.request))
     return forget_login(see_other("/login"))
 
 

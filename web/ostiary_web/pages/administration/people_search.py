@@ -9,10 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.identifiers import COMMAND_LINE, canonical_username
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.storage.listing import USERS, FilterValue, Listing, Page, contained_text
+from ostiary_core.texts import Language
+from ostiary_web.api.history_record import list_deleted_users, list_users
 from ostiary_web.api.resources.queries import MOST_VALUES
 from ostiary_web.http.context import RequestContext
 
@@ -59,6 +61,33 @@ async def resolve_people(context: RequestContext, typed: str) -> FoundUsers:
     """Return the identifiers of the users meant, or the typed text if no user matches."""
     found = await find_users(context, typed)
     return found if found.ids else FoundUsers([typed], 1)
+
+
+async def resolve_everybody(context: RequestContext, typed: str) -> FoundUsers:
+    """Return who is meant in the audit trail: users, those that were deleted too, and the command line."""
+    if typed.strip().casefold() in {COMMAND_LINE, context.language.text("page.command_line").casefold()}:
+        return FoundUsers([COMMAND_LINE], 1)
+    found = await find_users(context, typed)
+    if IDENTIFIER.fullmatch(typed):
+        return found
+    deleted = await context.query(lambda store, now: list_deleted_users(store, typed))
+    name = canonical_username(typed)
+    namesakes = [user for user in deleted if canonical_username(user.username) == name]
+    if not found.ids and not namesakes:
+        namesakes = [*deleted]
+    if not namesakes:
+        return found if found.ids else FoundUsers([typed], 1)
+    ids = [*found.ids, *(user.user_id for user in namesakes)][:MOST_VALUES]
+    users = await context.query(lambda store, now: list_users(store, ids))
+    names = [name_of(users[each], context.language) for each in ids if each in users]
+    return FoundUsers(ids, found.total + len(namesakes), names)
+
+
+def name_of(user: User, language: Language) -> str:
+    """Return a user name as the audit trail's page has it, which says of one that was deleted that it was."""
+    if user.deleted_at is None:
+        return user.username
+    return language.text("page.deleted_user", name=user.username)
 
 
 async def replace_phone_number(
