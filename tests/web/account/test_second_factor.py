@@ -261,12 +261,15 @@ async def test_users_read_that_somebody_had_their_password_and_no_code(served: S
     stranger = served.api("198.51.100.7", **{"User-Agent": "curl/8"})
     body = {"ticket": await anna.ticket(), "code": anna.wrong_code()}
     await stranger.fail(401, "A1002", "POST", CODE, body)
-    failed, _ = await anna.api.succeed("GET", "/api/auth/sign-ins")
+    failed, stopped, *_ = await anna.api.succeed("GET", "/api/auth/sign-ins")
+    assert (stopped["succeeded"], stopped["ip"] != failed["ip"]) == (False, True), "a right password alone"
     assert (failed["succeeded"], failed["ip"], failed["userAgent"]) == (False, "198.51.100.7", "curl/8")
     browser = served.browser()
     page = await browser.sign_in(*ANNA)
     await browser.submit(page, {"code": anna.code()}, to=CODE_PAGE)
-    assert "Password right, code wrong" in (await browser.get("/account/sessions")).text
+    page = await browser.get("/account/sessions")
+    assert "Password right, code wrong" in page.text
+    assert page.text.count("Password right, no code") == 1, "and none for those that a code followed"
 
 
 async def test_an_unlock_takes_five_wrong_codes_back(served: Served, anna: Holder) -> None:
@@ -647,3 +650,17 @@ async def test_an_administrator_resets_it_on_the_page_of_a_user(served: Served, 
     done = await browser.submit(ask, to=f"{place}/reset-second-factor")
     assert "Reset second factor" not in (await browser.follow(done)).text
     await sign_in(served, *ANNA)
+
+
+async def test_the_owner_reads_by_text_message_what_was_done_with_the_second_factor(served: Served) -> None:
+    name, password = ANNA[0], ANNA[1]
+    root = await served.administrator()
+    user_id = await served.user(name, password, phone="+8613800000001")
+    holder = await set_up(served, (name, password))
+    served.clock.wait(60)
+    await holder.api.succeed("POST", f"{OWN}/recovery-codes", holder.proof())
+    await root.succeed("DELETE", f"/api/iam/users/{user_id}/second-factor")
+    told = [(message["purpose"], message["phone"], message["code"]) for message in outbox(served)]
+    kinds = ("second-factor-set", "recovery-codes-renewed", "second-factor-removed")
+    assert told == [(kind, "+8613800000001", None) for kind in kinds]
+    assert all(name in message["text"] for message in outbox(served))

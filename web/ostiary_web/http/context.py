@@ -144,7 +144,8 @@ class RequestContext:
             for name in orphaned_files(decision.changes):
                 await self.services.files.remove(name)
             now = self.service.clock.now()
-            for message in find_notices(decision.changes, self.languages, self.language, now):
+            own = None if self.account_known is None else self.account_known.user
+            for message in find_notices(decision, own, self.languages, self.language, now):
                 await self.services.text_messages.send(partial(_give, message), self.trace_id)
         with trio.fail_at(deadline, shield=True):
             await self.service.report_refusals(decision, self.permission, self.origin)

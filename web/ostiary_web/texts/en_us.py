@@ -212,6 +212,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.sign_in_succeeded": "Signed in",
         "page.sign_in_failed": "Failed",
         "page.sign_in_code_failed": "Password right, code wrong",
+        "page.sign_in_stopped": "Password right, no code",
         "page.tokens": "Personal access tokens",
         "page.tokens_lead": (
             "For programs that administer in your name over the interface. A token does what you chose for "
@@ -805,6 +806,26 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "message.phone-changed": (
             "Your account {username} no longer has this telephone number. If that was not you, ask an "
             "administrator for help at once."
+        ),
+        "message.second-factor-set": (
+            "A second factor was set up for your account {username}. If that was "
+            "not you, ask an administrator for help at once."
+        ),
+        "message.second-factor-removed": (
+            "The second factor of your account {username} was removed. If that was "
+            "not you, ask an administrator for help at once."
+        ),
+        "message.recovery-codes-renewed": (
+            "New recovery codes were made for your account {username}. If that was "
+            "not you, ask an administrator for help at once."
+        ),
+        "message.recovery-code-used": (
+            "A recovery code of your account {username} was used. If that was "
+            "not you, ask an administrator for help at once."
+        ),
+        "message.personal-token-created": (
+            "An access token of your account {username} was made. If that was "
+            "not you, ask an administrator for help at once."
         ),
         "message.change-phone": (
             "{code} is your code to use this number for your account. It can be used once, until {until} ("

@@ -188,6 +188,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.sign_in_succeeded": "已登录",
         "page.sign_in_failed": "失败",
         "page.sign_in_code_failed": "密码正确，验证码错误",
+        "page.sign_in_stopped": "密码正确，未输入验证码",
         "page.tokens": "个人访问令牌",
         "page.tokens_lead": (
             "供程序以您的名义调用管理接口。令牌只能做您为它选定、且您自己仍有权限做的事。修改密码或手机号后，全部令牌失效。"
@@ -688,6 +689,19 @@ LANGUAGE: Final = CHINESE.with_texts(
         # --- text messages
         "message.password-changed": "您的账号 {username} 的密码已被修改。如非本人操作，请立即联系管理员。",
         "message.phone-changed": "您的账号 {username} 已不再绑定本号码。如非本人操作，请立即联系管理员。",
+        "message.second-factor-set": ("您的账号 {username} 已设置两步验证。如非本人操作，请立即联系管理员。"),
+        "message.second-factor-removed": (
+            "您的账号 {username} 的两步验证已被移除。如非本人操作，请立即联系管理员。"
+        ),
+        "message.recovery-codes-renewed": (
+            "您的账号 {username} 已生成新的恢复码。如非本人操作，请立即联系管理员。"
+        ),
+        "message.recovery-code-used": (
+            "您的账号 {username} 使用了一个恢复码。如非本人操作，请立即联系管理员。"
+        ),
+        "message.personal-token-created": (
+            "您的账号 {username} 创建了一个访问令牌。如非本人操作，请立即联系管理员。"
+        ),
         "message.change-phone": (
             "验证码 {code}，用于将本号码绑定到您的账号，{until}（{zone}）前有效，仅可使用一次。如非本人操作，"
             "请忽略，切勿告知他人。"
