@@ -163,14 +163,14 @@ _WITH_ALL: Final = {table: joined.select("= ANY(%s::bytea[])") for table, joined
 
 _ENTRY_COLUMNS: Final = tuple(zip(ENTRIES.columns[1:], ENTRIES.kinds[1:], strict=True))
 """Columns of an entry that are written; the database gives its number."""
-_COLUMNS_WITHOUT_CHANGES: Final = _ENTRY_COLUMNS[: [column for column, _ in _ENTRY_COLUMNS].index("changes")]
-"""Columns of entries without `changes`; leaving that array out saves its cost."""
+_COLUMNS_OF_TOKENS: Final = _ENTRY_COLUMNS[: ENTRIES.columns.index("changes") - 1]
+"""Columns of entries without `changes` and what acted; leaving those arrays out saves their cost."""
 _INSERT_ENTRIES: Final = {
     kept: (
         f"INSERT INTO audit ({', '.join(column for column, _ in kept)})"
         f" SELECT * FROM {_unnest(kind for _, kind in kept)}"
     ).encode()
-    for kept in (_ENTRY_COLUMNS, _COLUMNS_WITHOUT_CHANGES)
+    for kept in (_ENTRY_COLUMNS, _COLUMNS_OF_TOKENS)
 }
 
 
@@ -204,6 +204,11 @@ def fetch_with_all(ask: Ask, table: Table, identifiers: Collection[Any]) -> list
     return JOINED[table].records(ask(statement, [_write_array(bytes, identifiers)]))
 
 
+def _has_more(entry: AuditEntry) -> bool:
+    """Whether an entry has a value in a column that entries of the token service leave empty."""
+    return bool(entry.changes) or entry.actor_session_id is not None or entry.actor_name is not None
+
+
 def write(connection: Connection[Any], changes: Iterable[Change], entries: Sequence[AuditEntry]) -> None:
     """Write all changes and entries in one flight.
 
@@ -218,7 +223,10 @@ def write(connection: Connection[Any], changes: Iterable[Change], entries: Seque
             for name, statement, arrays, expected in _statements(changes)
         ]
         if entries:
-            kept = _ENTRY_COLUMNS if any(entry.changes for entry in entries) else _COLUMNS_WITHOUT_CHANGES
+            is_of_tokens = not any(
+                entry.changes or entry.actor_session_id or entry.actor_name for entry in entries
+            )
+            kept = _COLUMNS_OF_TOKENS if is_of_tokens else _ENTRY_COLUMNS
             rows = [ENTRIES.to_row(entry)[1 : len(kept) + 1] for entry in entries]
             connection.execute(_INSERT_ENTRIES[kept], _arrays((kind for _, kind in kept), rows))
     for name, cursor, expected in sent:
