@@ -269,3 +269,13 @@ async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Serve
         assert "/admin/online?clientId=app" in (await browser.get("/admin/clients/app")).text
     browser = await browser_of(served, Permission.CLIENT_LIST, username="short")
     assert "/admin/online" not in (await browser.get("/admin/clients/app")).text
+
+
+async def test_the_page_offers_no_end_that_would_be_refused(served: Served) -> None:
+    await served.administrator()
+    await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
+    browser = await served.sign_in_browser("holder", "the holder's")
+    page = (await browser.get("/admin/online")).text
+    assert page.count("/admin/online/end?id=") == 2, "two of one's own, and none of the administrator"
+    page = (await (await served.sign_in_browser()).get("/admin/online")).text
+    assert page.count("/admin/online/end?id=") == 4

@@ -8,12 +8,15 @@ from markupsafe import Markup
 from quart import Response, request
 
 from ostiary_core.events import SessionForcedOut
+from ostiary_core.model.instant import NOT_YET
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import Kind
-from ostiary_core.model.records import SessionKind
+from ostiary_core.model.records import SessionKind, is_of_client
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import Listing, OnlineSession
+from ostiary_core.oauth.callers import exceed_permissions
+from ostiary_core.storage.listing import ROLES, Listing, ListingStore, OnlineSession
+from ostiary_web.api.history_record import list_users
 from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.api.resources.online import force_out_everybody, operator_for, select_visible_sessions
 from ostiary_web.api.resources.queries import MOST_VALUES
@@ -37,6 +40,7 @@ from ostiary_web.pages.routes import PageRoutes
 online_pages = PageRoutes("online_pages", __name__)
 
 _PLACE = "/admin/online"
+_MOST_ROLES: Final = 10_000
 
 
 KIND_CODES: Final[Mapping[str, str]] = {
@@ -65,19 +69,40 @@ def _list_view(page: PageContext) -> ListView[OnlineSession, OnlineSession]:
     return replace(list_view, fields=tuple(fields))
 
 
+def _list_out_of_reach(page: PageContext, store: ListingStore, sessions: Sequence[OnlineSession]) -> set[str]:
+    """Return the users whose login sessions and tokens the visitor may not end (READINGS 40, 55)."""
+    if page.request.is_super_administrator:
+        return set()
+    users = list_users(store, {each.user_id for each in sessions if each.user_id is not None})
+    roles = store.items_after(Listing(resource=ROLES, page_size=_MOST_ROLES), None, NOT_YET)
+    held = page.request.account.permissions
+    return {
+        user.user_id
+        for user in users.values()
+        if exceed_permissions([role for role in roles if role.role_id in user.role_ids], held)
+    }
+
+
 def _list_page(page: PageContext) -> ListPage[OnlineSession, OnlineSession]:
     may_end = page.may(Permission.ONLINE_KILL)
+    out_of_reach: set[str] = set()
+
+    def find_reach(store: ListingStore | None, sessions: Sequence[OnlineSession]) -> Sequence[OnlineSession]:
+        if store is not None and may_end:
+            out_of_reach.update(_list_out_of_reach(page, store, sessions))
+        return sessions
 
     def actions(session: OnlineSession) -> list[tuple[str, str]]:
         found = []
         if page.may(Permission.AUDIT_READ):
             found.append((f"/admin/audit/sessions/{session.session_id}", "page.history"))
-        if may_end:
+        is_out_of_reach = not is_of_client(session.kind) and session.user_id in out_of_reach
+        if may_end and not is_out_of_reach:
             found.append((f"{_PLACE}/end?id={session.session_id}", "page.online_end"))
         return found
 
     return ListPage(
-        list_view=_list_view(page),
+        list_view=replace(_list_view(page), add_details=find_reach),
         place=_PLACE,
         heading="page.online",
         columns=("username", "clientId", "kind", "ip", "signedInAt", "lastSeenAt", "expiresAt"),
@@ -146,6 +171,9 @@ async def _ask_to_end(page: PageContext, ids: list[str], refused: Refused | None
         page,
         place=_PLACE,
         refused=refused,
+        faults=[page.text("page.out_of_reach")]
+        if refused is not None and refused.why is Why.PERMISSION_MISSING
+        else [],
         heading=page.text("page.online_end_heading", count=len(ids)),
         confirm_text=page.text("page.online_end_will", count=len(ids)),
         details=[_describe(page, session) for session in sessions],

@@ -9,6 +9,7 @@ from ostiary_core.events import AdministrationEvent, BatchRequested
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.reply import BatchRefused, Refused
+from ostiary_core.model.why import Why
 from ostiary_web.api.resources.queries import MOST_VALUES
 from ostiary_web.api.resources.records import combine_refusals
 from ostiary_web.api.resources.resource import Resource
@@ -104,7 +105,7 @@ async def _ask(
         page,
         place=list_page.place,
         refused=refused,
-        faults=[f"{_name(ids, names, fault)}: {field_text(fault, page.language)}" for fault in faults],
+        faults=[f"{_name(ids, names, fault)}: {_reason(page, fault)}" for fault in faults],
         heading=page.text("page.selected_heading", action=action_name, count=len(ids)),
         confirm_text=page.text(action.batch_text or action.name),
         details=[names.get(id, id) for id in ids],
@@ -112,6 +113,13 @@ async def _ask(
         action_name=action_name,
         back=_list_or_home(page, resource, list_page),
     )
+
+
+def _reason(page: PageContext, fault: FieldFault) -> str:
+    """Return why a record was refused; of one that is out of reach, as its own page says it."""
+    if fault.rule is Why.PERMISSION_MISSING:
+        return page.text("page.out_of_reach")
+    return field_text(fault, page.language)
 
 
 def _name(ids: Sequence[str], names: Mapping[str, str], fault: FieldFault) -> str:
