@@ -192,7 +192,7 @@ async def test_that_more_people_fit_than_are_taken_is_said(
     assert isinstance(one, User)
     crowd = [replace(one, user_id=f"{number:032x}", username=f"crowd{number}") for number in range(59)]
     served.store.write([Insert(user) for user in crowd])
-    said = "60 users match, and the list shows the first 50."
+    said = "is in the names of 60 users, and only the first 50 of them count"
     page = await browser.get(f"{place}?{named}=crow")
     assert said in page.text
     assert "people fit" not in (await browser.get(f"{place}?{named}=crowd5")).text
