@@ -174,6 +174,7 @@ OTHERS = {
     ),
     SIGNED_IN: routes_in(
         """
+        POST /api/auth/prove,
         PUT /api/auth/avatar, DELETE /api/auth/avatar, PUT /api/auth/phone, PUT /api/auth/locale,
         GET /api/auth/sign-ins, POST /api/auth/logout-elsewhere,
         GET /account/sessions/end-others, POST /account/sessions/end-others,

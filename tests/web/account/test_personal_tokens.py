@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.permissions import ALL_PERMISSIONS, Permission
+from ostiary_core.model.permissions import ALL_PERMISSIONS, ALL_POWERS, Permission
 from ostiary_core.model.secret import Secret
 from tests.support.asks import challenge_of
 from tests.support.callers import (
@@ -237,7 +237,7 @@ async def test_a_token_opens_nothing_but_the_administration(served: Served, api:
 async def test_a_token_does_not_reach_its_holder_nor_whoever_may_do_more(served: Served, api: Api) -> None:
     """It would widen itself: whoever sets a password can sign in, and make any token."""
     root_id = (await api.succeed("GET", "/api/auth/me"))["id"]
-    every = await program_with(served, api, permissions=list(ALL_PERMISSIONS))
+    every = await program_with(served, api, permissions=[*ALL_PERMISSIONS, *ALL_POWERS])
     holder = await holder_of(served, Permission.USER_UPDATE, Permission.USER_LIST)
     own_id = (await holder.succeed("GET", "/api/auth/me"))["id"]
     own = await program_with(served, holder, permissions=["iam.user.update", "iam.user.list"])

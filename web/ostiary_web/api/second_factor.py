@@ -9,15 +9,22 @@ from ostiary_core import events
 from ostiary_core.events import Event
 from ostiary_core.http.sender import user_agent_of
 from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.one_time_password import otpauth_uri
-from ostiary_core.model.reply import LoginIssued, RecoveryCodesDrawn, Reply, SecondFactorOffered
+from ostiary_core.model.reply import (
+    IdentityConfirmed,
+    LoginIssued,
+    RecoveryCodesDrawn,
+    Reply,
+    SecondFactorOffered,
+)
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.sign_in_ticket import Ticket, read_ticket
 from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.api.answer_data import AnswerData
-from ostiary_web.api.auth import admit_guess, encode_login, verify_current_password
+from ostiary_web.api.answer_data import AnswerData, Time
+from ostiary_web.api.auth import PasswordCheck, admit_guess, encode_login, verify_current_password
 from ostiary_web.api.body_texts import longest, read_texts
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import BEFORE_SECOND_FACTOR, CLOSED_TO_OTHER_SITES, SIGNED_IN, GatedRoutes
@@ -41,6 +48,12 @@ class SecondFactorSecret(AnswerData):
     """An `otpauth:` address with the secret, to show as a QR code."""
     recovery_codes: list[str]
     """Codes that each stand in for the authenticator once."""
+
+
+class IdentityProof(AnswerData):
+    """Until when the proof of this login session counts."""
+
+    proved_until: Time
 
 
 class RecoveryCodes(AnswerData):
@@ -135,6 +148,29 @@ async def remove(context: RequestContext, password: str, code: str) -> None:
     )
 
 
+async def prove_identity(context: RequestContext, password: str | None, code: str | None) -> Instant:
+    """Prove who uses this login session, and return until when that counts; raise `RequestRefused`.
+
+    Whose second factor is asked for needs no password, so none is verified.
+    """
+    is_by_password = password is not None and not context.user.has_second_factor
+    check = PasswordCheck(None, False)
+    if is_by_password:
+        check = await verify_current_password(context, password or "")
+    proved = await _decide(
+        context,
+        events.IdentityProved(
+            caller=context.caller,
+            user_id=context.user.user_id,
+            verified_against=check.verified_against,
+            password_matches=check.matches,
+            code=None if code is None else Secret(code),
+        ),
+    )
+    assert isinstance(proved, IdentityConfirmed)
+    return proved.until
+
+
 async def _decide(context: RequestContext, event: Event) -> Reply:
     """Decide an event; log an error where a code cannot be checked, as instances have different keys."""
     try:
@@ -203,3 +239,12 @@ async def post_recovery_codes(context: RequestContext) -> RecoveryCodes:
     """Read `{password, code}` and answer new recovery codes; those before stop working."""
     fields = await read_texts(context, password=longest(LONGEST_PASSWORD), code=longest(LONGEST_CODE))
     return await renew_recovery_codes(context, fields["password"], fields["code"])
+
+
+@second_factor.post("/api/auth/prove", gate=SIGNED_IN)
+async def post_proof(context: RequestContext) -> IdentityProof:
+    """Read `{password}`, or `{code}` of a user with a second factor, and prove who uses this session."""
+    name, most = ("code", LONGEST_CODE) if context.user.has_second_factor else ("password", LONGEST_PASSWORD)
+    fields = await read_texts(context, **{name: longest(most)})
+    until = await prove_identity(context, fields.get("password"), fields.get("code"))
+    return IdentityProof(iso_time(until))

@@ -9,7 +9,7 @@ from ostiary_core.events import OwnSessionEnded, PersonalTokenCreated
 from ostiary_core.http.sender import user_agent_of
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.instant import Instant, iso_time
-from ostiary_core.model.permissions import Permission
+from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import PersonalTokenIssued, Reply
 from ostiary_core.model.secret import PERSONAL_TOKEN_PREFIX, TOKEN_LENGTH, fingerprint_of
@@ -85,7 +85,7 @@ class PersonalToken(AnswerData):
         Meta(pattern="^[0-9a-f]{8}$", description="The first digits of its SHA-256, to tell tokens apart."),
     ]
     permissions: Annotated[
-        list[Annotated[str, one_of(Permission)]],
+        list[Annotated[str, one_of((*Permission, *TokenPower))]],
         Meta(description="What was chosen; it opens what its holder may do of it."),
     ]
     created_at: Time

@@ -82,6 +82,8 @@ CLIENTS: Final[Mapping[str, DescribedOperation]] = {
 # --- users and roles
 
 _USER: Final = record_type("User", users.RESOURCE.list_view)
+_POWER: Final = (Why.PROOF_REQUIRED, Why.TOKEN_POWER_MISSING)
+"""Refusals of what needs a proof of the caller first (READINGS 57)."""
 _USER_PATH: Final = f"{users.RESOURCE.path}/{{user_id}}"
 
 USERS: Final[Mapping[str, DescribedOperation]] = {
@@ -92,13 +94,13 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
         "resetUserPassword",
         description="Nobody does so for themselves.",
         body=Body({"password": NEW_PASSWORD}),
-        refusals=(Why.OWN_ACCOUNT_ALONE,),
+        refusals=(Why.OWN_ACCOUNT_ALONE, *_POWER),
     ),
     f"DELETE {_USER_PATH}/second-factor": DescribedOperation(
         "resetSecondFactor",
         "Take the second factor away from a user who lost it; ends all that is open",
         description="Nobody does so for themselves.",
-        refusals=(Why.OWN_ACCOUNT_ALONE, Why.MEDIA_TYPE_UNSUPPORTED),
+        refusals=(Why.OWN_ACCOUNT_ALONE, *_POWER, Why.MEDIA_TYPE_UNSUPPORTED),
     ),
     f"POST {_USER_PATH}/force-logout": DescribedOperation(
         "forceUserOut",

@@ -6,17 +6,17 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from ostiary_core.model.permissions import Permission
+from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.why import Why
 from ostiary_core.users.personal_token import LIFETIME_DAYS, LONGEST_NAME
-from ostiary_web.api.answer_data import Locale, WrittenPhone
+from ostiary_web.api.answer_data import Locale, WrittenPhone, one_of
 from ostiary_web.api.auth import LONGEST_USERNAME, Login, SecondFactorNeeded
 from ostiary_web.api.second_factor import LONGEST_TICKET
 from ostiary_web.api.tokens import NewPersonalToken
 from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
-from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, set_of, text
+from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, optional, set_of, text
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.http.zones import zones
 from ostiary_web.pictures.formats import MEDIA_TYPES
@@ -83,6 +83,15 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         refusals=(Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN),
     ),
     "POST /api/auth/logout": DescribedOperation("signOut"),
+    "POST /api/auth/prove": DescribedOperation(
+        "proveIdentity",
+        description="A login session proves its user before it resets another's password, number or second "
+        "factor, gives roles, changes what a role allows, or makes a token. A sign-in is a proof, and so "
+        "is a change of the password. It counts for this session alone, and no refresh makes it longer. "
+        "Who has a second factor sends a code, others the password.",
+        body=Body({"password": optional(CURRENT_PASSWORD), "code": optional(_CODE)}),
+        refusals=(*_PASSWORD_REFUSALS, Why.SECOND_FACTOR_WRONG, Why.SIGN_INS_TOO_FREQUENT),
+    ),
     "GET /api/auth/me": DescribedOperation("showOwnAccount"),
     "PUT /api/auth/password": DescribedOperation(
         "changePassword",
@@ -133,14 +142,14 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         body=Body(
             {
                 "name": text(1, LONGEST_NAME),
-                "permissions": set_of(Permission, 1),
+                "permissions": set_of(Annotated[str, one_of((*Permission, *TokenPower))], 1),
                 "expiresInDays": Annotated[int, Meta(ge=LIFETIME_DAYS.least, le=LIFETIME_DAYS.most)],
             },
             is_strict=True,
         ),
         data=NewPersonalToken,
         status=201,
-        refusals=(Why.TOO_MANY_TOKENS, Why.PERMISSION_MISSING, Why.SUBMITTED_TWICE),
+        refusals=(Why.PROOF_REQUIRED, Why.TOO_MANY_TOKENS, Why.PERMISSION_MISSING, Why.SUBMITTED_TWICE),
     ),
     "DELETE /api/auth/tokens/{session_id}": DescribedOperation("endToken"),
     "GET /api/auth/grants": DescribedOperation("listGrants"),

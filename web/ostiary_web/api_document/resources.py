@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from ostiary_core.model.why import Why
+from ostiary_web.api.resources import clients
 from ostiary_web.api.resources.import_preview import ImportPreview
 from ostiary_web.api.resources.imports import Imported, ImportRun
 from ostiary_web.api.resources.records import MOST_AT_ONCE
@@ -48,6 +49,8 @@ def convention(
     one if it has more than the record.
     """
     one, path, list_view = record.__name__, resource.path, resource.list_view
+    # Roles are power, and are given to users (READINGS 57).
+    power = () if resource is clients.RESOURCE else (Why.PROOF_REQUIRED, Why.TOKEN_POWER_MISSING)
     operations = {
         f"GET {path}": DescribedOperation(
             f"list{one}s",
@@ -61,7 +64,7 @@ def convention(
             body=new,
             status=201,
             data=made or record,
-            refusals=(Why.ALREADY_TAKEN, Why.SUBMITTED_TWICE),
+            refusals=(*power, Why.ALREADY_TAKEN, Why.SUBMITTED_TWICE),
         ),
         f"GET {path}/options": DescribedOperation(
             f"list{one}Options",
@@ -93,7 +96,7 @@ def convention(
             ),
             data=(Imported, ImportPreview),
             begun=None if resource.has_password is None else ImportRun,
-            refusals=(*_CHANGING, Why.TOO_MANY_REQUESTS),
+            refusals=(*_CHANGING, *power, Why.TOO_MANY_REQUESTS),
         ),
         f"POST {path}/batch-delete": DescribedOperation(
             f"delete{one}s",
@@ -108,7 +111,7 @@ def convention(
             "Other values for some fields of a record; what is not sent stays",
             body=change,
             data=record,
-            refusals=_CHANGING,
+            refusals=(*_CHANGING, *power),
         ),
         f"DELETE {path}/{{record_id}}": DescribedOperation(
             f"delete{one}", "Delete a record", refusals=(*_CHANGING, Why.MEDIA_TYPE_UNSUPPORTED)
@@ -121,7 +124,7 @@ def convention(
             description="One that was refused is answered as its request would have been. It is forgotten "
             "after an hour.",
             data=ImportRun,
-            refusals=(*_CHANGING, Why.FIELDS_INVALID),
+            refusals=(*_CHANGING, *power, Why.FIELDS_INVALID),
         )
     if resource.enable is not None:
         operations[f"PUT {path}/{{record_id}}/enabled"] = DescribedOperation(

@@ -64,6 +64,8 @@ class Settings:
     require_second_factor: Annotated[SecondFactorFor, setting_values.SECOND_FACTOR_FOR] = (
         SecondFactorFor.NOBODY
     )
+    prove_again_minutes: Annotated[int, between(0, 60)] = 15
+    """Minutes for which a proof counts before power; 0 never asks for one."""
     second_factor_key: Annotated[bytes | None, setting_values.SECOND_FACTOR_KEY] = None
     """None for the key in `data_dir`, which the first start makes."""
     recovery_by_text_message: Annotated[TextRecoveryFor, setting_values.TEXT_RECOVERY_FOR] = (

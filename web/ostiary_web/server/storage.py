@@ -53,6 +53,7 @@ def make_policy(settings: Settings) -> Policy:
         locales=settings.languages.tags,
         text_recovery=settings.recovery_by_text_message,
         require_second_factor=settings.require_second_factor,
+        proof_seconds=settings.prove_again_minutes * 60,
         second_factor_key=settings.second_factor_key or b"",
         retention_seconds=settings.retention_sessions_days * DAY_SECONDS,
     )

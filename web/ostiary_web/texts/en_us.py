@@ -727,6 +727,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "fact.second-factor-removed": "Second factor removed",
         "fact.recovery-code-used": "Recovery code used",
         "fact.recovery-codes-renewed": "Recovery codes renewed",
+        "fact.identity-proved": "Identity proved again",
         "fact.current-password-wrong": "Current password wrong",
         "fact.password-set": "Password set",
         "fact.phone-set": "Telephone set",

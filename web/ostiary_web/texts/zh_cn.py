@@ -619,6 +619,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "fact.second-factor-removed": "移除两步验证",
         "fact.recovery-code-used": "使用恢复码",
         "fact.recovery-codes-renewed": "更换恢复码",
+        "fact.identity-proved": "再次确认身份",
         "fact.current-password-wrong": "当前密码错误",
         "fact.password-set": "设置密码",
         "fact.phone-set": "设置手机号",

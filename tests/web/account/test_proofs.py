@@ -1,0 +1,89 @@
+"""Asked again before power: what an old login session is refused, and what proves its user (READINGS 57)."""
+
+import pytest
+
+from ostiary_core.model.instant import iso_time, later
+from ostiary_core.model.permissions import Permission
+from tests.support.callers import Api
+from tests.support.people import HOLDERS_PASSWORD, holder_of
+from tests.support.served import Served
+from tests.web.account.test_second_factor import set_up
+
+PROVE = "/api/auth/prove"
+USERS = "/api/iam/users"
+QUARTER = 15 * 60
+CHOSEN = {"password": "chosen by the thief"}
+
+
+@pytest.fixture
+async def stolen(served: Served) -> Api:
+    """A session of the help desk, as old as a proof counts."""
+    may = (Permission.USER_UPDATE, Permission.USER_CREATE, Permission.ROLE_UPDATE, Permission.AUDIT_READ)
+    api = await holder_of(served, *may, username="desk")
+    served.clock.wait(QUARTER)
+    return api
+
+
+async def test_a_stolen_old_session_is_stopped_at_the_first_step_of_the_chain(
+    served: Served, stolen: Api
+) -> None:
+    peer = await served.user("peer", "peer's password", roleIds=["role-of-desk"])
+    await stolen.fail(403, "A1010", "PUT", f"{USERS}/{peer}/password", CHOSEN)
+    await stolen.fail(403, "A1010", "PUT", f"{USERS}/{peer}", {"phone": "+8613900000001"})
+    await served.api().sign_in("peer", "peer's password")
+    await set_up(served, ("peer", "peer's password"))
+    await stolen.fail(403, "A1010", "DELETE", f"{USERS}/{peer}/second-factor")
+
+
+async def test_a_stolen_old_session_registers_no_accomplice_with_roles(served: Served, stolen: Api) -> None:
+    accomplice = {
+        "username": "accomplice",
+        "name": "A",
+        "password": "long enough",
+        "roleIds": ["role-of-desk"],
+    }
+    await stolen.fail(403, "A1010", "POST", USERS, accomplice)
+    await stolen.fail(403, "A1010", "POST", "/api/auth/tokens", token_of(Permission.USER_UPDATE))
+    without = {name: value for name, value in accomplice.items() if name != "roleIds"}
+    await stolen.succeed("POST", USERS, without, status=201)
+
+
+async def test_the_password_proves_and_then_the_same_request_goes_through(
+    served: Served, stolen: Api
+) -> None:
+    anna = await served.user("anna")
+    proved = await stolen.succeed("POST", PROVE, {"password": HOLDERS_PASSWORD})
+    assert proved == {"provedUntil": iso_time(later(served.clock.now(), QUARTER))}
+    served.clock.wait(QUARTER - 1)
+    await stolen.succeed("PUT", f"{USERS}/{anna}/password", CHOSEN)
+
+
+async def test_five_wrong_proofs_end_the_session(served: Served, stolen: Api) -> None:
+    for _ in range(4):
+        await stolen.fail(422, "A1005", "POST", PROVE, {"password": "a guess"})
+    await stolen.fail(401, "A1001", "POST", PROVE, {"password": "a guess"})
+    await stolen.fail(401, "A1001", "GET", "/api/auth/me")
+
+
+async def test_who_has_a_second_factor_proves_by_a_code(served: Served) -> None:
+    await served.user("anna")
+    anna = await set_up(served)
+    await anna.api.fail(400, "A0401", "POST", PROVE, {"password": anna.credentials[1]})
+    await anna.api.fail(422, "A1007", "POST", PROVE, {"code": anna.wrong_code()})
+    assert "provedUntil" in await anna.api.succeed("POST", PROVE, {"code": anna.code()})
+
+
+async def test_a_token_does_only_what_it_was_given_by_name(served: Served, stolen: Api) -> None:
+    anna = await served.user("anna")
+    await stolen.succeed("POST", PROVE, {"password": HOLDERS_PASSWORD})
+    plain = await stolen.succeed("POST", "/api/auth/tokens", token_of(Permission.USER_UPDATE), status=201)
+    chosen = token_of(Permission.USER_UPDATE, "iam.user.credentials")
+    wide = await stolen.succeed("POST", "/api/auth/tokens", chosen, status=201)
+    reset = ("PUT", f"{USERS}/{anna}/password", CHOSEN)
+    await served.api().fail(403, "A0403", *reset, token=plain["token"])
+    await served.api().succeed(*reset, token=wide["token"])
+    await served.api().fail(401, "A1001", "POST", PROVE, CHOSEN, token=wide["token"])
+
+
+def token_of(*permissions: str) -> dict[str, object]:
+    return {"name": " ".join(permissions), "permissions": list(permissions), "expiresInDays": 1}
