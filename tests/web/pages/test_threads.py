@@ -1,0 +1,30 @@
+"""Pages do not wait for a thread that computes nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+
+from tests.support.served import Served
+
+
+@pytest.mark.parametrize("path", ["/login", "/account"])
+async def test_a_page_is_made_without_a_thread_of_the_framework(
+    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = served.browser()
+    if path != "/login":
+        await browser.sign_in()
+    called: list[str] = []
+    run_sync = trio.to_thread.run_sync
+
+    async def record(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        called.append(repr((function, arguments)))
+        return await run_sync(function, *arguments, **options)
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", record)
+    response = await browser.get(path)
+    assert response.status_code == 200
+    assert "</html>" in response.text
+    assert not [call for call in called if "template_ctx_processor" in call], called
