@@ -11,12 +11,14 @@ from typing import Any, Final, Self
 
 import psycopg
 import structlog
+import trio
 from psycopg import Connection
 from psycopg.abc import RV, PQGen
 from psycopg.errors import Diagnostic
 
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.postgres.hosts import Hosts
+from ostiary_net.runtime.system import raise_if_cancelled
 from ostiary_net.turns.ports import CommitUnconfirmed
 
 _log = structlog.get_logger("ostiary")
@@ -29,6 +31,8 @@ The instance has given up the turn by then."""
 CONNECT_SECONDS: Final = 5
 _POLL_SECONDS: Final = 0.1
 """Time between two checks of a waiting thread."""
+_CANCEL_SECONDS: Final = 0.3
+"""Longest time to ask the database to end a query: its request is to be answered now."""
 _LOG_AGAIN_SECONDS: Final = 10.0
 """Time before the same reason is logged again: many threads look for a database that is away."""
 
@@ -155,6 +159,8 @@ class BoundedConnection(Connection[Any]):
     """Address of the server in the last transaction; empty before the first."""
     deadline = math.inf
     """Time, by `time.monotonic`, at which a wait raises `DatabaseStalled` and closes the connection."""
+    ends_when_cancelled = False
+    """Whether a wait ends, and closes the connection, once the task that waits for this thread is cancelled."""
     plans_once = False
     """Whether a plan is made without the values that are bound."""
     is_pooled = False
@@ -168,13 +174,26 @@ class BoundedConnection(Connection[Any]):
         left_seconds = max(0.0, self.deadline - time.monotonic())
         seconds = left_seconds if timeout is None else min(timeout, left_seconds)
         try:
-            return super().wait(gen, interval, seconds)
+            return super().wait(_stop_if_cancelled(gen) if self.ends_when_cancelled else gen, interval, seconds)
+        except trio.Cancelled:
+            self._end_query()
+            self.close()
+            raise
         except psycopg.OperationalError as error:
             if time.monotonic() < self.deadline:
                 raise
-            self.has_stalled = True
+            # A database that still hears this has a slow query, and its other connections are good.
+            self.has_stalled = not (self.ends_when_cancelled and self._end_query())
             self.close()
             raise DatabaseStalled("the database does not answer") from error
+
+    def _end_query(self) -> bool:
+        """Ask the database to end the running query, and return whether it heard: closing leaves it at work."""
+        try:
+            self.cancel_safe(timeout=_CANCEL_SECONDS)
+        except psycopg.Error:
+            return False
+        return True
 
     @classmethod
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
@@ -223,6 +242,20 @@ class BoundedConnection(Connection[Any]):
     def _record_warning(self, notice: Diagnostic) -> None:
         if notice.severity_nonlocalized == "WARNING":
             self._warnings = (*self._warnings, notice.message_primary or "a warning")
+
+
+def _stop_if_cancelled(gen: PQGen[RV]) -> PQGen[RV]:
+    """Do as `gen` does; raise `trio.Cancelled` where nothing came for a while and the caller has left."""
+    try:
+        asked = next(gen)
+        while True:
+            ready = yield asked
+            if not ready:
+                raise_if_cancelled()
+            asked = gen.send(ready)
+    except StopIteration as end:
+        result: RV = end.value
+        return result
 
 
 _RELIED_ON: Final = {

@@ -21,6 +21,7 @@ from ostiary_net.postgres.connection import (
     read_password_parameter,
 )
 from ostiary_net.postgres.hosts import Hosts
+from ostiary_net.runtime.system import raise_if_cancelled
 
 _ASKS_AGAIN_SECONDS: Final = 0.2
 """Time after which a thread that waits for a connection makes the pool try again."""
@@ -119,14 +120,17 @@ class PrimaryConnections:
         return min(time.monotonic() + self._wait_seconds, deadline)
 
     @contextmanager
-    def lend(self, until: float | None = None) -> Iterator[BoundedConnection]:
+    def lend(
+        self, until: float | None = None, *, ends_when_cancelled: bool = False
+    ) -> Iterator[BoundedConnection]:
         """Lend a connection that is in no transaction, and take it back in none, or closed.
 
-        It may have died while idle. `until` is its deadline, unless the caller sets another.
+        It may have died while idle. `until` is its deadline, unless the caller sets another. With
+        `ends_when_cancelled` a call whose task is cancelled does not wait for one.
         """
         until = self.give_up_at(math.inf) if until is None else until
         with self._search.demand.waiting():
-            connection = self._checkout_current(until)
+            connection = self._checkout_current(until, raise_if_cancelled if ends_when_cancelled else None)
         connection.deadline = until
         try:
             yield connection
@@ -140,6 +144,7 @@ class PrimaryConnections:
             raise
         finally:
             connection.deadline = math.inf
+            connection.ends_when_cancelled = False
             if connection.has_stalled:
                 # Or each of the other connections would wait for the lost machine.
                 self.discard_stale(connection)
@@ -151,8 +156,10 @@ class PrimaryConnections:
         self._current_since = time.monotonic()
         connection.close()
 
-    def _checkout_current(self, until: float) -> BoundedConnection:
+    def _checkout_current(self, until: float, check: Callable[[], None] | None) -> BoundedConnection:
         while True:
+            if check is not None:
+                check()
             left_seconds = until - time.monotonic()
             if left_seconds <= 0:
                 raise DatabaseStalled("the database does not answer")

@@ -280,7 +280,7 @@ class PostgreSQLStore(SQLStore):
         is_last_attempt = False
         until = self._connections.give_up_at(deadline)
         while True:
-            with self._connections.lend(until) as connection:
+            with self._connections.lend(until, ends_when_cancelled=begin is READING) as connection:
                 to_now = self._time.follow if self._keeps_time else lambda _: now
                 transaction = Transaction(connection, begin, self._fetch_by, to_now, deadline, self._memory)
                 try:

@@ -78,7 +78,8 @@ class Transaction:
         self._memory = memory
         self._confirms = not self._has_lease(connection.server, time.monotonic())
         """Whether the commit must confirm that the server is still the primary."""
-        self._is_read_only = begin is READING and not self._confirms
+        self._only_reads = begin is READING
+        self._is_read_only = self._only_reads and not self._confirms
         self._begin_statement = (READING if self._is_read_only else WRITING).encode()
         self._fetch_by = fetch_by
         self._to_now = to_now
@@ -109,7 +110,11 @@ class Transaction:
         return self._execute(statement, bindings, None)
 
     def execute(self, statement: str, bindings: Sequence[SQLValue]) -> list[Any]:
-        """Execute a statement of the shared dialect, with `?` for bindings, planned for their values."""
+        """Execute a statement of the shared dialect, with `?` for bindings, planned for their values.
+
+        One of a transaction that only reads ends with the call that waits for it (READINGS 47).
+        """
+        self._connection.ends_when_cancelled = self._only_reads
         return self._execute(statement.replace("?", "%s"), bindings, False)
 
     def _execute(self, statement: str, bindings: Sequence[Any], prepare: bool | None) -> list[Row]:

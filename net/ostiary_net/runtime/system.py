@@ -170,6 +170,12 @@ async def run_in_thread(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLi
     return result
 
 
+def raise_if_cancelled() -> None:
+    """Raise `trio.Cancelled` in a worker thread whose caller is cancelled; elsewhere do nothing."""
+    with suppress(RuntimeError):  # no thread of Trio
+        trio.from_thread.check_cancelled()
+
+
 async def run_inline(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
     """Run `sync_fn` in place after a checkpoint: it blocks, and is deterministic."""
     async with limiter:

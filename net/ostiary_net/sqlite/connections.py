@@ -8,6 +8,7 @@ from typing import Final
 
 import apsw
 
+from ostiary_net.runtime.system import raise_if_cancelled
 from ostiary_net.sqlite.file import DatabaseFile, FileMoved
 
 _BUSY_TIMEOUT_MS: Final = 8_000
@@ -17,6 +18,8 @@ Shorter than a caller waits (`turn_queue.py`), so that the log says why."""
 _STATEMENTS_KEPT: Final = 256
 _CACHE_KIB: Final = 4 * 1024
 _READERS_KEPT: Final = 4
+_STEPS_BETWEEN_CHECKS: Final = 100_000
+"""Steps of SQLite's machine after which a query checks whether it is still waited for: about a millisecond."""
 _MOST_MAPPED_BYTES: Final = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 """Part of the file that is mapped: half of the memory.
 
@@ -82,7 +85,16 @@ def connect_writer(path: Path) -> apsw.Connection:
 
 def connect_reader(path: Path) -> apsw.Connection:
     """Open a connection that cannot write, while the writer's is open and keeps the log in place."""
-    return _connect(path, apsw.SQLITE_OPEN_READONLY, _READER_SETTINGS)
+    connection = _connect(path, apsw.SQLITE_OPEN_READONLY, _READER_SETTINGS)
+    connection.set_progress_handler(_stop_if_cancelled, _STEPS_BETWEEN_CHECKS)
+    return connection
+
+
+def _stop_if_cancelled() -> bool:
+    # Trio waits for the thread of a cancelled call. Without this, a slow list would be answered too late,
+    # and keep the place of the next (READINGS 47).
+    raise_if_cancelled()
+    return False
 
 
 def set_busy_timeout(connection: apsw.Connection, *, waits: bool) -> None:
