@@ -160,7 +160,7 @@ class BoundedConnection(Connection[Any]):
     deadline = math.inf
     """Time, by `time.monotonic`, at which a wait raises `DatabaseStalled` and closes the connection."""
     ends_when_cancelled = False
-    """Whether a wait ends, and closes the connection, once the task that waits for this thread is cancelled."""
+    """Whether a wait ends, and closes the connection, once the task behind this thread is cancelled."""
     plans_once = False
     """Whether a plan is made without the values that are bound."""
     is_pooled = False
@@ -174,7 +174,9 @@ class BoundedConnection(Connection[Any]):
         left_seconds = max(0.0, self.deadline - time.monotonic())
         seconds = left_seconds if timeout is None else min(timeout, left_seconds)
         try:
-            return super().wait(_stop_if_cancelled(gen) if self.ends_when_cancelled else gen, interval, seconds)
+            return super().wait(
+                _stop_if_cancelled(gen) if self.ends_when_cancelled else gen, interval, seconds
+            )
         except trio.Cancelled:
             self._end_query()
             self.close()
@@ -188,7 +190,7 @@ class BoundedConnection(Connection[Any]):
             raise DatabaseStalled("the database does not answer") from error
 
     def _end_query(self) -> bool:
-        """Ask the database to end the running query, and return whether it heard: closing leaves it at work."""
+        """Ask the database to end the running query, as closing does not; return whether it heard."""
         try:
             self.cancel_safe(timeout=_CANCEL_SECONDS)
         except psycopg.Error:

@@ -19,7 +19,7 @@ _STATEMENTS_KEPT: Final = 256
 _CACHE_KIB: Final = 4 * 1024
 _READERS_KEPT: Final = 4
 _STEPS_BETWEEN_CHECKS: Final = 100_000
-"""Steps of SQLite's machine after which a query checks whether it is still waited for: about a millisecond."""
+"""Steps of SQLite's machine between two checks whether a query is still waited for: about a millisecond."""
 _MOST_MAPPED_BYTES: Final = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 """Part of the file that is mapped: half of the memory.
 

@@ -30,7 +30,8 @@ async def test_a_slow_list_ends_when_its_caller_is_cancelled_and_the_next_one_ha
         assert limit.cancelled_caught
         ended_at.append(trio.current_time())
 
-    with open_durable_store() as store:
+    with open_durable_store() as opened:
+        store: Any = opened
         async with open_turns(store, HandClock()) as turns:
             autojump_clock.autojump_threshold = 0.2  # the real queries run by then
             began_at = trio.current_time()
