@@ -23,6 +23,7 @@ from ostiary_web.api.resources import audit, clients, online, roles, users
 from ostiary_web.api.resources.fields import ListView, SheetUse
 from ostiary_web.pages.administration.audit import LESS_TOLD_TO_CLIENTS
 from ostiary_web.pages.administration.online import KIND_CODES
+from ostiary_web.server.notices import TOLD_FACTS
 from ostiary_web.texts import LANGUAGES, heading_key
 from tests.support.languages import assert_says_the_same, keys_in, strings_in
 
@@ -57,7 +58,7 @@ def families() -> Iterator[str]:
     yield from (f"history.issued.{kind}" for kind in SessionKind)
     yield from (f"why.{why}" for why in LESS_TOLD_TO_CLIENTS)
     yield from (f"permission.{permission}" for permission in Permission)
-    yield from (f"message.{purpose}" for purpose in TextCodePurpose)
+    yield from (f"message.{purpose}" for purpose in (*TextCodePurpose, *TOLD_FACTS))
     yield from (f"grant.{grant}" for grant in GrantType)
     yield from (f"kind.{kind}" for kind in ("user", *KIND_CODES.values()))
     yield from (heading_key(DEFAULT, each.name, field.name) for each in LISTS for field in each.fields)

@@ -658,9 +658,10 @@ async def test_the_owner_reads_by_text_message_what_was_done_with_the_second_fac
     user_id = await served.user(name, password, phone="+8613800000001")
     holder = await set_up(served, (name, password))
     served.clock.wait(60)
+    expect_success(await holder.enter(holder.recovery_codes[0]))
     await holder.api.succeed("POST", f"{OWN}/recovery-codes", holder.proof())
     await root.succeed("DELETE", f"/api/iam/users/{user_id}/second-factor")
     told = [(message["purpose"], message["phone"], message["code"]) for message in outbox(served)]
-    kinds = ("second-factor-set", "recovery-codes-renewed", "second-factor-removed")
+    kinds = ("second-factor-set", "recovery-code-used", "recovery-codes-renewed", "second-factor-removed")
     assert told == [(kind, "+8613800000001", None) for kind in kinds]
     assert all(name in message["text"] for message in outbox(served))

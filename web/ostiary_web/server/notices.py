@@ -16,7 +16,7 @@ from ostiary_core.model.records import User
 from ostiary_core.texts import Language, Languages
 from ostiary_net.runtime.text_messages import TextMessage
 
-_TOLD: Final = (
+TOLD_FACTS: Final = (
     *(FactKind.SECOND_FACTOR_SET, FactKind.SECOND_FACTOR_REMOVED),
     *(FactKind.RECOVERY_CODES_RENEWED, FactKind.RECOVERY_CODE_USED),
     FactKind.PERSONAL_TOKEN_CREATED,
@@ -35,7 +35,7 @@ def find_notices(
             users[change.before.user_id] = change.before
     for fact in decision.facts:
         user = users.get(fact.user_id or "")
-        if fact.kind in _TOLD and user is not None and user.phone is not None:
+        if fact.kind in TOLD_FACTS and user is not None and user.phone is not None:
             said = languages.by_tag(user.locale) or language
             text = said.text(f"message.{fact.kind}", username=user.username)
             yield TextMessage(phone=user.phone, purpose=fact.kind.value, text=text, at=now)
