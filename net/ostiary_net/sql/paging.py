@@ -2,7 +2,7 @@
 
 To count a list costs as much as it is long, so the total of one with more than `EXACT_TOTAL_MAX` items is
 remembered for a minute. A page is walked to from the nearer end of its list
-(docs/decisions/0048-deep-pages-are-walked-to.md).
+(docs/decisions/0048-deep-pages-are-walked-to.md), in one table by its keys alone (decision 0076).
 """
 
 # ruff: noqa: S608 (what goes into a statement's text comes from `sources` and from declared fields)
@@ -26,7 +26,7 @@ EXACT_TOTAL_MAX: Final = 5_000
 """Longest list, in items, that is counted each time it is read."""
 _COUNTS_REMEMBERED: Final = 64
 
-_COUNTED_BY: Final = re.compile(r"\[\[(\w+)\]\]")
+_COUNTED_BY: Final = re.compile(r"\[\[(\w+)\|(\w*)\]\]")
 _SEEN_BY: Final = re.compile(r"\(\((\w+)\)\)")
 _BOUND: Final = re.compile(r"<(\w+)>")
 
@@ -48,6 +48,8 @@ class Dialect:
     """Template of the condition that a session is of a user whom a statement finds, before the session."""
     index_hint: str = ""
     """Clause that names an index, for a database without statistics, which would guess."""
+    no_index_hint: str = ""
+    """Clause by which such a database reads a table in the order of its rows."""
     narrowed_audit: Mapping[str, str] = field(default_factory=dict)
     """Replacement for the audit table by filter, the most selective first."""
     can_hold: Callable[[str], bool]
@@ -72,13 +74,16 @@ class _ListSQL:
     ranged: frozenset[str]
     is_whole: bool
     """Whether no filter that has an index of its own narrows the list."""
+    is_read_whole: bool
+    """Whether nothing narrows the list, and a filter compares what the index to count by lacks."""
+    key: str
     order: _Order
     now: Instant
 
     def count(self, *, limit: int | None = None) -> _Statement:
         """Return the statement that counts the items, up to `limit`."""
         condition, bindings = self._where(self.order, None, by_users=limit is not None)
-        tables = self._tables(counting=self.is_whole, reading=False)
+        tables = self._tables(finding=True, reading=False)
         matching = f"FROM {tables} WHERE {condition}"
         if limit is None:
             return self.dialect.count.format(matching), bindings
@@ -99,25 +104,49 @@ class _ListSQL:
                 f"{' DESC' if sort.descending else ''}"
             )
         columns = ", ".join(self.source.expression(column) for column in self.source.item.columns)
+        tables = self._tables(finding=is_short and self.is_read_whole, reading=is_near)
+        matching, ordered = f"FROM {tables} WHERE {condition}", f"ORDER BY {', '.join(sorts)}"
+        if not is_near and self.source.is_one_table:
+            # Rows that are passed over are not read: an index has the sort values and the key.
+            walked = ", ".join(dict.fromkeys((self.key, *(sort.field for sort in order))))
+            page = f"SELECT {walked} {matching} {ordered} LIMIT ? OFFSET ?"
+            matching = f"FROM {tables} WHERE {self.key} IN (SELECT {self.key} FROM ({page}) AS walked)"
+            return f"SELECT {columns} {matching} {ordered}", (*bindings, limit, offset)
+        return f"SELECT {columns} {matching} {ordered} LIMIT ? OFFSET ?", (*bindings, limit, offset)
+
+    def items_of_few(self, *, limit: int, offset: int) -> _Statement:
+        """Return the statement that reads items and their number, in one pass over rows that are all read."""
+        condition, bindings = self._where(self.order, None, by_users=True)
+        columns = self.source.item.columns
+        found = ", ".join(f"{self.source.expression(column)} AS {column}" for column in columns)
+        sorts = ", ".join(f"{sort.field}{' DESC' if sort.descending else ''}" for sort in self.order)
         statement = (
-            f"SELECT {columns} FROM {self._tables(counting=False, reading=is_near)} WHERE {condition} "
-            f"ORDER BY {', '.join(sorts)} LIMIT ? OFFSET ?"
+            f"SELECT {', '.join(columns)}, count(*) OVER () FROM (SELECT {found}"
+            f" FROM {self._tables(finding=True, reading=True)} WHERE {condition} LIMIT ?) AS found"
+            f" ORDER BY {sorts} LIMIT ? OFFSET ?"
         )
-        return statement, (*bindings, limit, offset)
+        return statement, (*bindings, EXACT_TOTAL_MAX + 1, limit, offset)
 
     @property
     def signature(self) -> object:
         """Key of the remembered total, which outlives the present instant."""
         return self.source.tables, self.source.base_condition, self.conditions, self.bindings
 
-    def _tables(self, *, counting: bool, reading: bool) -> str:
-        """Return the tables: for counting, for reading rows whole, or for passing over them."""
+    def _tables(self, *, finding: bool, reading: bool) -> str:
+        """Return the tables: for finding items in any order, for reading rows, or for passing over them."""
         tables, hint = self.source.tables, self.dialect.index_hint
         if tables == "audit":
             narrowed = self.dialect.narrowed_audit
             return next((narrowed[name] for name in narrowed if name in self.filtered), tables)
-        tables = _COUNTED_BY.sub(hint if counting else "", _BOUND.sub("?", tables))
+        found_by = (lambda found: self._hint(*found.groups())) if finding else ""
+        tables = _COUNTED_BY.sub(found_by, _BOUND.sub("?", tables))
         return _SEEN_BY.sub("" if reading else hint, tables)
+
+    def _hint(self, to_count: str, to_read: str) -> str:
+        """Return the clause for one of two indexes, the second of which may be none."""
+        if self.is_read_whole:
+            return self.dialect.index_hint.replace(r"\1", to_read) if to_read else self.dialect.no_index_hint
+        return self.dialect.index_hint.replace(r"\1", to_count) if self.is_whole else ""
 
     def _where(self, order: _Order, after: Row | None, *, by_users: bool) -> tuple[str, tuple[SQLValue, ...]]:
         own = self.conditions_by_users if by_users else self.conditions
@@ -175,6 +204,9 @@ class Pager:
         sql = self._to_sql(listing, now)
         if sql is None:
             return Page((), 0)
+        few = self._find_few(execute, sql, listing)
+        if few is not None:
+            return few
         total, offset = self._find_total(execute, sql), listing.offset
         size = min(listing.page_size, total - offset)
         if size <= 0:
@@ -199,6 +231,18 @@ class Pager:
         after = None if last is None else tuple(getattr(last, sort.field) for sort in sql.order)
         statement = sql.items(sql.order, after, limit=listing.page_size, offset=0, total=EXACT_TOTAL_MAX + 1)
         return tuple(map(sql.source.item.from_row, execute(*statement)))
+
+    def _find_few(self, execute: Execute, sql: _ListSQL, listing: Listing[T]) -> Page[T] | None:
+        """Read and count in one pass where all rows are read and few match; None for another list."""
+        with self._lock:
+            is_long = sql.signature in self._counts
+        if is_long or not sql.is_read_whole:
+            return None
+        rows = execute(*sql.items_of_few(limit=listing.page_size, offset=listing.offset))
+        total = int(rows[0][-1]) if rows else 0
+        if total > EXACT_TOTAL_MAX or (not rows and listing.offset):
+            return None
+        return Page(tuple(sql.source.item.from_row(row[:-1]) for row in rows), total)
 
     def _find_total(self, execute: Execute, sql: _ListSQL) -> int:
         """Return the remembered total, or count; others get the old total while one caller counts."""
@@ -240,7 +284,8 @@ class Pager:
             bindings += bound
             if name in source.of_users:
                 of_user = self._dialect.contains.format(name)
-                few = f"SELECT user_id FROM users WHERE deleted_at IS NULL AND {of_user}"
+                users = _SEEN_BY.sub(self._dialect.index_hint, f"users ((users_by_{name}))")
+                few = f"SELECT user_id FROM {users} WHERE deleted_at IS NULL AND {of_user}"
                 by_users[condition] = self._dialect.of_few_users.format(few)
         for bounds in listing.ranges:
             expression = source.expression(bounds.field)
@@ -262,7 +307,12 @@ class Pager:
             bindings=tuple(bindings),
             filtered=listing.filters,
             ranged=frozenset(bounds.field for bounds in listing.ranges),
-            is_whole=not listing.ranges and not {"client_id", "session_id"} & listing.filters.keys(),
+            is_whole=not listing.ranges
+            and not (source.found_by - source.counted_with) & listing.filters.keys(),
+            is_read_whole=not listing.ranges
+            and not source.found_by & listing.filters.keys()
+            and bool(listing.search or listing.filters.keys() - source.counted_with),
+            key=listing.resource.key,
             order=listing.order,
             now=now,
         )

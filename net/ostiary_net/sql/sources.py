@@ -27,8 +27,10 @@ class Source:
     """Tables of a list, which of their rows are its items, and where its fields come from."""
 
     tables: str
-    """FROM clause. For a database without statistics, `[[name]]` is the index to count by when no filter
-    narrows the list, and `((name))` the one to check items by without reading them whole."""
+    """FROM clause. For a database without statistics, `[[name|other]]` is the index to count by when no
+    filter narrows the list, and the one to read all rows by where a filter compares what the first lacks
+    (without one, as they lie in the table); `((name))` is the one to check items by without reading them
+    whole."""
     base_condition: str
     """Condition that every item meets; may bind the present instant once.
 
@@ -41,8 +43,18 @@ class Source:
 
     Few records have any, so they name the index of these as `((name))`, which a planner would leave aside."""
 
+    found_by: frozenset[str] = frozenset()
+    """Filters that find few items by an index of their own."""
+    counted_with: frozenset[str] = frozenset()
+    """Filters that the index to count by serves."""
+
     of_users: frozenset[str] = frozenset()
-    """Fields that are their user's, in the table of users of the same name."""
+    """Fields that are their user's, of the same name there, with an index that is named after them."""
+
+    @property
+    def is_one_table(self) -> bool:
+        """Whether the items are rows of one table, their fields its columns."""
+        return not self.expressions
 
     def expression(self, field: str) -> str:
         """Return a field of the list as an SQL expression."""
@@ -65,7 +77,7 @@ _RUNNING: Final = """
     ))
 """
 _SESSIONS: Final = """
-    sessions s [[sessions_by_user]] CROSS JOIN clients c
+    sessions s [[sessions_by_user|sessions_by_start]] CROSS JOIN clients c
     LEFT JOIN users u ((users_standing)) ON u.user_id = s.user_id
     LEFT JOIN consents k ON k.user_id = s.user_id AND k.client_id = s.client_id
 """
@@ -102,13 +114,24 @@ def _online(resource: Listable[Any], base_condition: str) -> Source:
         last_seen_at="COALESCE(s.rotated_at, s.started_at)",
         **{column: f"s.{column}" for column in own},
     )
-    return replace(source, of_users=frozenset({"username", "name"}))
+    of_users = frozenset({"username", "name"})
+    return replace(
+        source,
+        found_by=of_users | {"client_id", "session_id", "user_id"},
+        counted_with=of_users | {"user_id", "kind"},
+        of_users=of_users,
+    )
 
 
 SOURCES: Final[Mapping[str, Source]] = {
-    CLIENTS.name: _source(CLIENTS, "clients", "deleted_at IS NULL"),
+    CLIENTS.name: replace(
+        _source(CLIENTS, "clients [[clients_by_id|]]", "deleted_at IS NULL"),
+        counted_with=frozenset({"client_id", "enabled"}),
+    ),
     USERS.name: replace(
-        _source(USERS, "users", "deleted_at IS NULL"),
+        _source(USERS, "users [[users_by_username|]]", "deleted_at IS NULL"),
+        found_by=frozenset({"user_id", "role_ids"}),
+        counted_with=frozenset({"username", "enabled"}),
         codes={
             "role_ids": "user_id IN (SELECT user_id FROM users ((users_with_roles))"
             " WHERE deleted_at IS NULL AND role_ids <> '[]' AND {})"
@@ -118,7 +141,9 @@ SOURCES: Final[Mapping[str, Source]] = {
     ROLES.name: _source(ROLES, "roles", "1 = 1"),
     ONLINE_SESSIONS.name: _online(ONLINE_SESSIONS, _RUNNING),
     ONLINE_USERS.name: _online(ONLINE_USERS, f"{_RUNNING} AND s.user_id IS NOT NULL"),
-    AUDIT.name: _source(AUDIT, "audit", "1 = 1"),
+    AUDIT.name: replace(
+        _source(AUDIT, "audit", "1 = 1"), found_by=frozenset(AUDIT.filters.keys() - {"source", "why"})
+    ),
     GRANTS.name: _source(
         GRANTS,
         _GRANTS,

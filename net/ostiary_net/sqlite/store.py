@@ -60,6 +60,7 @@ _DIALECT: Final = Dialect(
     sorted_afterwards="+{}",
     of_few_users="s.user_id IN ({})",
     index_hint=r"INDEXED BY \1",
+    no_index_hint="NOT INDEXED",
     narrowed_audit={"session_id": OF_A_SESSION, "user_id": OF_A_USER},
     can_hold=has_utf8,
 )

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import psycopg
 import pytest
 
 from ostiary_core.model.fact import FactKind
-from ostiary_core.storage.listing import AUDIT, ONLINE_SESSIONS, USES, Listing
+from ostiary_core.storage.listing import AUDIT, ONLINE_SESSIONS, USERS, USES, Listable, Listing, Sort
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.connection import BoundedConnection
+from ostiary_net.sql import paging
 from tests.support.stores import world_on
 from tests.support.story import START, client
 
@@ -54,7 +56,7 @@ def plans(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Postg
         connection.execute(_TRAIL.encode(), {"often": next(iter(USES)).value, "rare": _RARE.value})
         connection.execute(_USERS.encode())
         connection.execute(_SESSIONS.encode())
-        connection.execute("ANALYZE")
+        connection.execute("VACUUM ANALYZE")
     with PostgreSQLStore(address + explaining) as store:
         told.clear()
         yield store, told
@@ -101,3 +103,21 @@ def test_sessions_are_found_by_the_name_of_their_user_once_users_are(
     for plan in of_sessions:
         assert "sessions_by_user" in plan, plan
         assert "Seq Scan on sessions" not in plan, plan
+
+
+@pytest.mark.parametrize(
+    "resource, field", [(resource, field) for resource in (USERS, AUDIT) for field in resource.sorts], ids=str
+)
+def test_rows_before_a_far_page_are_not_read(
+    resource: Listable[Any],
+    field: str,
+    plans: tuple[PostgreSQLStore, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 1_000)
+    store, told = plans
+    found = store.page(Listing(resource=resource, sort=(Sort(field),), page=60), START)
+    assert found.total >= 3_000
+    assert len(found.items) == 20
+    [walk] = [plan for plan in told if "OFFSET" in plan]
+    assert "Index Only Scan" in walk, walk

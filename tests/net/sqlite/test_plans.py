@@ -1,12 +1,24 @@
 """The plans by which SQLite, which keeps no statistics, executes what lists ask."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ostiary_core.storage.listing import ONLINE_SESSIONS, ONLINE_USERS, Listable, Listing
+from ostiary_core.storage.listing import (
+    AUDIT,
+    CLIENTS,
+    ONLINE_SESSIONS,
+    ONLINE_USERS,
+    ROLES,
+    USERS,
+    Listable,
+    Listing,
+    Match,
+    Sort,
+)
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore
 from tests.support.stores import world_on
@@ -36,3 +48,68 @@ def test_sessions_are_found_by_the_name_of_their_user_once_users_are(
                 plan = [str(row[3]) for row in explained]
                 [of_sessions] = [line for line in plan if line.split()[1] == "s"]
                 assert "sessions_by_user (user_id=?)" in of_sessions, plan
+
+
+_LISTS = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, ONLINE_USERS, AUDIT)
+_TO_COUNT_BY = {
+    "sessions_by_user",
+    "sessions_by_start",
+    "users_by_username",
+    "users_by_name",
+    "clients_by_id",
+}
+_FOR_CODES = {"users_with_roles"}
+_ANY_ORDER = re.compile(r"SCAN \w+ USING (?:COVERING )?INDEX (\w+)")
+_FAR = 2 * paging.EXACT_TOTAL_MAX
+
+
+def _narrowings(resource: Listable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield nothing, each filter and a search, as arguments of a listing."""
+    yield {}
+    for name, match in resource.filters.items():
+        yield {"filters": {name: True if match is Match.IS else "some"}}
+    if resource.searched:
+        yield {"search": "some"}
+
+
+@pytest.mark.parametrize("resource", _LISTS, ids=repr)
+def test_no_list_walks_an_index_that_neither_its_filter_nor_its_order_asks_for(
+    resource: Listable[Any], tmp_path: Path
+) -> None:
+    with SQLiteStore(tmp_path / "ostiary.db") as store, store._readers.snapshot() as connection:
+        first_columns = {
+            name: sql.partition(" ON ")[2].partition("(")[2]
+            for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'index'")
+            if sql
+        }
+
+        def plan(statement: str, bindings: Sequence[Any]) -> list[str]:
+            explained = connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)
+            return [str(row[3]) for row in explained]
+
+        for narrowing in _narrowings(resource):
+            for field in resource.sorts:
+                listing = Listing(resource=resource, sort=(Sort(field),), **narrowing)
+                sql = store._pager._to_sql(listing, START)
+                assert sql is not None
+                for count in (sql.count(limit=10), sql.count()):
+                    scanned = set(_ANY_ORDER.findall("\n".join(plan(*count))))
+                    covering = {each for each in scanned if f"COVERING INDEX {each}" in str(plan(*count))}
+                    assert scanned - covering <= _TO_COUNT_BY | _FOR_CODES, (narrowing, plan(*count))
+                few = plan(*sql.items_of_few(limit=10, offset=0))
+                assert not sql.is_read_whole or set(_ANY_ORDER.findall("\n".join(few))) <= _TO_COUNT_BY, few
+                for offset, total in ((0, 10), (0, 2 * _FAR), (_FAR, 2 * _FAR)):
+                    items = plan(*sql.items(sql.order, None, limit=10, offset=offset, total=total))
+                    for name in set(_ANY_ORDER.findall("\n".join(items))) - _TO_COUNT_BY - _FOR_CODES:
+                        by = sql.source.expression(field).replace("s.", "")
+                        assert first_columns[name].startswith(by), (narrowing, field, items)
+
+
+def test_entries_before_a_far_page_are_not_read(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "ostiary.db") as store, store._readers.snapshot() as connection:
+        sql = store._pager._to_sql(Listing(resource=AUDIT), START)
+        assert sql is not None
+        statement, bindings = sql.items(sql.order, None, limit=10, offset=_FAR, total=2 * _FAR)
+        explained = connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)
+        plan = [str(row[3]) for row in explained]
+        assert "SCAN audit_filed USING COVERING INDEX audit_by_time" in plan, plan
