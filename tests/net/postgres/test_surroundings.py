@@ -63,6 +63,8 @@ def test_a_standby_that_no_commit_waits_for_is_named(cluster: Cluster, tmp_path:
         cluster.set("synchronous_standby_names", "'*'")
         wait_for(cluster.address, "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
         assert find_levels(tmp_path, cluster.address)["replication"][0] == "fine"
+        cluster.set("synchronous_commit", "'local'")
+        assert find_levels(tmp_path, cluster.address)["replication"][0] == "warning"
         cluster.set("synchronous_standby_names", "''")
 
 

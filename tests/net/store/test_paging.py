@@ -67,6 +67,16 @@ def test_a_list_that_has_become_short_is_counted_each_time_again(monkeypatch: py
         assert pager.page(database.execute, listing, Instant(START + MINUTE_MS)).total == database.total
 
 
+def test_a_total_is_counted_anew_where_the_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or it would stay until the clock has caught up."""
+    monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
+    database, pager, listing = Counted(), Pager(DIALECT), Listing(resource=ROLES)
+    assert pager.page(database.execute, listing, START).total == 10
+    database.total = 11
+    assert pager.page(database.execute, listing, START).total == 10
+    assert pager.page(database.execute, listing, Instant(START - 1)).total == 11
+
+
 def test_totals_of_more_lists_than_are_kept_are_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "EXACT_TOTAL_MAX", 5)
     database, pager = Counted(), Pager(DIALECT)

@@ -79,8 +79,9 @@ async def test_the_page_of_a_role_shows_its_holders_to_whoever_may_see_people(se
 
 
 async def test_failed_tries_and_their_waits_are_shown_and_an_unlock_ends_them(served: Served) -> None:
+    """Her name is entered in lower case, and its failures are hers."""
     anna, desk = (
-        await served.user("anna"),
+        await served.user("Anna"),
         await holder_of(served, Permission.USER_LIST, Permission.USER_UPDATE),
     )
     here, failed = served.api(ELSEWHERE), f"{USERS}/{anna}/failed-sign-ins"

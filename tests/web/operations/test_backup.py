@@ -37,6 +37,32 @@ def machine(tmp_path: Path) -> Machine:
     return made
 
 
+def test_a_backup_is_on_the_disk_before_it_has_its_name(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that stopped between the two would leave the name of a broken file."""
+    file, done = tmp_path / "backup.db", list[tuple[str, Path]]()
+    flush, link = os.fsync, os.link
+
+    def record_flush(descriptor: int) -> None:
+        flush(descriptor)
+        done.append(("flush", Path(os.readlink(f"/proc/self/fd/{descriptor}"))))
+
+    def record_link(source: Path, target: Path) -> None:
+        link(source, target)
+        done.append(("name", target))
+
+    monkeypatch.setattr(os, "fsync", record_flush)
+    monkeypatch.setattr(os, "link", record_link)
+    assert machine.run("backup", str(file)).exit_code == 0
+    unfinished = file.with_name(file.name + ".unfinished")
+    assert [each for each in done if tmp_path in (each[1], each[1].parent)] == [
+        ("flush", unfinished),
+        ("name", file),
+        ("flush", tmp_path),
+    ]
+
+
 def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_before(
     machine: Machine, tmp_path: Path
 ) -> None:

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import apsw
 import pytest
+import trio
+from trio.testing import MockClock
 
 from ostiary_core.model.decision import Update
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Table, revise
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.server import checks
+from ostiary_web.server.findings import Finding
 from tests.support.processes import Machine
 from tests.web.operations.test_storage import of_nobody
 
@@ -44,6 +48,20 @@ def levels(machine: Machine, **environment: str) -> dict[str, str]:
     found = {each["about"]: each["level"] for each in findings if each["level"] != "fine"}
     assert ran.exit_code == ("fault" in found.values())
     return found
+
+
+async def test_a_server_looks_for_its_findings_once_a_minute(autojump_clock: MockClock) -> None:
+    looks: list[float] = []
+
+    def look() -> list[Finding]:
+        looks.append(trio.current_time() - start)
+        return []
+
+    start, check = trio.current_time(), checks.SelfCheck(look, run_inline)
+    for wait_seconds in (0, 0, 59.9, 0.1, 59.9):
+        await trio.sleep(wait_seconds)
+        assert await check.findings() == []
+    assert looks == [0, pytest.approx(60)]
 
 
 def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None:
