@@ -14,7 +14,7 @@ from jinja2 import Environment, nodes
 
 import ostiary_web
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.permissions import Permission
+from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.records import GrantType, SessionKind, TextCodePurpose
 from ostiary_core.retention import Expirable
 from ostiary_core.texts import ENGLISH, Language
@@ -57,7 +57,7 @@ def families() -> Iterator[str]:
     yield from (f"ending.{why}" for why in ENDINGS)
     yield from (f"history.issued.{kind}" for kind in SessionKind)
     yield from (f"why.{why}" for why in LESS_TOLD_TO_CLIENTS)
-    yield from (f"permission.{permission}" for permission in Permission)
+    yield from (f"permission.{each}" for each in (*Permission, *TokenPower))
     yield from (f"message.{purpose}" for purpose in (*TextCodePurpose, *TOLD_FACTS))
     yield from (f"grant.{grant}" for grant in GrantType)
     yield from (f"kind.{kind}" for kind in ("user", *KIND_CODES.values()))

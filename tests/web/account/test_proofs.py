@@ -4,7 +4,7 @@ import pytest
 
 from ostiary_core.model.instant import iso_time, later
 from ostiary_core.model.permissions import Permission
-from tests.support.callers import Api
+from tests.support.callers import ADMIN_PASSWORD, Api, forms_in
 from tests.support.people import HOLDERS_PASSWORD, holder_of
 from tests.support.served import Served
 from tests.web.account.test_second_factor import set_up
@@ -87,3 +87,54 @@ async def test_a_token_does_only_what_it_was_given_by_name(served: Served, stole
 
 def token_of(*permissions: str) -> dict[str, object]:
     return {"name": " ".join(permissions), "permissions": list(permissions), "expiresInDays": 1}
+
+
+# --- on the pages
+
+
+async def test_a_form_that_gives_power_asks_once_and_goes_on_as_it_was_filled(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    user_id = await served.user("anna")
+    served.clock.wait(QUARTER)
+    address = f"/admin/people/{user_id}/edit"
+    page = await browser.get(address)
+    asked = await browser.submit(page, {"name": "Anna Bell", "phone": "+8613900000001"}, to=address)
+    assert asked.status_code == 200
+    assert "Confirm that it is you" in asked.text
+    [form] = forms_in(asked)
+    assert (form.fields["name"], form.fields["phone"]) == ("Anna Bell", "+8613900000001")
+    wrong = await browser.submit(asked, {"proof": "wrong"})
+    assert wrong.status_code == 422
+    done = await browser.submit(wrong, {"proof": ADMIN_PASSWORD})
+    assert done.status_code == 303
+    api = await served.administrator()
+    changed = await api.succeed("GET", f"{USERS}/{user_id}")
+    assert (changed["name"], changed["phone"]) == ("Anna Bell", "+8613900000001")
+
+
+async def test_a_question_before_a_reset_asks_for_the_proof_with_it(served: Served) -> None:
+    browser = await served.sign_in_browser()
+    user_id = await served.user("anna")
+    address = f"/admin/people/{user_id}/reset-password"
+    assert 'name="proof"' not in (await browser.get(address)).text
+    served.clock.wait(QUARTER)
+    page = await browser.get(address)
+    assert 'name="proof"' in page.text
+    done = await browser.submit(page, {"password": "another password", "proof": ADMIN_PASSWORD}, to=address)
+    assert done.status_code == 303
+    assert 'name="proof"' not in (await browser.get(address)).text
+
+
+@pytest.mark.parametrize("path", ["/admin/people/new", "/account/tokens"])
+async def test_no_password_is_carried_by_the_question(served: Served, path: str) -> None:
+    browser = await served.sign_in_browser()
+    await holder_of(served, Permission.USER_UPDATE, username="desk")
+    served.clock.wait(QUARTER)
+    values = {"username": "carol", "name": "C", "password": "carol's password", "roleIds": "role-of-desk"}
+    if path == "/account/tokens":
+        values = {"name": "deploys", "permissions": "audit.read", "expiresInDays": "30"}
+    asked = await browser.submit(await browser.get(path), values, to=path)
+    assert "Confirm that it is you" in asked.text
+    assert "carol's password" not in asked.text
+    done = await browser.submit(asked, {"proof": ADMIN_PASSWORD})
+    assert "Confirm that it is you" not in done.text

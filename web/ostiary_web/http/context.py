@@ -54,6 +54,13 @@ class RequestRefused(Exception):
         self.reply = reply
 
 
+class ProofRequired(Exception):
+    """Raised on a page whose visitor must first prove who they are (READINGS 57).
+
+    It is no `RequestRefused`, so no form is shown again for it: the page asks, and the form goes on.
+    """
+
+
 @dataclass(slots=True)
 class RequestContext:
     """What every handler of a request needs; the caller is known once the route's gate has asked."""
@@ -68,6 +75,8 @@ class RequestContext:
     """Account of that login session."""
     permission: Permission | None = None
     """Permission that the route's gate requires."""
+    may_ask_for_proof: bool = False
+    """Whether the request is a page's form, which can ask for a proof and go on."""
 
     @property
     def trace_id(self) -> str:
@@ -155,6 +164,8 @@ class RequestContext:
         """Return the reply to `event`; raise `RequestRefused` if it is a refusal."""
         reply = (await self.submit(event)).reply
         if isinstance(reply, Refused):
+            if reply.why is Why.PROOF_REQUIRED and self.may_ask_for_proof:
+                raise ProofRequired
             raise RequestRefused(reply)
         return reply
 

@@ -114,6 +114,17 @@ class PageContext:
         return account is not None and permission.value in account.permissions
 
     @property
+    def asks_proof(self) -> bool:
+        """Whether the visitor must prove who they are before they give power (READINGS 57)."""
+        account = self.request.account_known
+        return account is not None and account.must_prove_identity
+
+    @property
+    def proof_name(self) -> str:
+        """Return what proves who the visitor is: a code of the second factor, else the password."""
+        return "code" if self.user is not None and self.user.has_second_factor else "password"
+
+    @property
     def is_form_ours(self) -> bool:
         """Whether a page of this server made the form.
 

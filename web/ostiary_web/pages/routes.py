@@ -6,7 +6,7 @@ from quart import Response, request
 
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.http.context import RequestRefused, request_context
+from ostiary_web.http.context import ProofRequired, RequestRefused, request_context
 from ostiary_web.http.gate import Gate, GatedRoutes, Handler
 from ostiary_web.pages.addresses import (
     is_too_long_to_return_to,
@@ -17,6 +17,7 @@ from ostiary_web.pages.addresses import (
 )
 from ostiary_web.pages.context import PageContext, open_page, render
 from ostiary_web.pages.problem import problem_page
+from ostiary_web.pages.proof import ask_for_proof, take_proof
 
 
 class PageRoutes(GatedRoutes):
@@ -51,7 +52,14 @@ class PageRoutes(GatedRoutes):
                         page.require_own_form()
                     except RequestRefused as refusal:
                         return await render(page, "expired.html", refused=refusal.reply)
-            answer: Response = await handler(page, **parts)
+                page.request.may_ask_for_proof = not gate.is_open
+                wrong = await take_proof(page)
+                if wrong is not None:
+                    return await ask_for_proof(page, wrong)
+            try:
+                answer: Response = await handler(page, **parts)
+            except ProofRequired:
+                return await ask_for_proof(page, None)
             return answer
 
         return view

@@ -1,10 +1,11 @@
 """Pages of personal access tokens: one's own, making one, and ending one."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from quart import Response
 
-from ostiary_core.model.permissions import Permission
+from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.reply import PersonalTokenIssued, Refused
 from ostiary_core.model.secret import fingerprint_of
 from ostiary_core.model.why import Why
@@ -20,6 +21,11 @@ from ostiary_web.pages.routes import PageRoutes
 token_pages = PageRoutes("token_pages", __name__)
 
 _PLACE: Final = "/account/tokens"
+_USED_WITH: Final[Mapping[TokenPower, tuple[Permission, ...]]] = {
+    TokenPower.CREDENTIALS: (Permission.USER_UPDATE,),
+    TokenPower.ROLES: (Permission.USER_UPDATE, Permission.USER_CREATE, Permission.ROLE_UPDATE),
+}
+"""Permissions with which a power does anything."""
 _OFFERED_DAYS: Final = (1, 7, 30, LIFETIME_DAYS.default, 180, LIFETIME_DAYS.most)
 
 
@@ -79,7 +85,10 @@ async def _tokens(
     created: PersonalTokenIssued | None = None,
 ) -> Response:
     by_field = faults_by_field(page, () if reply is None else reply.faults, {})
-    held = [each for each in Permission if page.may(each)]
+    held: list[Permission | TokenPower] = [
+        *(each for each in Permission if page.may(each)),
+        *(power for power, used_with in _USED_WITH.items() if any(map(page.may, used_with))),
+    ]
     return await render(
         page,
         "tokens.html",

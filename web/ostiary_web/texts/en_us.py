@@ -213,6 +213,18 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.sign_in_failed": "Failed",
         "page.sign_in_code_failed": "Password right, code wrong",
         "page.sign_in_stopped": "Password right, no code",
+        "page.prove": "Confirm that it is you",
+        "page.prove_lead": (
+            "This gives somebody power over accounts, and you signed in some time ago. Confirm who you are, "
+            "and it goes on as you filled it in."
+        ),
+        "page.prove_hint": (
+            "Asked again because you signed in some time ago. It counts for a while in this browser."
+        ),
+        "page.prove_password": "Your own password",
+        "page.prove_code": "A code of your authenticator, or a recovery code",
+        "page.prove_go_on": "Confirm and go on",
+        "page.prove_password_again": "The password that you entered is not kept. You are asked for it again.",
         "page.tokens": "Personal access tokens",
         "page.tokens_lead": (
             "For programs that administer in your name over the interface. A token does what you chose for "
@@ -707,6 +719,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "permission.monitor.online.list": "See running sessions",
         "permission.monitor.online.kill": "End running sessions",
         "permission.audit.read": "Read the audit trail",
+        "permission.iam.user.credentials": "Reset passwords and factors, change numbers (unasked)",
+        "permission.iam.role.assign": "Give roles and change what they allow (unasked)",
         # --- the audit trail; why, where a client is told less than an administrator
         "fact.code-issued": "Code issued",
         "fact.code-used": "Code redeemed",

@@ -189,6 +189,15 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.sign_in_failed": "失败",
         "page.sign_in_code_failed": "密码正确，验证码错误",
         "page.sign_in_stopped": "密码正确，未输入验证码",
+        "page.prove": "请确认是您本人",
+        "page.prove_lead": (
+            "此操作会赋予他人账号方面的权力，而您登录已有一段时间。确认身份后，将按您填写的内容继续。"
+        ),
+        "page.prove_hint": "因登录已有一段时间，需要再次确认。在此浏览器中一段时间内有效。",
+        "page.prove_password": "您自己的密码",
+        "page.prove_code": "身份验证器的验证码，或恢复代码",
+        "page.prove_go_on": "确认并继续",
+        "page.prove_password_again": "您填写的密码不会保留：稍后需要重新填写。",
         "page.tokens": "个人访问令牌",
         "page.tokens_lead": (
             "供程序以您的名义调用管理接口。令牌只能做您为它选定、且您自己仍有权限做的事。修改密码或手机号后，全部令牌失效。"
@@ -599,6 +608,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "permission.monitor.online.list": "查看活跃会话",
         "permission.monitor.online.kill": "强制结束会话",
         "permission.audit.read": "查看审计记录",
+        "permission.iam.user.credentials": "重置密码与两步验证、修改手机号（无需确认身份）",
+        "permission.iam.role.assign": "授予角色、修改角色权限（无需确认身份）",
         # --- the audit trail; why, where a client is told less than an administrator
         "fact.code-issued": "签发授权码",
         "fact.code-used": "兑换授权码",

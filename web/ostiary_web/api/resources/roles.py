@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
 from ostiary_core.model.fields import Fields
-from ostiary_core.model.permissions import Permission
+from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.role import ROLE
 from ostiary_core.storage.listing import ROLES
 from ostiary_core.texts import Language
@@ -66,6 +66,6 @@ async def list_permissions(context: RequestContext) -> list[DescribedPermission]
     ]
 
 
-def describe_permission(permission: Permission, language: Language) -> str:
+def describe_permission(permission: Permission | TokenPower, language: Language) -> str:
     """Return what a permission allows."""
     return language.text(f"permission.{permission}")

@@ -34,6 +34,8 @@ class RecordAction(Generic[T]):
     asks_password: bool = False
     asks_overlap: bool = False
     """Whether the form asks how long the old secret still works."""
+    needs_proof: bool = False
+    """Whether it gives power, which the visitor proves themselves for (READINGS 57)."""
     removes_record: bool = False
     """Whether the record is gone afterwards."""
     batch_text: str | None = None

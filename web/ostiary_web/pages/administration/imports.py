@@ -7,6 +7,7 @@ from typing import Any, Final
 from quart import Response
 
 from ostiary_core.http.envelope import field_text
+from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fact import Fact
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
@@ -148,6 +149,7 @@ async def _form(
         ),
         back=place if page.may(resource.permissions.list) else HOME,
         template_address=f"{place}/import-template",
+        asks_proof=page.asks_proof and resource.record_type is not CLIENT,
         done=done,
         run=run,
         preview=preview,

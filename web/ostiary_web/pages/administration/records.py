@@ -13,6 +13,7 @@ from quart import Response
 
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Refused, Reply, SecretIssued
+from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.records import create_record
 from ostiary_web.api.resources.resource import Resource
@@ -324,6 +325,8 @@ async def _form(
         new_lead=None if pages.new_lead is None else page.text(pages.new_lead),
         submit=page.text(pages.new_submit if item is None else "page.save"),
         form=form,
+        # A new user's password is not carried over another page; what else gives power asks when it is sent.
+        asks_proof=page.asks_proof and item is None and record_type is USER,
         refused=reply,
         item=item,
         values={name: value for name, value in values.items() if name not in _HIDDEN},
@@ -365,4 +368,5 @@ async def _ask(
         warnings=warn_of_oneself(page, [item_id]),
         asks_password=action.asks_password,
         asks_overlap=action.asks_overlap,
+        asks_proof=action.needs_proof and page.asks_proof,
     )

@@ -125,6 +125,7 @@ _PAGES: Final = RecordPages(
             "page.user_reset_will",
             _reset,
             asks_password=True,
+            needs_proof=True,
             is_available=lambda user, page: not _is_visitor(page, user.user_id),
         ),
         RecordAction(
@@ -132,6 +133,7 @@ _PAGES: Final = RecordPages(
             "page.user_second_factor_reset",
             "page.user_second_factor_reset_will",
             SecondFactorReset,
+            needs_proof=True,
             is_available=lambda user, page: user.has_second_factor and not _is_visitor(page, user.user_id),
         ),
         RecordAction(

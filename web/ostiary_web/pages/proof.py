@@ -1,0 +1,49 @@
+"""The question who a visitor is, before a form of theirs gives power to somebody (READINGS 57).
+
+A form that is refused for the want of a proof is answered with one question, which carries the form's fields
+and is sent where the form was: it goes on as it was filled. Passwords are never carried.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from quart import Response
+
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.reply import Refused
+from ostiary_web.api.second_factor import prove_identity
+from ostiary_web.http.browser import FORM_FIELD
+from ostiary_web.http.context import RequestRefused
+from ostiary_web.pages.context import PageContext, render
+
+PROOF: Final = "proof"
+"""Form field with the visitor's own password or code."""
+_NOT_CARRIED: Final = frozenset({PROOF, FORM_FIELD, "password"})
+
+
+async def take_proof(page: PageContext) -> Refused | None:
+    """Prove who the visitor is by what came with a form, if anything did; return why it proves nothing."""
+    proof = page.form.get(PROOF, "")
+    account = page.request.account_known
+    if not proof or account is None or account.user is None:
+        return None
+    try:
+        is_code = page.proof_name == "code"
+        await prove_identity(page.request, None if is_code else proof, proof if is_code else None)
+    except RequestRefused as refusal:
+        if MEANINGS[refusal.reply.why].status == 401:
+            raise
+        return refusal.reply
+    page.request.account_known = replace(account, must_prove_identity=False)
+    return None
+
+
+async def ask_for_proof(page: PageContext, refused: Refused | None) -> Response:
+    """Ask the visitor to prove who they are; the form that was sent goes on with the answer."""
+    return await render(
+        page,
+        "prove.html",
+        refused=refused,
+        carried=[(name, value) for name, value in page.form.items(multi=True) if name not in _NOT_CARRIED],
+        loses_password=bool(page.form.get("password")),
+    )
