@@ -31,7 +31,7 @@ from ostiary_core.model.decision import (
     Insert as Insert,
     Update as Update,
 )
-from ostiary_core.model.fact import Fact as Fact, FactKind as FactKind
+from ostiary_core.model.fact import Acting as Acting, Fact as Fact, FactKind as FactKind
 from ostiary_core.model.fields import FieldFault as FieldFault, FieldRule as FieldRule
 from ostiary_core.model.instant import Arrival as Arrival, Instant as Instant, Monotonic as Monotonic
 from ostiary_core.model.permissions import Permission as Permission
@@ -71,6 +71,7 @@ from ostiary_core.model.reply import (
     CodeIssued as CodeIssued,
     ConsentRefused as ConsentRefused,
     Done as Done,
+    IdentityConfirmed as IdentityConfirmed,
     LoginIssued as LoginIssued,
     PasswordOnFile as PasswordOnFile,
     PersonalTokenIssued as PersonalTokenIssued,
