@@ -98,4 +98,3 @@ from ostiary_core.events.token_service import (
     RevocationRequested as RevocationRequested,
     with_clock_ahead as with_clock_ahead,
 )
-from ostiary_core.model.fact import Acting as Acting
