@@ -13,6 +13,12 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
+from ostiary_net.runtime.hashing_line import (
+    LONGEST_WAIT_SECONDS,
+    MOST_WAITING_A_PLACE,
+    HashingLine,
+    PasswordsBusy,
+)
 from ostiary_net.runtime.passwords import OWASP, Passwords
 from ostiary_net.runtime.system import count_processors, run_inline
 from tests.support.stores import CHEAP, Gate
@@ -51,10 +57,10 @@ async def test_a_flood_waits_for_its_places() -> None:
             nursery.start_soon(passwords.verify, None, f"password {number}")
         await wait_all_tasks_blocked()
         assert gate.running == 2
-        assert passwords.count_waiting() == 5
+        assert len(passwords.line) == 5
         gate.open()
     assert gate.most_running == 2
-    assert passwords.count_waiting() == 0
+    assert len(passwords.line) == 0
 
 
 @pytest.mark.parametrize(
@@ -262,3 +268,53 @@ async def test_a_hash_that_is_none_matches_nothing() -> None:
     for on_file in (None, "", "garbage", "$argon2id$v=19$m=8,t=1,p=1$AA$", "\ud800", "$2b$12$x"):
         for password in ("", "correct horse", "\x00"):
             assert not await cheap().verify(on_file, password), on_file
+
+
+# --- the line
+
+
+async def test_of_those_who_wait_the_fewest_doubts_come_first_and_push_out_the_most() -> None:
+    line, order, refused = HashingLine(1), list[str](), list[str]()
+
+    async def come(name: str, doubts: int, may_be_refused: bool = True) -> None:
+        try:
+            async with line.place(doubts, may_be_refused=may_be_refused):
+                order.append(name)
+        except PasswordsBusy:
+            refused.append(name)
+
+    async with trio.open_nursery() as nursery, line.place(1):
+        for number in range(MOST_WAITING_A_PLACE):
+            nursery.start_soon(come, f"guess {number:02}", 3)
+            await wait_all_tasks_blocked()
+        for name, doubts, may_be_refused in (
+            ("late", 3, True),
+            ("import", 1, False),
+            ("usual", 1, True),
+            ("known", 0, True),
+        ):
+            nursery.start_soon(come, name, doubts, may_be_refused)
+            await wait_all_tasks_blocked()
+        assert refused == ["late", "guess 99", "guess 98"]
+    assert order[:4] == ["known", "import", "usual", "guess 00"]
+    assert len(line) == 0
+
+
+async def test_one_who_leaves_the_line_or_waits_too_long_takes_no_place(autojump_clock: MockClock) -> None:
+    line, ended = HashingLine(1), list[str]()
+
+    async def come(name: str) -> None:
+        try:
+            async with line.place(1):
+                ended.append(f"{name} had a place")
+        except PasswordsBusy:
+            ended.append(f"{name} was refused")
+
+    async with line.place(1), trio.open_nursery() as nursery:
+        with trio.move_on_after(1):
+            await come("who leaves")
+        nursery.start_soon(come, "who stays")
+        await trio.sleep(LONGEST_WAIT_SECONDS + 1)
+        assert (ended, len(line)) == (["who stays was refused"], 0)
+    await come("the next")
+    assert ended[-1] == "the next had a place"

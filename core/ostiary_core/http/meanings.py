@@ -179,6 +179,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.SUBMITTED_TWICE: Meaning(429, "A0429"),
         Why.INTERNAL_ERROR: _FAILED,
         Why.NOT_READY: Meaning(503, "A0503"),
+        Why.PASSWORDS_BUSY: Meaning(503, "A0503"),
     }
 )
 """Meanings by reason; a test requires a row for each."""

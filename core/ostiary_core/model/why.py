@@ -138,3 +138,4 @@ class Why(StrEnum):
     SUBMITTED_TWICE = auto()
     INTERNAL_ERROR = auto()
     NOT_READY = auto()
+    PASSWORDS_BUSY = auto()

@@ -102,6 +102,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.submitted_twice": "The same request was just made.",
         "refusal.internal_error": "Something went wrong on the server.",
         "refusal.not_ready": "The server is temporarily unavailable.",
+        "refusal.passwords_busy": "Too many sign-ins at the moment. Try again in a few seconds.",
         # --- what is wrong with a field; the reader knows the field from its path
         "field.required": "is required",
         "field.unknown": "is not a field of this record",

@@ -93,6 +93,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.submitted_twice": "请勿重复提交",
         "refusal.internal_error": "服务器内部错误",
         "refusal.not_ready": "服务暂不可用",
+        "refusal.passwords_busy": "当前登录请求过多，请稍等几秒后重试",
         # --- what is wrong with a field; the reader knows the field from its path
         "field.required": "必填",
         "field.unknown": "未知字段",

@@ -169,8 +169,20 @@ class SignInThrottle:
             backoff.count_failure(counter)
         return 0
 
+    def count_doubts(self, source: str, name: str, now: Monotonic) -> int:
+        """Return what speaks against an admitted guess at the canonical `name`, from 0 to 3.
+
+        None for a name that signed in at this address before and has not failed there since; else one, and
+        one more for other failures of the address and of the name.
+        """
+        address = address_of(source)
+        (_, own), (_, of_address), (_, of_name) = self._find_counters(address, name, now)
+        if (address, name) in self._known_pairs and own.failures <= 1:
+            return 0
+        return 1 + (of_address.failures > 1) + (of_name.failures > 1)
+
     def take_back(self, source: str, name: str, now: Monotonic) -> None:
-        """Take back an admitted guess that was right so far, where the second factor is still to come.
+        """Take back an admitted guess that was not checked, or was right with a second factor still to come.
 
         The name does not become known at this address.
         """

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import trio
 from argon2 import PasswordHasher, Type
@@ -18,11 +18,16 @@ from argon2.exceptions import InvalidHash, VerificationError
 from argon2.low_level import error_to_str
 
 from ostiary_net.runtime.foreign_hashes import read_foreign_hash
+from ostiary_net.runtime.hashing_line import HashingLine, PasswordsBusy
 from ostiary_net.runtime.system import EntropySource, RunSync, count_processors, run_in_thread
 
 OWASP: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
 """Hasher as OWASP recommends: 19 MiB, two passes; about 25 ms of one core."""
 
+T = TypeVar("T")
+
+_USUAL_DOUBTS: Final = 1
+"""Doubts of a call that no failed sign-in speaks for or against."""
 _SALT_BYTES: Final = 16
 _NO_MEMORY: Final = error_to_str(-22)
 """Text of argon2's ARGON2_MEMORY_ALLOCATION_ERROR."""
@@ -50,37 +55,42 @@ class Passwords:
         entropy_source: EntropySource,
         run_sync: RunSync = run_in_thread,
         at_a_time: int | None = None,
+        make_refusal: Callable[[int], Exception] = PasswordsBusy,
         read_times: Callable[[], tuple[float, float]] = lambda: (time.perf_counter(), time.process_time()),
     ) -> None:
         self._hasher = hasher
         self._entropy_source = entropy_source
         self._run_sync = run_sync
-        self._limiter = trio.CapacityLimiter(at_a_time or max(1, count_processors() - 1))
+        self.line = HashingLine(at_a_time or max(1, count_processors() - 1), make_refusal)
+        self._limiter = trio.CapacityLimiter(self.line.places)
         self._read_times = read_times
         self._dummy_hash: str | None = None
         self._foreign_costs: deque[tuple[float, float]] = deque(maxlen=_FOREIGN_REMEMBERED)
         """Times at which the latest hashes of other systems were verified, and the seconds that each took."""
 
-    async def hash(self, password: str) -> str:
-        """Hash a password with a fresh salt; return the encoded hash."""
-        return await self._run_sync(partial(self._hash, password), limiter=self._limiter)
+    async def hash(self, password: str, *, may_be_refused: bool = True) -> str:
+        """Hash a password with a fresh salt; return the encoded hash. Raises a refusal."""
+        return await self._run(partial(self._hash, password), may_be_refused=may_be_refused)
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
         """Return whether `password` is the one that was hashed, here or by another system.
 
         Without a hash, return False after the same work, so that time does not tell which users exist.
+        Raises a refusal.
         """
         return (await self.verify_and_renew(password_hash, password)).matches
 
-    async def verify_and_renew(self, password_hash: str | None, password: str) -> Verified:
-        """Verify `password`; hash it anew where it is right and its hash outdated.
+    async def verify_and_renew(
+        self, password_hash: str | None, password: str, *, doubts: int = _USUAL_DOUBTS
+    ) -> Verified:
+        """Verify `password`; hash it anew where it is right and its hash outdated. Raises a refusal.
+
+        The fewer `doubts` (`SignInThrottle.count_doubts`), the sooner.
 
         Hashes of other systems take longer than our own. For an hour after one was verified, every call takes
         as long as they lately took, so that time does not tell which users have one.
         """
-        verified, seconds = await self._run_sync(
-            partial(self._verify_timed, password_hash, password), limiter=self._limiter
-        )
+        verified, seconds = await self._run(partial(self._verify_timed, password_hash, password), doubts)
         if password_hash is not None and not self._is_up_to_date(password_hash):
             self._foreign_costs.append((trio.current_time(), min(seconds, _LONGEST_EQUAL_SECONDS)))
         if (remaining_seconds := self._find_longest_foreign_seconds() - seconds) > 0:
@@ -89,10 +99,16 @@ class Passwords:
 
     async def forget_foreign(self, is_left: Callable[[str], bool]) -> None:
         """Stop holding answers back once `is_left`, given how our hashes begin, finds no other hash."""
-        if self._foreign_costs and not await self._run_sync(
-            partial(is_left, self._make_own_prefix()), limiter=self._limiter
-        ):
+        if not self._foreign_costs:
+            return
+        if not await self._run(partial(is_left, self._make_own_prefix()), may_be_refused=False):
             self._foreign_costs.clear()
+
+    async def _run(
+        self, work: Callable[[], T], doubts: int = _USUAL_DOUBTS, *, may_be_refused: bool = True
+    ) -> T:
+        async with self.line.place(doubts, may_be_refused=may_be_refused):
+            return await self._run_sync(work, limiter=self._limiter)
 
     def _find_longest_foreign_seconds(self) -> float:
         oldest = trio.current_time() - _FOREIGN_REMEMBERED_SECONDS
@@ -107,11 +123,7 @@ class Passwords:
     @property
     def at_a_time(self) -> int:
         """Return how many passwords are hashed at a time."""
-        return int(self._limiter.total_tokens)
-
-    def count_waiting(self) -> int:
-        """Return how many calls wait for a place."""
-        return self._limiter.statistics().tasks_waiting
+        return self.line.places
 
     def _hash(self, password: str) -> str:
         return self._hasher.hash(_encode_nfkc(password), salt=self._entropy_source.draw()[:_SALT_BYTES])

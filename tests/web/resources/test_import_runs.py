@@ -33,9 +33,9 @@ class Hashing:
         for _ in range(number):
             self._allowed.release()
 
-    async def _wait_and_hash(self, password: str) -> str:
+    async def _wait_and_hash(self, password: str, *, may_be_refused: bool = True) -> str:
         await self._allowed.acquire()
-        return await self._hash(password)
+        return await self._hash(password, may_be_refused=may_be_refused)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
 async def test_a_run_that_fails_is_told_to_the_operator_and_takes_no_place(
     hashing: Hashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(password: str) -> str:
+    async def fail(password: str, *, may_be_refused: bool = True) -> str:
         raise MemoryError(password)
 
     monkeypatch.setattr(hashing.served.services.passwords, "hash", fail)

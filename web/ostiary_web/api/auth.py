@@ -50,7 +50,12 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
         on_file = (await context.submit(events.PasswordHashRequested(of=username))).reply
         password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
         # An unknown name has no hash, and verifying takes as long.
-        verified = await context.passwords.verify_and_renew(password_hash, password)
+        doubts = service.sign_in_throttle.count_doubts(context.source, name, service.clock.monotonic())
+        try:
+            verified = await context.passwords.verify_and_renew(password_hash, password, doubts=doubts)
+        except RequestRefused:  # unchecked, as too many wait
+            service.sign_in_throttle.take_back(context.source, name, service.clock.monotonic())
+            raise
         attempt = events.SignInAttempted(
             username=username,
             verified_against=password_hash,

@@ -94,7 +94,7 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
         "resetUserPassword",
         description="Nobody does so for themselves.",
         body=Body({"password": NEW_PASSWORD}),
-        refusals=(Why.OWN_ACCOUNT_ALONE, *_POWER),
+        refusals=(Why.OWN_ACCOUNT_ALONE, Why.PASSWORDS_BUSY, *_POWER),
     ),
     f"DELETE {_USER_PATH}/second-factor": DescribedOperation(
         "resetSecondFactor",

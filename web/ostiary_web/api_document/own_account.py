@@ -28,6 +28,7 @@ _PASSWORD_REFUSALS: Final = (
     Why.CURRENT_PASSWORD_WRONG,
     Why.CURRENT_PASSWORD_WRONG_REPEATEDLY,
     Why.PASSWORD_CHANGED_MEANWHILE,
+    Why.PASSWORDS_BUSY,
 )
 
 _CODE_REFUSALS: Final = (Why.SECOND_FACTOR_WRONG, Why.SIGN_INS_TOO_FREQUENT, Why.NOT_FOUND)
@@ -37,7 +38,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         "signIn",
         body=Body({"username": text(1, LONGEST_USERNAME), "password": CURRENT_PASSWORD}),
         data=(Login, SecondFactorNeeded),
-        refusals=(Why.SIGN_IN_WRONG, Why.SIGN_INS_TOO_FREQUENT),
+        refusals=(Why.SIGN_IN_WRONG, Why.SIGN_INS_TOO_FREQUENT, Why.PASSWORDS_BUSY),
     ),
     "POST /api/auth/login/second-factor": DescribedOperation(
         "finishSignIn",
@@ -116,7 +117,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
     "POST /api/auth/reset-password": DescribedOperation(
         "recoverPassword",
         body=Body({"phone": WrittenPhone, "code": _CODE, "newPassword": NEW_PASSWORD}),
-        refusals=(Why.TEXT_CODE_WRONG, Why.TEXT_RECOVERY_OFF),
+        refusals=(Why.TEXT_CODE_WRONG, Why.TEXT_RECOVERY_OFF, Why.PASSWORDS_BUSY),
     ),
     "PUT /api/auth/avatar": DescribedOperation("chooseAvatar", body=Body({"file": FILE}, MULTIPART)),
     "DELETE /api/auth/avatar": DescribedOperation("removeAvatar"),

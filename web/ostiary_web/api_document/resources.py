@@ -51,6 +51,7 @@ def convention(
     one, path, list_view = record.__name__, resource.path, resource.list_view
     # Roles are power, and are given to users (READINGS 57).
     power = () if resource is clients.RESOURCE else (Why.PROOF_REQUIRED, Why.TOKEN_POWER_MISSING)
+    hashing = () if resource.has_password is None else (Why.PASSWORDS_BUSY,)
     operations = {
         f"GET {path}": DescribedOperation(
             f"list{one}s",
@@ -64,7 +65,7 @@ def convention(
             body=new,
             status=201,
             data=made or record,
-            refusals=(*power, Why.ALREADY_TAKEN, Why.SUBMITTED_TWICE),
+            refusals=(*power, *hashing, Why.ALREADY_TAKEN, Why.SUBMITTED_TWICE),
         ),
         f"GET {path}/options": DescribedOperation(
             f"list{one}Options",

@@ -80,7 +80,9 @@ class Application:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AppServices]:
         """Open the services and attach them; `lifespan` calls this, and so do tests without a server."""
-        async with open_services(self.settings, self.dependencies) as services:
+        async with open_services(
+            self.settings, self.dependencies, make_busy_refusal=_make_busy_refusal
+        ) as services:
             if self.settings.sms_gateway_url is None:
                 outbox = str(self.settings.sms_outbox)
                 _log.warning("text messages go to a file, as SMS_GATEWAY_URL is not set", file=outbox)
@@ -89,6 +91,10 @@ class Application:
                 build_document(self.quart, self.settings)
             self._ready(services)
             yield services
+
+
+def _make_busy_refusal(wait_seconds: int) -> RequestRefused:
+    return RequestRefused(Refused(Why.PASSWORDS_BUSY, wait_seconds=wait_seconds))
 
 
 class _App(QuartTrio):

@@ -19,6 +19,7 @@ from ostiary_net.front_door.scraping import open_metrics_listeners, serve_metric
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import StallDetector
 from ostiary_net.runtime.files import Files
+from ostiary_net.runtime.hashing_line import PasswordsBusy
 from ostiary_net.runtime.passwords import OWASP, Passwords
 from ostiary_net.runtime.system import (
     Clock,
@@ -161,11 +162,15 @@ async def _ensure_ready(
 
 @asynccontextmanager
 async def open_services(
-    settings: Settings, dependencies: Dependencies | None = None
+    settings: Settings,
+    dependencies: Dependencies | None = None,
+    *,
+    make_busy_refusal: Callable[[int], Exception] = PasswordsBusy,
 ) -> AsyncIterator[AppServices]:
     """Open the store, the queue of turns and everything beside them; raise `SettingError` if one fails.
 
-    Makes the first administrator if there is none.
+    Makes the first administrator if there is none. `make_busy_refusal` makes what is raised where too many
+    passwords wait to be hashed, given the seconds after which to try again.
     """
     dependencies = dependencies or Dependencies()
     clock, entropy_source = dependencies.clock, dependencies.entropy_source
@@ -178,6 +183,7 @@ async def open_services(
         entropy_source=entropy_source,
         run_sync=dependencies.run_sync,
         at_a_time=settings.password_hashing_threads,
+        make_refusal=make_busy_refusal,
     )
     metrics = Metrics()
     async with (
@@ -331,7 +337,12 @@ def _add_gauges(
     metrics.add_gauge(
         "ostiary_hashes_waiting",
         "Password checks that wait for a place.",
-        lambda: [({}, passwords.count_waiting())],
+        lambda: [({}, len(passwords.line))],
+    )
+    metrics.add_counter(
+        "ostiary_hashes_refused_total",
+        "Password checks that were refused a place, as too many waited.",
+        lambda: [({}, passwords.line.refused)],
     )
     metrics.add_gauge(
         "ostiary_text_messages_unfinished",

@@ -117,7 +117,7 @@ class _Previewing:
     def passwords(self) -> "_Previewing":
         return self
 
-    async def hash(self, password: str) -> str:
+    async def hash(self, password: str, *, may_be_refused: bool = True) -> str:
         """Return what stands for a hash where none is stored."""
         await trio.lowlevel.checkpoint()
         return _NO_HASH

@@ -33,15 +33,15 @@ class Permissions(NamedTuple):
 
 
 class PasswordHashing(Protocol):
-    """Hashes the passwords of an import."""
+    """Hashes passwords of records."""
 
     @property
     def at_a_time(self) -> int:
         """How many passwords are hashed at a time."""
         ...
 
-    async def hash(self, password: str) -> str:
-        """Return the hash to store."""
+    async def hash(self, password: str, *, may_be_refused: bool = True) -> str:
+        """Return the hash to store; refuse where too many wait, if it `may_be_refused`."""
         ...
 
 

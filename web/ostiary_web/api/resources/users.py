@@ -57,7 +57,9 @@ def _make_change(
 
 async def _make_import(context: RecordContext, fields: Fields, replace: bool) -> events.UserImported:
     foreign_hash, hash_faults = _read_foreign_hash(fields)
-    password_hash, faults = (None, ()) if hash_faults else await _hash_password(context, fields)
+    password_hash, faults = (
+        (None, ()) if hash_faults else await _hash_password(context, fields, may_be_refused=False)
+    )
     return events.UserImported(
         caller=context.caller,
         fields=normalize_phone_number(context, _drop_passwords(fields)),
@@ -92,7 +94,9 @@ def _read_foreign_hash(fields: Fields) -> tuple[str | None, tuple[FieldFault, ..
     return (None, (FieldFault(_PASSWORD_HASH, kept),)) if isinstance(kept, FieldRule) else (kept, ())
 
 
-async def _hash_password(context: RecordContext, fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
+async def _hash_password(
+    context: RecordContext, fields: Fields, *, may_be_refused: bool = True
+) -> tuple[str | None, tuple[FieldFault, ...]]:
     """Return the hash of the password among the fields, or its faults; nothing if there is none."""
     password = fields.get(_PASSWORD)
     if password is None or password == "":
@@ -102,7 +106,7 @@ async def _hash_password(context: RecordContext, fields: Fields) -> tuple[str | 
     faults = new_password_faults(_PASSWORD, password)
     if faults:
         return None, faults
-    return await context.passwords.hash(password), ()
+    return await context.passwords.hash(password, may_be_refused=may_be_refused), ()
 
 
 def _require_password(password_hash: str | None, faults: tuple[FieldFault, ...]) -> tuple[FieldFault, ...]:
