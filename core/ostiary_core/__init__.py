@@ -82,6 +82,7 @@ from ostiary_core.model.reply import (
     RoleKnown as RoleKnown,
     ScopeOffered as ScopeOffered,
     SecondFactorAsked as SecondFactorAsked,
+    SecondFactorKnown as SecondFactorKnown,
     SecondFactorOffered as SecondFactorOffered,
     SecretIssued as SecretIssued,
     TextCodeDrawn as TextCodeDrawn,

@@ -301,6 +301,7 @@ RULES: Final = _table(
     _query(events.TicketPresented, second_factor.check_ticket),
     _rule(events.SecondFactorEntered, second_factor.finish_sign_in),
     _rule(events.SecondFactorBegunAtSignIn, second_factor.begin_at_sign_in),
+    _query(events.SecondFactorRequested, second_factor.show),
     _rule(events.SecondFactorBegun, second_factor.begin),
     _rule(events.SecondFactorConfirmed, second_factor.confirm),
     _rule(events.RecoveryCodesRenewed, second_factor.renew_recovery_codes),

@@ -109,7 +109,7 @@ oauth.client.update  PUT /api/oauth/clients/<record_id>/enabled, POST /api/oauth
     ASK /admin/selected/clients/disable
 oauth.client.delete  ASK /admin/selected/clients/delete
 iam.user.list    GET /api/iam/users/<user_id>/grants, GET /api/iam/users/<user_id>/failed-sign-ins,
-    POST /admin/people
+    GET /api/iam/users/<user_id>/second-factor, POST /admin/people
 iam.user.create  GET /api/iam/users/import/<run_id>, GET /admin/people/import/<run_id>
 iam.user.update  PUT /api/iam/users/<record_id>/enabled, PUT /api/iam/users/<user_id>/password,
     POST /api/iam/users/<user_id>/force-logout, DELETE /api/iam/users/<user_id>/second-factor,
@@ -186,8 +186,9 @@ OTHERS = {
         GET /account/phone, POST /account/phone, POST /account/phone/code, GET /account/sessions,
         POST /account/sessions/<session_id>/end, GET /account/applications,
         GET /account/applications/<client_id>/withdraw, POST /account/applications/<client_id>/withdraw,
-        DELETE /api/auth/second-factor, POST /api/auth/second-factor/recovery-codes,
-        POST /account/second-factor/recovery-codes, POST /account/second-factor/remove
+        GET /api/auth/second-factor, DELETE /api/auth/second-factor,
+        POST /api/auth/second-factor/recovery-codes, POST /account/second-factor/recovery-codes,
+        POST /account/second-factor/remove
         """
     ),
     SUPER_ADMINISTRATOR: routes_in(

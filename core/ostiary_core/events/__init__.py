@@ -26,6 +26,7 @@ from ostiary_core.events.account import (
     SecondFactorConfirmed as SecondFactorConfirmed,
     SecondFactorEntered as SecondFactorEntered,
     SecondFactorRemoved as SecondFactorRemoved,
+    SecondFactorRequested as SecondFactorRequested,
     SignedOut as SignedOut,
     SignInAttempted as SignInAttempted,
     TextCodeRequested as TextCodeRequested,

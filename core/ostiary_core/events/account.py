@@ -73,6 +73,11 @@ class OwnSecondFactorEvent(OwnAccountEvent):
 
 
 @immutable(kw_only=True)
+class SecondFactorRequested(OwnSecondFactorEvent):
+    """A user asks how many recovery codes are left."""
+
+
+@immutable(kw_only=True)
 class SecondFactorBegun(OwnSecondFactorEvent):
     """A user begins to set up a second factor, having entered the current password."""
 

@@ -132,6 +132,13 @@ class SecondFactorOffered:
 
 
 @immutable()
+class SecondFactorKnown:
+    """A confirmed second factor, by what is left of it."""
+
+    recovery_codes_left: int
+
+
+@immutable()
 class RecoveryCodesDrawn:
     """New recovery codes, shown once; those before are worthless."""
 
@@ -186,6 +193,8 @@ class UserKnown:
     user: User
     code_waits_until: Instant | None = None
     """Instant before which no code of its second factor is taken; told where the account is asked for."""
+    recovery_codes_left: int | None = None
+    """Recovery codes of its second factor that were not used; told where the account is asked for."""
     out_of_reach: tuple[Permission, ...] = ()
     """Permissions that the caller cannot use on it (READINGS 40); told where the account is asked for."""
 
@@ -265,6 +274,7 @@ Reply = (
     | LoginIssued
     | SecondFactorAsked
     | SecondFactorOffered
+    | SecondFactorKnown
     | RecoveryCodesDrawn
     | IdentityConfirmed
     | PasswordOnFile

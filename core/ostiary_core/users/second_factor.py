@@ -38,7 +38,14 @@ from ostiary_core.model.one_time_password import (
     secret_text,
 )
 from ostiary_core.model.records import Client, SecondFactor, User, revise
-from ostiary_core.model.reply import Done, IdentityConfirmed, RecoveryCodesDrawn, Refused, SecondFactorOffered
+from ostiary_core.model.reply import (
+    Done,
+    IdentityConfirmed,
+    RecoveryCodesDrawn,
+    Refused,
+    SecondFactorKnown,
+    SecondFactorOffered,
+)
 from ostiary_core.model.secret import Entropy, Secret, draw_bytes
 from ostiary_core.model.sign_in_ticket import Ticket
 from ostiary_core.model.why import Why
@@ -140,6 +147,15 @@ def _require_owner(handler: Handler) -> Callable[[Any, Snapshot], Decision]:
         return handler(event, who, snapshot.second_factor(event.user_id), snapshot)
 
     return decide
+
+
+@_require_owner
+def show(
+    event: events.SecondFactorRequested, who: Person, stored: SecondFactor | None, snapshot: Snapshot
+) -> Decision:
+    """Say how many recovery codes are left."""
+    left = count_recovery_codes(stored)
+    return refuse(Why.NOT_FOUND) if left is None else Decision(SecondFactorKnown(left))
 
 
 @_require_owner
@@ -319,6 +335,11 @@ def code_waits_until(stored: SecondFactor, snapshot: Snapshot) -> Instant | None
     if len(wrong_at) < policy.wrong_codes_until_wait:
         return None
     return later(wrong_at[-policy.wrong_codes_until_wait], policy.wrong_password_window_seconds)
+
+
+def count_recovery_codes(stored: SecondFactor | None) -> int | None:
+    """Return how many recovery codes are left; None where no second factor is confirmed."""
+    return None if stored is None or stored.confirmed_at is None else len(stored.recovery_digests)
 
 
 def _recent_wrong_codes(stored: SecondFactor, snapshot: Snapshot) -> tuple[Instant, ...]:

@@ -68,7 +68,7 @@ from ostiary_core.users.names_and_roles import (
 )
 from ostiary_core.users.own_account import all_ended_fact, find_named_user
 from ostiary_core.users.personal_token import end_token
-from ostiary_core.users.second_factor import code_waits_until
+from ostiary_core.users.second_factor import code_waits_until, count_recovery_codes
 
 _SEEING: Final = (Permission.USER_LIST, Permission.USER_UPDATE, Permission.USER_DELETE)
 """Permissions that suffice to see an account: one who may change or delete it sees it."""
@@ -98,11 +98,16 @@ def _find_account_of_another(event: AccountEvent, who: Actor, snapshot: Snapshot
 
 @require_record(*_SEEING, find=_find_user)
 def show(event: events.UserRequested, who: Actor, user: User, snapshot: Snapshot) -> Decision:
-    """Show one account, whether wrong codes of its second factor make it wait, and what is out of reach."""
+    """Show one account, what is to know of its second factor, and what is out of reach."""
     stored = snapshot.second_factor(user.user_id)
     waits_until = None if stored is None else code_waits_until(stored, snapshot)
     return Decision(
-        UserKnown(user, waits_until, _ACTING if has_more_permissions(user, who, snapshot) else ())
+        UserKnown(
+            user,
+            waits_until,
+            count_recovery_codes(stored),
+            _ACTING if has_more_permissions(user, who, snapshot) else (),
+        )
     )
 
 

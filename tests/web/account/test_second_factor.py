@@ -643,6 +643,31 @@ async def test_a_form_left_open_says_that_another_one_is_set_up(served: Served) 
     assert "A second factor is set up already." in late.text
 
 
+async def test_owner_and_help_desk_read_how_many_recovery_codes_are_left(
+    served: Served, anna: Holder
+) -> None:
+    root, browser, own_browser = (
+        await served.administrator(),
+        await served.sign_in_browser(),
+        served.browser(),
+    )
+    of_anna, place = f"/api/iam/users/{user_id_of(anna)}", f"/admin/people/{user_id_of(anna)}"
+    for left in (9, 8):
+        served.clock.wait(STEP_SECONDS)
+        expect_success(await anna.enter(anna.recovery_codes[left]))
+        assert await anna.api.succeed("GET", OWN) == {"recoveryCodesLeft": left}
+        assert await root.succeed("GET", f"{of_anna}/second-factor") == {"recoveryCodesLeft": left}
+        assert f"<dt>Recovery codes left</dt><dd>{left}</dd>" in (await browser.get(place)).text
+    served.clock.wait(STEP_SECONDS)
+    await own_browser.submit(await own_browser.sign_in(*ANNA), {"code": anna.code()}, to=CODE_PAGE)
+    assert "You have 8 recovery codes left." in (await own_browser.get(OWN_PAGE)).text
+    await root.fail(404, "A0404", "GET", OWN)
+    await root.fail(404, "A0404", "GET", "/api/iam/users/nobody/second-factor")
+    await root.succeed("DELETE", f"{of_anna}/second-factor")
+    await root.fail(404, "A0404", "GET", f"{of_anna}/second-factor")
+    assert "Recovery codes left" not in (await browser.get(place)).text
+
+
 async def test_an_administrator_resets_it_on_the_page_of_a_user(served: Served, anna: Holder) -> None:
     browser, place = await served.sign_in_browser(), f"/admin/people/{user_id_of(anna)}"
     assert "Reset second factor" in (await browser.get(place)).text

@@ -16,6 +16,7 @@ from ostiary_core.model.reply import (
     LoginIssued,
     RecoveryCodesDrawn,
     Reply,
+    SecondFactorKnown,
     SecondFactorOffered,
 )
 from ostiary_core.model.secret import Secret
@@ -23,7 +24,7 @@ from ostiary_core.model.sign_in_ticket import Ticket, read_ticket
 from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.api.answer_data import AnswerData, Time
+from ostiary_web.api.answer_data import AnswerData, Count, Time
 from ostiary_web.api.auth import PasswordCheck, admit_guess, encode_login, verify_current_password
 from ostiary_web.api.body_texts import longest, read_texts
 from ostiary_web.http.context import RequestContext, RequestRefused
@@ -48,6 +49,12 @@ class SecondFactorSecret(AnswerData):
     """An `otpauth:` address with the secret, to show as a QR code."""
     recovery_codes: list[str]
     """Codes that each stand in for the authenticator once."""
+
+
+class SecondFactorLeft(AnswerData):
+    """A second factor, by what is left of it."""
+
+    recovery_codes_left: Count
 
 
 class IdentityProof(AnswerData):
@@ -113,6 +120,14 @@ async def confirm(context: RequestContext, code: str) -> None:
         context,
         events.SecondFactorConfirmed(caller=context.caller, user_id=context.user.user_id, code=Secret(code)),
     )
+
+
+async def count_own_recovery_codes(context: RequestContext) -> int:
+    """Return how many recovery codes the caller has left; raise `RequestRefused` without a second factor."""
+    asked = events.SecondFactorRequested(caller=context.caller, user_id=context.user.user_id)
+    known = await context.decide(asked)
+    assert isinstance(known, SecondFactorKnown)
+    return known.recovery_codes_left
 
 
 async def renew_recovery_codes(context: RequestContext, password: str, code: str) -> RecoveryCodes:
@@ -211,6 +226,12 @@ async def post_ticket(context: RequestContext) -> SecondFactorSecret:
     """Read `{ticket}` and answer a second factor, which the code of the sign-in confirms."""
     fields = await read_texts(context, ticket=longest(LONGEST_TICKET))
     return await begin_at_sign_in(context, fields["ticket"])
+
+
+@second_factor.get(_OWN, gate=SIGNED_IN)
+async def get_second_factor(context: RequestContext) -> SecondFactorLeft:
+    """Say how many recovery codes the caller's second factor has left; 404 where there is none."""
+    return SecondFactorLeft(recovery_codes_left=await count_own_recovery_codes(context))
 
 
 @second_factor.post(_OWN, gate=BEFORE_SECOND_FACTOR)

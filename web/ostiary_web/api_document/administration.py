@@ -96,6 +96,7 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
         body=Body({"password": NEW_PASSWORD}),
         refusals=(Why.OWN_ACCOUNT_ALONE, Why.PASSWORDS_BUSY, *_POWER),
     ),
+    f"GET {_USER_PATH}/second-factor": DescribedOperation("showSecondFactorOfUser"),
     f"DELETE {_USER_PATH}/second-factor": DescribedOperation(
         "resetSecondFactor",
         "Take the second factor away from a user who lost it; ends all that is open",

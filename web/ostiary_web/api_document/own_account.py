@@ -55,6 +55,7 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         body=Body({"ticket": text(1, LONGEST_TICKET)}),
         refusals=(Why.SIGN_IN_EXPIRED, Why.SECOND_FACTOR_EXISTS),
     ),
+    "GET /api/auth/second-factor": DescribedOperation("showSecondFactor", refusals=(Why.NOT_FOUND,)),
     "POST /api/auth/second-factor": DescribedOperation(
         "beginSecondFactor",
         body=Body({"password": CURRENT_PASSWORD}),

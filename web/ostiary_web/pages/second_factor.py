@@ -7,7 +7,13 @@ from quart import Response
 
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.api.second_factor import begin, confirm, remove, renew_recovery_codes
+from ostiary_web.api.second_factor import (
+    begin,
+    confirm,
+    count_own_recovery_codes,
+    remove,
+    renew_recovery_codes,
+)
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_SECOND_FACTOR, SIGNED_IN
 from ostiary_web.pages.addresses import return_address, second_factor_page
@@ -84,9 +90,11 @@ async def _refuse(page: PageContext, reply: Refused) -> Response:
 async def _form(
     page: PageContext, reply: Refused | None = None, recovery_codes: Sequence[str] = ()
 ) -> Response:
+    is_on = page.request.user.has_second_factor and not recovery_codes
     return await render(
         page,
         "second_factor.html",
+        codes_left=await count_own_recovery_codes(page.request) if is_on else None,
         place="/account",
         refused=reply,
         recovery_codes=recovery_codes,

@@ -165,6 +165,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.recovery_codes_shown": "New recovery codes",
         "page.recovery_codes_new": "Get new recovery codes",
         "page.recovery_codes_new_lead": "The codes you have now stop working.",
+        "page.recovery_codes_left": "Recovery codes left",
+        "page.recovery_codes_left_of_yours": "You have {count} recovery {count:one=code|other=codes} left.",
         "page.recovery_codes_kept": "I have kept them",
         "page.user_is_yourself": "Change your password, telephone number and second factor under My account",
         "page.user_second_factor_reset": "Reset second factor",

@@ -150,6 +150,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.recovery_codes_shown": "新的恢复码",
         "page.recovery_codes_new": "更换恢复码",
         "page.recovery_codes_new_lead": "现有的恢复码将失效。",
+        "page.recovery_codes_left": "剩余恢复码",
+        "page.recovery_codes_left_of_yours": "您还有 {count} 个恢复码可用。",
         "page.recovery_codes_kept": "我已保存",
         "page.user_is_yourself": "您的密码、手机号和两步验证请在“我的账号”中修改",
         "page.user_second_factor_reset": "重置两步验证",

@@ -9,6 +9,7 @@ from typing import Final
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import UserKnown
 from ostiary_core.model.user import USER, new_password_faults
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
@@ -19,6 +20,7 @@ from ostiary_web.api.grants import Grant, list_grants_of_user
 from ostiary_web.api.resources.fields import ListView, fields_of
 from ostiary_web.api.resources.resource import Permissions, RecordContext, Resource
 from ostiary_web.api.resources.routes import make_routes
+from ostiary_web.api.second_factor import SecondFactorLeft
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.http.zones import is_zone
@@ -170,6 +172,20 @@ async def make_password_reset(
 async def show_failed_sign_ins(context: RequestContext, user_id: str) -> FailedSignIns:
     """Show the failed sign-ins that this process counts, and until when they make the user wait."""
     return await describe_failures(context, user_id)
+
+
+@users.get(f"{_PATH}/<user_id>/second-factor", gate=require_permission(Permission.USER_LIST))
+async def show_second_factor(context: RequestContext, user_id: str) -> SecondFactorLeft:
+    """Say how many recovery codes the second factor of a user has left; 404 where there is none."""
+    left = await count_recovery_codes_of(context, user_id)
+    return context.refuse(Why.NOT_FOUND) if left is None else SecondFactorLeft(recovery_codes_left=left)
+
+
+async def count_recovery_codes_of(context: RequestContext, user_id: str) -> int | None:
+    """Return how many recovery codes a user has left, if any second factor; raise `RequestRefused`."""
+    known = await context.decide(events.UserRequested(caller=context.caller, user_id=user_id))
+    assert isinstance(known, UserKnown)
+    return known.recovery_codes_left
 
 
 @users.get(f"{_PATH}/<user_id>/grants", gate=require_permission(Permission.USER_LIST))

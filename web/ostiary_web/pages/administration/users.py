@@ -20,7 +20,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, ROLES, Listing, ListingStore, OnlineSession
 from ostiary_web.api.failed_sign_ins import count_failures
 from ostiary_web.api.grants import list_grants_of_user
-from ostiary_web.api.resources.users import RESOURCE, make_password_reset
+from ostiary_web.api.resources.users import RESOURCE, count_recovery_codes_of, make_password_reset
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import (
@@ -47,6 +47,7 @@ async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]
         "may_read_trail": page.may(Permission.AUDIT_READ),
         "applications": [describe_grant(page, grant) for grant in grants],
         "client_names": {grant.client_id: grant.name for grant in grants},
+        "codes_left": await count_recovery_codes_of(page.request, user.user_id) if user else None,
         "counted_since": page.request.services.started_at,
         "failed": None if user is None else await count_failures(page.request, user.user_id),
         "sessions": () if user is None else await _list_newest_sessions(page, user.user_id),
