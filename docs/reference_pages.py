@@ -244,6 +244,7 @@ def _added() -> Iterator[tuple[str, str, str]]:
 def _command_line() -> Iterator[str]:
     yield from _head("Command line", "`ostiary --help`")
     yield "A refusal goes to standard error and exits with 1, a command that cannot be understood with 2."
+    command_line.load_all()
     yield from _command(command_line, "ostiary", None)
 
 

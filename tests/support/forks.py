@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["ostiary_web.cli.command_line"])
+_FORKS.set_forkserver_preload(["ostiary_web.cli.command_line", "ostiary_web.cli.serving"])
 
 
 def start(

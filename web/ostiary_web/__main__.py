@@ -19,11 +19,12 @@ def main() -> None:
 
         open_standard_streams()
         from ostiary_web.cli.command_line import main as command_line
+
+        command_line()
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("ostiary"):
             raise
         sys.exit(f"ostiary: the command line needs {missing.name} and more: install the extra `server`")
-    command_line()
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:

@@ -30,7 +30,7 @@ MORE_WORDS = {
     "audit": ("export",),
     "copy": ("x", "y"),
 }
-COMMANDS = sorted({*main.commands} - {"work"})
+COMMANDS = sorted({*main.load_all()} - {"work"})
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)

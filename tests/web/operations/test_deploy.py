@@ -29,7 +29,8 @@ from ostiary_net.postgres.schema import _LOCK_TIMEOUT_MS, _MOST_LOCK_ATTEMPTS, _
 from ostiary_net.runtime.foreign_hashes import _MOST_BYTES
 from ostiary_web.api.avatars import UPLOAD_LIMITS
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
-from ostiary_web.cli.command_line import _GRACEFUL_SECONDS, main
+from ostiary_web.cli.command_line import main
+from ostiary_web.cli.serving import _GRACEFUL_SECONDS
 from ostiary_web.server.database import PostgreSQLDatabase
 from ostiary_web.server.readiness import _TIMEOUT_SECONDS
 from ostiary_web.server.settings import Settings
@@ -291,7 +292,7 @@ def test_containers_run_without_root_and_write_nowhere_but_to_their_volumes() ->
 def test_a_pod_of_kubernetes_is_given_what_the_server_understands(kind: str, tmp_path: Path) -> None:
     spec, container, environment = pod(kind)
     assert set(environment) - OF_OTHERS <= find_settings()
-    assert container["args"][0] in main.commands
+    assert container["args"][0] in main.load_all()
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert container["image"] == f"ostiary:{version}"
 

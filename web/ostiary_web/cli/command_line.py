@@ -1,219 +1,113 @@
-"""Run `ostiary serve` and `ostiary migrate`, and collect the other commands."""
+"""Collect the commands, each of which is imported when it is asked for.
 
-import faulthandler
-import os
-import shlex
-import sys
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from importlib.metadata import version
-from typing import Final, NoReturn
+To import the application costs as much as a short command does, so `ostiary --help` goes without it.
+"""
+
+import importlib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 import click
-import structlog
-import trio
 
-from ostiary_net.front_door import (
-    AddressError,
-    ServerFailed,
-    find_handed_over,
-    run_until_signal,
-    serve as serve_http,
-    supervise,
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "apply": (
+            "apply:apply",
+            "Apply the clients and roles that the TOML in FILE declares: all of them, or none.",
+        ),
+        "audit": ("audit:audit", "Work with the audit trail as a whole."),
+        "backup": (
+            "backup:backup",
+            "Copy the database to FILE, which must not exist; - for standard output.",
+        ),
+        "check": ("check:check", "Check settings, files, database, clock and clients."),
+        "client": ("clients:client", "Register and administer clients."),
+        "compact": (
+            "backup:compact",
+            "Give the space of erased records in the SQLite file back to the disk.",
+        ),
+        "copy": (
+            "copy:copy",
+            (
+                "Copy every record and the audit trail of the SQLite file FROM"
+                " to the empty PostgreSQL database TO."
+            ),
+        ),
+        "end-everything": (
+            "ending:end_everything_command",
+            "End every session and void every code, as after a restore, or when the database was copied.",
+        ),
+        "explain": (
+            "explain:explain_session",
+            "Tell the history of SESSION in order, and how and why it ended.",
+        ),
+        "export": (
+            "apply:export",
+            "Print all clients and roles as the TOML that `ostiary apply` takes, without any secret.",
+        ),
+        "migrate": (
+            "serving:migrate",
+            "Bring the store's schema up to date, and make the first administrator if there is none.",
+        ),
+        "restore": (
+            "backup:restore",
+            "Make the database from FILE; none may exist yet; - for standard input.",
+        ),
+        "serve": ("serving:serve", "Serve HTTP until SIGTERM, SIGINT or SIGHUP."),
+        "sweep": (
+            "sweep:sweep",
+            "Purge what has expired: salts, codes, sessions that are long dead, and their tokens.",
+        ),
+        "user": ("users:user", "Register and administer users."),
+        "work": ("serving:work", ""),
+    }
 )
-from ostiary_net.front_door.lifeline import WORKER
-from ostiary_net.front_door.scraping import open_metrics_listeners
-from ostiary_net.lane import open_lane
-from ostiary_net.observability.log import LINES
-from ostiary_net.sql.migrations import Opening
-from ostiary_web.app.asgi_app import asgi_app, describe_first_administrator, greet, load_settings_or_exit
-from ostiary_web.cli.apply import apply, export
-from ostiary_web.cli.audit import audit
-from ostiary_web.cli.backup import backup, compact, restore
-from ostiary_web.cli.check import check
-from ostiary_web.cli.clients import client
-from ostiary_web.cli.copy import copy
-from ostiary_web.cli.ending import end_everything_command
-from ostiary_web.cli.explain import explain_session
-from ostiary_web.cli.last_line import CommandLine
-from ostiary_web.cli.sweep import sweep
-from ostiary_web.cli.users import user
-from ostiary_web.server.app_services import AppServices
-from ostiary_web.server.first_administrator import NewAdministrator, UnusedAdministrator
-from ostiary_web.server.logs import configure_logs
-from ostiary_web.server.setting_values import SettingError
-from ostiary_web.server.settings import Settings
-from ostiary_web.server.storage import find_unwritable, open_store
-from ostiary_web.server.temporary_files import use_data_dir
-from ostiary_web.server.wiring import Dependencies, prepare_store
-from ostiary_web.streams import exit_with
+"""Module and function of each command, and the beginning of its help; a hidden one has none."""
 
-_GRACEFUL_SECONDS: Final = 10.0
+
+class CommandLine(click.Group):
+    """The commands, each of which ends with one line for what the machine does to it."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the command that was asked for."""
+        from ostiary_web.cli.last_line import end_with_one_line
+
+        run = super().invoke
+        return end_with_one_line(lambda: run(context), lambda: context.invoked_subcommand)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in order."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, imported if it was not yet; None for an unknown one."""
+        return self._load(cmd_name) if cmd_name in COMMANDS else None
+
+    def load_all(self) -> Mapping[str, click.Command]:
+        """Import all commands and return them by name."""
+        return {name: self._load(name) for name in sorted(COMMANDS)}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing any."""
+        limit = formatter.width - 6 - max(map(len, COMMANDS))
+        rows = [
+            (name, click.Command(name, help=words).get_short_help_str(limit))
+            for name, (_, words) in sorted(COMMANDS.items())
+            if words
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _load(self, name: str) -> click.Command:
+        if name not in self.commands:
+            module, _, function = COMMANDS[name][0].partition(":")
+            command = getattr(importlib.import_module(f"ostiary_web.cli.{module}"), function)
+            self.add_command(command, name)
+        return self.commands[name]
 
 
 @click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("ostiary"), prog_name="ostiary")
+@click.version_option(package_name="ostiary", prog_name="ostiary")
 def main() -> None:
     """Serve and administer OAuth 2.0. Settings come from the environment."""
-
-
-@main.command()
-@click.option("--plain", is_flag=True, help="Serve everything through ASGI, without the token lane.")
-def serve(plain: bool) -> None:
-    """Serve HTTP until SIGTERM, SIGINT or SIGHUP."""
-    with LINES.write_in_thread():
-        _serve(_prepare_settings(), plain=plain)
-
-
-def _serve(settings: Settings, *, plain: bool) -> None:
-    use_data_dir(settings)
-    for name, path in find_unwritable(settings):
-        structlog.get_logger("ostiary").warning("cannot be written", setting=name, path=str(path))
-    handed_over = find_handed_over(os.environ, os.getpid())
-    if handed_over is not None and "fd://" not in settings.bind:
-        structlog.get_logger("ostiary").info(
-            "serves on the sockets that were handed over, and not on BIND",
-            sockets=handed_over,
-            bind=settings.bind,
-        )
-        settings = replace(settings, bind=handed_over)
-    if settings.workers == 1:
-        _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
-        return
-    # The store is made ready once, so that no two workers make the first administrator.
-    prepared: list[NewAdministrator | UnusedAdministrator | None] = []
-
-    async def prepare() -> None:
-        prepared.append(await prepare_store(settings))
-
-    trio.run(run_until_signal, prepare)
-    if not prepared:
-        return
-    [administrator] = prepared
-    try:
-        code = supervise(
-            # -P: or a module of the folder that the server was started in would be taken for one of ours.
-            [sys.executable, "-P", "-m", "ostiary_web", "work", *(["--plain"] if plain else [])],
-            bind=settings.bind,
-            workers=settings.workers,
-            graceful_seconds=_GRACEFUL_SECONDS,
-            on_listening=lambda addresses: _greet(settings, administrator, addresses),
-            examine=partial(_examine_metrics_ports, settings),
-        )
-    except AddressError as error:
-        _exit_with_bind(error)
-    except SettingError as error:
-        exit_with(error)
-    sys.exit(code)
-
-
-@main.command(hidden=True)
-@click.option("--plain", is_flag=True)
-@click.argument("bind")
-def work(bind: str, plain: bool) -> None:
-    """Serve as one worker of `ostiary serve`, on the sockets it inherits."""
-    # The supervisor has made the database: one that is gone is not made anew beneath the other workers.
-    dependencies = Dependencies(open_store=partial(open_store, opening=Opening.UPDATES))
-    settings = _prepare_settings()
-    use_data_dir(settings)
-    with LINES.write_in_thread():
-        _serve_here(settings, bind, lambda administrator, addresses: None, dependencies, plain=plain)
-
-
-@main.command()
-def migrate() -> None:
-    """Bring the store's schema up to date, and make the first administrator if there is none."""
-    administrator = trio.run(prepare_store, _prepare_settings())
-    if administrator is not None:
-        greet(describe_first_administrator(administrator), administrator)
-
-
-for _command in (client, user, explain_session, audit, apply, export, check, sweep):
-    main.add_command(_command)
-for _command in (backup, restore, compact, end_everything_command, copy):
-    main.add_command(_command)
-
-
-def _prepare_settings() -> Settings:
-    settings = load_settings_or_exit(os.environ)
-    configure_logs(settings.log_level, settings.log_format)
-    if (settings.rate_limit_scale, settings.guess_limit_scale) != (1, 1):
-        structlog.get_logger("ostiary").warning(
-            "rate limits are not the specification's",
-            rate_limit_scale=settings.rate_limit_scale,
-            guess_limit_scale=settings.guess_limit_scale,
-        )
-    return settings
-
-
-def _examine_metrics_ports(settings: Settings) -> None:
-    """Raise `SettingError` unless each worker can have a port: one without would restart for ever."""
-    for slot in range(settings.workers):
-        try:
-            with open_metrics_listeners(settings.metrics_bind, {WORKER: str(slot)}):
-                pass
-        except AddressError as error:
-            fault = f"{error}, for worker {slot + 1} of {settings.workers}"
-            allowed = "an address with as many free ports in a row as there are WORKERS"
-            raise SettingError("METRICS_BIND", fault, allowed) from error
-
-
-def _serve_here(
-    settings: Settings,
-    bind: str,
-    greet_at: Callable[[NewAdministrator | UnusedAdministrator | None, list[str]], None],
-    dependencies: Dependencies | None = None,
-    *,
-    plain: bool,
-) -> None:
-    """Serve in this process; exit with one line if the start fails."""
-    started: list[AppServices] = []
-
-    def ready(services: AppServices) -> None:
-        started.append(services)
-        if not plain:
-            open_lane(guarded, services.service)
-
-    guarded = asgi_app(settings, ready, dependencies)
-
-    def announce(addresses: list[str]) -> None:
-        greet_at(started[0].first_administrator if started else None, addresses)
-
-    serving = partial(
-        serve_http, guarded, bind=bind, graceful_seconds=_GRACEFUL_SECONDS, on_listening=announce
-    )
-    if sys.__stderr__ is not None:
-        faulthandler.enable(sys.__stderr__)  # a disk that fails beneath a mapped file ends the process
-    try:
-        trio.run(serving)
-    except AddressError as error:
-        _exit_with_bind(error)
-    except ServerFailed as error:
-        exit_with(error)
-
-
-def _exit_with_bind(error: AddressError) -> NoReturn:
-    exit_with(SettingError("BIND", str(error), "an address that is free, as 127.0.0.1:8001"))
-
-
-def _greet(
-    settings: Settings, administrator: NewAdministrator | UnusedAdministrator | None, addresses: list[str]
-) -> None:
-    """Print the addresses, the first password if there is one, and a command to try."""
-    served = settings.public_url or addresses[0]
-    # To curl, a Unix socket is a way to a host and not its address.
-    path = addresses[0].removeprefix("unix:")
-    at_socket = settings.public_url is None and path != addresses[0]
-    address = f"--unix-socket {shlex.quote(path)} http://localhost" if at_socket else served
-    shown = administrator.drawn_password if isinstance(administrator, NewAdministrator) else None
-    username = administrator.username if administrator is not None else settings.admin_username
-    password = shown.reveal() if shown else "YOUR-PASSWORD"
-    login = f'{{"username":"{username}","password":"{password}"}}'
-    lines = [
-        f"Ostiary serves {settings.public_url or ' and '.join(addresses)}",
-        *([] if administrator is None else [describe_first_administrator(administrator)]),
-        "Try it:",
-        f"  curl {address}/api/auth/login -H 'Content-Type: application/json' -d '{login}'",
-    ]
-    greet("\n".join(lines), administrator)

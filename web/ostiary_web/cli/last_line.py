@@ -5,10 +5,10 @@ a traceback. What does show one is a fault of the program.
 """
 
 import os
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import apsw
-import click
 
 from ostiary_net.front_door.limits import CannotStart
 from ostiary_net.observability.log import format_on_one_line, unwrap_error
@@ -18,23 +18,22 @@ from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.server.logs import log_failed_start
 from ostiary_web.streams import exit_with
 
+T = TypeVar("T")
+
 _STARTS: Final = frozenset({"serve", "work", "migrate"})
 """Commands that a machine runs, and whose standard error is a log."""
 
 
-class CommandLine(click.Group):
-    """The commands, each of which ends with one line."""
-
-    def invoke(self, context: click.Context) -> Any:
-        """Run the command that was asked for."""
-        with log_failed_start(os.environ, lambda: context.invoked_subcommand in _STARTS):
-            try:
-                return super().invoke(context)
-            except Exception as error:
-                words = describe_trouble(unwrap_error(error))
-                if words is None:
-                    raise
-                exit_with(words)
+def end_with_one_line(run: Callable[[], T], command: Callable[[], str | None]) -> T:
+    """Run a command, and exit with one line for what the machine does to it; `command` is its name."""
+    with log_failed_start(os.environ, lambda: command() in _STARTS):
+        try:
+            return run()
+        except Exception as error:
+            words = describe_trouble(unwrap_error(error))
+            if words is None:
+                raise
+            exit_with(words)
 
 
 def describe_trouble(error: BaseException) -> str | None:

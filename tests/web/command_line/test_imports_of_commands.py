@@ -1,0 +1,41 @@
+"""Help imports no command, and says of each what the command says of itself."""
+
+import subprocess
+import sys
+
+import pytest
+
+from fuzz.processes.server import ROOT
+from ostiary_web.cli.command_line import COMMANDS, main
+
+_FOREIGN = {"quart", "flask", "hypercorn", "h2", "trio", "structlog", "apsw", "psycopg", "argon2", "msgspec"}
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "--version"])
+def test_help_and_version_import_neither_the_application_nor_its_server(word: str) -> None:
+    look = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
+        f"sys.argv = ['ostiary', {word!r}]\n"
+        "from ostiary_web.__main__ import main\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ostiary" in ended.stdout
+    imported = ended.stderr.split()
+    assert not {name.partition(".")[0] for name in imported} & _FOREIGN
+    ours = {name for name in imported if name.startswith("ostiary_")}
+    assert ours == {
+        *("ostiary_web", "ostiary_web.__main__", "ostiary_web.streams"),
+        *("ostiary_web.cli", "ostiary_web.cli.command_line"),
+    }
+
+
+def test_the_list_of_commands_says_what_each_of_them_says() -> None:
+    for name, command in main.load_all().items():
+        _, words = COMMANDS[name]
+        assert command.name == name
+        assert command.hidden == (not words)
+        help_text = " ".join((command.help or "").split())
+        assert help_text.startswith(words.rstrip("."))
+        assert words.endswith(".") or not words
