@@ -15,6 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from fuzz.shared.seeds import SeededEntropy
 from ostiary_core import Decision, Instant, LostRace
 from ostiary_core.events import (
+    BatchRequested,
     Event,
     GraceExpired,
     PasswordHashRequested,
@@ -27,6 +28,7 @@ from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite.store import SQLiteTurn
 from ostiary_net.turns.ports import ChooseEvents, CommitUnconfirmed
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import LONGEST_WAIT_SECONDS, MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
@@ -645,3 +647,22 @@ async def test_two_lists_are_read_at_a_time_and_one_whole_list(autojump_clock: M
                 for _ in range(3):
                     nursery.start_soon(read, query)
     assert ended_at == [*(1, 1, 2), *(1, 2, 3)]
+
+
+@pytest.mark.parametrize("parts, is_in_place", [(1, True), (16, True), (17, False)])
+async def test_a_thread_decides_a_long_batch_so_that_others_need_not_wait(
+    parts: int, is_in_place: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided_in, decide = list[bool](), SQLiteTurn.decide
+
+    def watch(turn: SQLiteTurn, *asked: Any) -> list[Decision]:
+        decided_in.append(threading.current_thread() is threading.main_thread())
+        return decide(turn, *asked)
+
+    monkeypatch.setattr(SQLiteTurn, "decide", watch)
+    batch = BatchRequested(events=tuple(registration_of(f"user-{number}") for number in range(parts)))
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        async with open_turns(store, HandClock()) as turns:
+            await turns.decide(batch)
+        assert len(usernames(store)) == parts
+    assert decided_in == [is_in_place]
