@@ -201,6 +201,18 @@ def test_a_code_with_a_ticket_signs_in_once(alice: Alice) -> None:
     alice.enter(ticket, alice.code(1)).then_refused(Why.SIGN_IN_EXPIRED)
 
 
+@pytest.mark.parametrize("used", [0, 1])
+def test_a_used_ticket_ends_those_before_it_and_none_after_it(alice: Alice, used: int) -> None:
+    """Who signs in in two browsers at once finishes both, the first one first."""
+    tickets = []
+    for _ in range(2):
+        tickets.append(alice.ticket())
+        alice.world.wait(1)
+    alice.enter(tickets[used], alice.code()).then(LoginIssued)
+    other = alice.enter(tickets[1 - used], alice.code(1))
+    assert isinstance(other.reply, LoginIssued) is (used == 0)
+
+
 @pytest.mark.parametrize(
     "used, entered, is_right", [(0, 0, False), (0, 1, True), (1, 0, False), (1, 1, False), (0, 2, False)]
 )

@@ -47,6 +47,11 @@ PROBLEMS = (
 )
 NAMES = {"Ostiary", "Asia/Shanghai"}
 """What no language says otherwise."""
+SAID_ALIKE = {
+    frozenset({"page.nav_online", "page.online"}),
+    frozenset({"page.sign_in_outcome", "page.import_outcome"}),
+}
+"""What English tells apart and another language need not: a tab and its page, a heading in two tables."""
 MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true" autofocus'}
 """What stands in a block or macro of its own, and within a tag in the page."""
 
@@ -136,6 +141,16 @@ class Said(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.texts |= {said.strip() for said in data.split("·") if any(map(str.isalpha, said))}
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES], ids=lambda language: str(language.tag))
+def test_what_english_tells_apart_in_one_family_has_two_texts(language: Language) -> None:
+    """A text at a wrong key would say one thing of two."""
+    said: dict[tuple[str, str], dict[str, str]] = {}
+    for key, text in language.texts.items():
+        said.setdefault((key.rpartition(".")[0], text), {})[DEFAULT.texts[key]] = key
+    shared = {frozenset(keys.values()) for keys in said.values() if len(keys) > 1}
+    assert shared <= SAID_ALIKE
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.name))

@@ -16,6 +16,7 @@ from tests.support.callers import (
     authorization,
     expect_refusal,
     expect_success,
+    form_token_in,
 )
 from tests.support.people import HOLDERS_PASSWORD, holder_of, sign_in
 from tests.support.served import Served
@@ -120,6 +121,16 @@ async def test_a_form_that_is_sent_twice_makes_one_token_and_shows_it_again(
     assert (first.status_code, second.status_code) == (200, 429)
     assert "The same request was just made." in second.text
     assert set(TOKEN.findall(first.text)) == set(TOKEN.findall(second.text)) != set()
+
+
+async def test_a_form_that_is_refused_keeps_what_was_chosen(browser: Browser) -> None:
+    page = await browser.get("/account/tokens")
+    values = {"name": "", "permissions": ["oauth.client.list", "audit.read"], "expiresInDays": "365"}
+    sent = {**values, "form_token": form_token_in(page)}
+    refused = await browser.post("/account/tokens", data=sent, headers={"Origin": "null"})
+    assert refused.status_code == 400
+    assert set(re.findall('value="([^"]+)" checked', refused.text)) == {*values["permissions"]}
+    assert '<option value="365" selected>' in refused.text
 
 
 @pytest.mark.parametrize("days", [1, 365])

@@ -110,7 +110,7 @@ async def test_the_page_asks_for_the_current_password_with_the_code(served: Serv
     wrong = await browser.submit(page, {"code": code, "password": "wrong"}, to=to)
     assert wrong.status_code == 422
     assert "The current password is wrong." in wrong.text
-    right = {"phone": "138 0000 0002", "code": code, "password": PASSWORD}
+    right = {"phone": "138\u00a00000 0002", "code": code, "password": PASSWORD}
     done = await browser.submit(wrong, right, to=to)
     assert (await browser.follow(done)).status_code == 200
     assert NEW_PHONE in (await browser.get("/account")).text

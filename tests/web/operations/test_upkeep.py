@@ -1,5 +1,6 @@
 """The background work of a running server, at the intervals that it has: each task is started and acts."""
 
+import time
 from pathlib import Path
 
 import trio
@@ -100,9 +101,13 @@ def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
                 digest=digest_of("a token"), session_id=first.session_id, generation=0
             )
             store.write([Update(first, revise(first, expires_at=Instant(0))), Insert(refresh_token)])
-            store.turn([registration_of("old")], Instant(0))  # whose entry is kept for ever
+            store.turn([registration_of("old")], Instant(0))
+            an_hour_ago = Instant((time.time_ns() // 1_000_000) - 3_600_000)
+            store.turn([registration_of("new")], an_hour_ago)
         cleared = machine.script("sweep")
     assert cleared.pop("countedEntries") >= 2  # the server counts at its start
     assert {what: number for what, number in cleared.items() if number} == {"sessions": 1, "tokens": 1}
-    assert set(machine.script("sweep").values()) == {0}
+    assert set(machine.script("sweep").values()) == {0}, "without a number of days each entry is kept"
     assert machine.run("sweep").lines[0].split() == ["salts", "0"]
+    machine.environment["RETENTION_AUDIT_DAYS"] = "1"
+    assert machine.script("sweep")["auditEntries"] == 1

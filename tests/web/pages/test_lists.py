@@ -252,7 +252,7 @@ async def test_selected_users_are_disabled_and_enabled_and_deleted_together(serv
     assert enabled() == [False, False, True]
     await act_on_selected(browser, "enable", "users", ids[1])
     assert enabled() == [False, True, True]
-    await act_on_selected(browser, "delete", "users", ids[1], ids[2])
+    await act_on_selected(browser, "delete", "users", ids[1], ids[2], ids[1])
     assert names_on(await people(browser)) == ["admin", "anna"]
 
 
