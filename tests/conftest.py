@@ -1,6 +1,7 @@
 """What holds for every test: how Hypothesis runs, frozen values, readable failures in shared assertions."""
 
 import logging
+import os
 import pkgutil
 import signal
 from collections import Counter
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, is_dataclass
 from importlib import import_module
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -82,11 +84,31 @@ LONGEST: Final = (
 """Files that take longest: begun first, so that at the end no worker waits for another."""
 
 
+ORDER_SEED: Final = os.environ.get("OSTIARY_TEST_ORDER_SEED")
+"""Seed of the order of files, and of tests in each; without one they run as they are written."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_header() -> str:
+    """Name the seed, which gives the same order again."""
+    return f"order of tests: {ORDER_SEED or 'as written'}"
+
+
+def _shuffle(items: list[pytest.Item], seed: str) -> None:
+    """Put files in a random order, and the tests of each: a file's own servers are started once."""
+    draw = Random(seed)
+    places = {path: draw.random() for path in sorted({item.path for item in items})}
+    draw.shuffle(items)
+    items.sort(key=lambda item: places[item.path])
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort the tests of a worker, whose files are handed out in this order: the longest, then the fullest."""
     places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
     assert all(path.exists() for path in places)
+    if ORDER_SEED is not None:
+        _shuffle(items, ORDER_SEED)
     if hasattr(config, "workerinput"):
         counts = Counter(item.path for item in items)
         items.sort(key=lambda item: (places.get(item.path, len(places)), -counts[item.path], str(item.path)))

@@ -28,20 +28,29 @@ OUTAGE_SECONDS = float(os.environ.get("OSTIARY_TEST_OUTAGE_SECONDS", "6"))
 
 
 @pytest.fixture(scope="module")
-def servers(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
+def started(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
     """Instances that start at the same moment on an empty database."""
     with ExitStack() as stack:
-        started: list[Server] = []
+        made: list[Server] = []
         for _ in range(INSTANCES):
             folder = tmp_path_factory.mktemp("instance")
             server = ForkedServer(folder, settings={"DATABASE_URL": cluster.address})
-            started.append(stack.enter_context(server))
+            made.append(stack.enter_context(server))
             server.start()
         deadline = time.monotonic() + 60
-        while not all(server.ready() for server in started):
+        while not all(server.ready() for server in made):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        yield started
+        yield made
+
+
+@pytest.fixture
+def servers(started: list[Server]) -> list[Server]:
+    """All of them, those that another test killed as well."""
+    for server in started:
+        if not server.lives():
+            server.start_and_wait()
+    return started
 
 
 @pytest.fixture
@@ -145,8 +154,7 @@ async def test_nothing_acknowledged_is_lost_and_all_recover_by_themselves(
 async def test_an_instance_that_was_killed_starts_again_beside_the_others(
     servers: list[Server], desk: Desk
 ) -> None:
-    if servers[-1].lives():
-        servers[-1].kill()
+    servers[-1].kill()
     await trio.to_thread.run_sync(servers[-1].start_and_wait)
     pair = await desk.tokens()
     answers = await at_once(servers, desk.call(Verb.INTROSPECT, pair.access), each=1)

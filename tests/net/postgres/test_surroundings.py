@@ -17,6 +17,13 @@ from tests.support.processes import Cluster, Machine, free_port
 FILES: Final = Path(__file__).parents[3] / "docs" / "deploy" / "cluster"
 
 
+@pytest.fixture(autouse=True)
+def _settings_as_they_were(cluster: Cluster) -> Iterator[None]:
+    yield
+    cluster.execute("ALTER SYSTEM RESET ALL")
+    cluster.execute("SELECT pg_reload_conf()")
+
+
 def find_levels(folder: Path, address: str, **settings: str) -> dict[str, tuple[str, str]]:
     """Return level and text of the findings about the cluster, by subject."""
     machine = Machine(folder, DATABASE_URL=address, **settings)
@@ -65,7 +72,6 @@ def test_a_standby_that_no_commit_waits_for_is_named(cluster: Cluster, tmp_path:
         assert find_levels(tmp_path, cluster.address)["replication"][0] == "fine"
         cluster.set("synchronous_commit", "'local'")
         assert find_levels(tmp_path, cluster.address)["replication"][0] == "warning"
-        cluster.set("synchronous_standby_names", "''")
 
 
 def test_an_archive_that_fails_is_a_fault(cluster: Cluster, tmp_path: Path) -> None:
@@ -76,6 +82,7 @@ def test_an_archive_that_fails_is_a_fault(cluster: Cluster, tmp_path: Path) -> N
     cluster.execute("SELECT pg_switch_wal()")
     wait_for(cluster.address, "SELECT 1 FROM pg_stat_archiver WHERE failed_count > 0")
     assert find_levels(tmp_path, cluster.address)["archive"][0] == "fault"
+    cluster.execute("SELECT pg_stat_reset_shared('archiver')")
 
 
 @pytest.mark.parametrize(

@@ -253,11 +253,15 @@ async def test_nothing_that_a_caller_sent_is_in_any_span(
         assert text.encode() not in collector.sent, text
 
 
-def test_who_sends_is_said_as_the_sdks_own_variables_have_it(server: Server, collector: Collector) -> None:
-    collector.await_span(lambda each: True)
-    said = collector.resources[0]
+async def test_who_sends_is_said_as_the_sdks_own_variables_have_it(
+    server: Server, collector: Collector
+) -> None:
+    before = {span.span_id for span in collector.spans}
+    await ask(server, "GET", "/api/oauth2/userinfo", [])
+    collector.await_span(lambda each: each.span_id not in before)
+    said = collector.resources[-1]
     assert (said["service.name"], said["deployment.environment"]) == ("ostiary", "test")
-    assert collector.fields[0]["x-key"] == "of-the-collector"
+    assert collector.fields[-1]["x-key"] == "of-the-collector"
 
 
 # --- a turn that fails, a collector that is away, and nobody who asks
