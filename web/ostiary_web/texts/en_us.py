@@ -217,7 +217,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.sign_in_stopped": "Password right, no code",
         "page.prove": "Confirm that it is you",
         "page.prove_lead": (
-            "This gives somebody power over accounts, and you signed in some time ago. Confirm who you are, "
+            "This gives a user power over accounts, and you signed in some time ago. Confirm who you are, "
             "and it goes on as you filled it in."
         ),
         "page.prove_hint": (
