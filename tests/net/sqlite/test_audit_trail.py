@@ -13,6 +13,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import AUDIT, Listing, Sort, TimeRange
 from ostiary_net.sql import paging
+from ostiary_net.sql.columns import ENTRIES
 from ostiary_net.sqlite import SQLiteStore, record_sql
 from ostiary_net.sqlite.record_sql import PARTS, index_pending, insert_entries
 from tests.support import asks
@@ -35,6 +36,10 @@ ENTRY = AuditEntry(
     earlier_at=None,
     earlier_user_agent=None,
 )
+
+
+WHAT_ACTED = ("actor_session_id", "actor_name", "actor_token", "actor_fingerprint")
+"""The columns that the release before does not know."""
 
 
 @pytest.fixture
@@ -93,6 +98,28 @@ def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
             (one if number % 3 else other).turn([asks.user(f"user{number}")], START)
             assert parts(one)[1] < PENDING_ENTRIES_MAX
         assert numbers(one) == numbers(other) == list(range(1, 21))
+
+
+def test_what_acted_is_kept_where_the_release_before_files_the_entry(store: SQLiteStore) -> None:
+    acted = replace(
+        ENTRY,
+        actor_id="clerk",
+        actor_session_id="of clerk",
+        actor_name="Clerk",
+        actor_token="deploys",
+        actor_fingerprint="01234567",
+    )
+    put(store, [ENTRY, acted, ENTRY], filed=False)
+    known = ", ".join(name for name in ENTRIES.columns if name not in WHAT_ACTED)
+    with store._writer.transaction() as connection:
+        connection.execute(
+            f"INSERT INTO audit_filed ({known}) SELECT {known} FROM audit_unfiled ORDER BY number"
+        )
+        connection.execute("DELETE FROM audit_unfiled")
+        connection.execute("COMMIT")
+    assert parts(store) == [3, 0]
+    told = [replace(entry, number=0) for entry in store.audit()]
+    assert told == [replace(entry, number=0) for entry in (ENTRY, acted, ENTRY)]
 
 
 def test_a_number_is_never_given_twice(store: SQLiteStore) -> None:
