@@ -1,22 +1,29 @@
 """Steps of published releases are never edited, and a database that a release made is opened without loss."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import apsw
+import psycopg
 import pytest
 
+from ostiary_core import events
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import Table
-from ostiary_core.model.reply import TokensIssued
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Session, Table
+from ostiary_core.model.reply import Done, PersonalTokenIssued, TokensIssued
 from ostiary_core.model.secret import Secret
 from ostiary_core.storage.listing import AUDIT, Listing
+from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sqlite import SQLiteStore
 from tests.support import asks
-from tests.support.story import World
+from tests.support.asks import user
+from tests.support.stores import made_schema
+from tests.support.story import World, given
 
 FIRST_RELEASE = Path(__file__).parents[1] / "sqlite" / "first_release.sql"
 NOW = Instant(1_800_000_150_000)
@@ -82,6 +89,76 @@ def shape_of(path: Path) -> dict[str, str]:
     with apsw.Connection(str(path)) as connection:
         rows = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     return {str(name): "".join(str(sql).replace('"', "").split()) for name, sql in rows}
+
+
+def undo_counting(connection: Any) -> None:
+    """Leave the accounts as a release left them that counted no tokens."""
+    connection.execute("ALTER TABLE users DROP COLUMN token_expiries")
+    connection.execute("ALTER TABLE users DROP COLUMN tokens_epoch")
+
+
+def count_again_in_sqlite(path: Path) -> None:
+    with apsw.Connection(str(path)) as connection:
+        undo_counting(connection)
+        connection.execute(step_of("sqlite/0021_token_counts")).fetchall()
+
+
+def count_again_in_postgresql(address: str) -> None:
+    with psycopg.connect(address) as connection:
+        undo_counting(connection)
+        connection.execute(step_of("postgres/0020_token_counts").encode())
+
+
+def step_of(step: str) -> str:
+    database, _, name = step.partition("/")
+    return files(f"ostiary_net.{database}").joinpath("migrations", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def make_tokens(store: Any) -> tuple[Instant, ...]:
+    """Make tokens of three users, end some of each, and return when those of anna expire that live."""
+    users = [user(name, roles=("clerk",)) for name in ("anna", "ben", "carol")]
+    world = given(asks.role("clerk", Permission.AUDIT_READ), *users, store=store)
+
+    def make(name: str, days: int) -> Session:
+        held = (Permission.AUDIT_READ.value,)
+        asked = asks.personal_token(world.login(name), permissions=held, expiresInDays=days)
+        return world.when(asked).then(PersonalTokenIssued).session
+
+    short, ended, long = (make("anna", days) for days in (1, 30, 90))
+    world.when(events.OwnSessionEnded(caller=world.caller("anna"), session_id=ended.session_id)).then(Done)
+    make("ben", 30)
+    world.when(asks.password_change(world.login("ben")))
+    return (short.expires_at, long.expires_at)
+
+
+def assert_counted(store: Any, counted: tuple[Instant, ...], epochs: Mapping[str, int]) -> None:
+    users = {each.username: each for each in store.records(Table.USER)}
+    assert tuple(sorted(users["anna"].token_expiries)) == counted
+    assert (users["ben"].token_expiries, users["carol"].token_expiries) == ((), ())
+    assert epochs_in(store)["anna"] == epochs["anna"]
+
+
+def test_the_step_that_brings_the_count_of_tokens_counts_those_that_live_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "ostiary.db"
+    with SQLiteStore(path) as store:
+        counted, epochs = make_tokens(store), epochs_in(store)
+    count_again_in_sqlite(path)
+    with SQLiteStore(path) as store:
+        assert_counted(store, counted, epochs)
+
+
+def test_the_step_that_brings_the_count_of_tokens_counts_those_that_live_in_postgresql() -> None:
+    address = made_schema()
+    with PostgreSQLStore(address, keeps_time=False) as store:
+        counted, epochs = make_tokens(store), epochs_in(store)
+    count_again_in_postgresql(address)
+    with PostgreSQLStore(address, keeps_time=False) as store:
+        assert_counted(store, counted, epochs)
+
+
+def epochs_in(store: Any) -> dict[str, int]:
+    """Return under which epoch each user's tokens are counted."""
+    return {each.username: each.tokens_epoch for each in store.records(Table.USER)}
 
 
 def test_a_file_from_before_the_first_release_is_refused_and_left_as_it_is(file: Path) -> None:
