@@ -77,7 +77,7 @@ MISSING_SOMEWHERE: Final = (
 
 COLUMN_TYPES: Final = {"TEXT", "BIGINT", "INTEGER", "BOOLEAN", "BYTEA"}
 A_STEP: Final = re.compile(
-    r"CREATE TABLE \w+ \(.*\)|CREATE INDEX \w+ ON \w+ \(.*\)( WHERE .+)?|"
+    r"CREATE TABLE \w+ \(.*\)|CREATE INDEX (CONCURRENTLY )?\w+ ON \w+ \(.*\)( WHERE .+)?|"
     rf"ALTER TABLE \w+ ADD COLUMN \w+ +({'|'.join(COLUMN_TYPES)})( COLLATE .C.)?( DEFAULT .+)?|"
     # What the release before writes and reads stays as it knows it.
     r"ALTER TABLE \w+ ALTER COLUMN \w+ SET DEFAULT .+|INSERT INTO .+ ON CONFLICT DO NOTHING|UPDATE \w+ SET .+"

@@ -129,7 +129,7 @@ async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_
         assert "138000" not in address
         page = await browser.follow(sent)
         assert page.status_code == 200, page.text
-        cell = 'data-label="User(?: name)?">?[^>]*>?\\s*<div>(.*?)</div>'
+        cell = 'data-label="(?:User(?: name)?|About)">?[^>]*>?\\s*<div>(.*?)</div>'
         shown = [re.sub("<[^>]*>", "", each).split()[0] for each in re.findall(cell, page.text, re.DOTALL)]
         return address.partition("?")[2], sorted(set(shown) & set(ids))
 
