@@ -1,6 +1,6 @@
 """What must be answered to people about their own accounts."""
 
-from fuzz.model.permissions import ALL_PERMISSIONS, find_allowed, require_permission
+from fuzz.model.permissions import ALL_PERMISSIONS, POWERS, find_allowed, require_permission, require_proof
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -80,7 +80,9 @@ def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
         return wrong_password(realm, user, now)
     user.password = call.new_password or ""
     user.must_change_password = False
-    realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
+    session = realm.tokens[call.login or ""].session
+    realm.end_all_of(user, but=session)
+    session.proved_at = now
     return Verdict(DONE, "user changes password: all OAuth sessions end")
 
 
@@ -129,8 +131,9 @@ def create_token(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     chosen, seconds = frozenset(call.permissions or ()), call.refresh_seconds or 0
     if not chosen:
         return refuse("A0401", "a token that may do nothing is none", "permissions")
-    if not chosen <= find_allowed(realm, call, now):
+    if not chosen <= find_allowed(realm, call, now) | POWERS:
         return refuse("A0403", "nobody gives a token what they may not do")
+    require_proof(realm.tokens[call.login or ""].session.proved_at, now)
     tokens = [one for one in realm.sessions if one.user is user and one.allows is not None]
     living = [one for one in tokens if not one.ended and now < one.until]
     if len(living) >= realm.settings.tokens_at_most:

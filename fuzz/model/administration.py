@@ -2,10 +2,13 @@
 
 from fuzz.model.consent_page import withdraw_from
 from fuzz.model.permissions import (
+    CREDENTIALS,
+    ROLES,
     is_super,
     permissions_of,
     require_import,
     require_permission,
+    require_power,
     require_reach,
     require_reach_of,
 )
@@ -86,6 +89,8 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user_id = given.sub or f"(nobody was told, {len(realm.users)})"
     if user_id in realm.users:
         return refuse("A0409", "a user id is never used twice")
+    if roles:
+        require_power(realm, call, now, ROLES)
     must_change = bool(call.must_change)
     realm.users[user_id] = User(
         user_id, call.username or "", call.password or "", roles=roles, must_change_password=must_change
@@ -137,6 +142,10 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     others = [one for one in realm.users.values() if one is not user and not one.deleted]
     if any(one.username == username or (phone is not None and one.phone == phone) for one in others):
         return refuse("A0409", "uniqueness conflict")
+    if phone != user.phone:
+        require_power(realm, call, now, CREDENTIALS)
+    if not roles <= user.roles:
+        require_power(realm, call, now, ROLES)
     user.username, user.roles, user.locale = username, roles, read_sent(call, "locale", user.locale)
     user.must_change_password = user.must_change_password if call.must_change is None else call.must_change
     if phone == user.phone:
@@ -175,6 +184,7 @@ def delete_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def reset_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = find_another(realm, call, now)
+    require_power(realm, call, now, CREDENTIALS)
     user.password = call.new_password or ""
     user.must_change_password = True
     realm.end_all_of(user)

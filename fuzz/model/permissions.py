@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fuzz.model.realm import Realm
-from fuzz.model.records import SUPER_ADMINISTRATOR, Refusal, User, refuse
+from fuzz.model.records import PROOF_MS, SUPER_ADMINISTRATOR, Refusal, User, refuse
 from fuzz.shared.calls import Call, Face, Verb
 
 PERMISSION: Final[Mapping[Verb, str]] = {
@@ -36,6 +36,12 @@ SEES_CLIENTS: Final = ("oauth.client.list", "oauth.client.update", "oauth.client
 """Each of these is enough to see a client: who may change or delete it sees what it is."""
 _TO_READ: Final = ("oauth.client.list", "iam.user.list", "iam.role.list", "monitor.online.list", "audit.read")
 ALL_PERMISSIONS: Final = tuple(sorted({*PERMISSION.values(), *_TO_READ}))
+
+
+CREDENTIALS: Final = "iam.user.credentials"
+ROLES: Final = "iam.role.assign"
+POWERS: Final = frozenset({CREDENTIALS, ROLES})
+"""What a token gives power over others by, where it was chosen."""
 
 
 def require_permission(realm: Realm, call: Call, now: int, *permissions: str) -> None:
@@ -73,6 +79,24 @@ def require_reach_of(realm: Realm, call: Call, now: int, user: User, clause: str
     if holder is not None and holder.user_id == user.user_id:
         raise Refusal(refuse("A0403", "a token does not act on its holder"))
     require_reach(realm, call, now, permissions_of(realm, user.roles), clause)
+
+
+def require_power(realm: Realm, call: Call, now: int, power: str) -> None:
+    """Raises `Refusal` where a caller may not give power now: somebody who proved who they are too long ago,
+    or a token for which that was not chosen by name. The operator is not asked."""
+    session = (realm.before_batch or realm).find_session(call.login, now)
+    if session is None:
+        return
+    if session.allows is None:
+        require_proof(session.proved_at, now)
+    elif power not in session.allows:
+        raise Refusal(refuse("A0403", "a token gives no power that was not chosen for it by name"))
+
+
+def require_proof(proved_at: int, now: int) -> None:
+    """Raises `Refusal` fifteen minutes after somebody proved who they are."""
+    if now - proved_at >= PROOF_MS:
+        raise Refusal(refuse("A1010", "who gives power proved who they are within fifteen minutes"))
 
 
 def find_allowed(realm: Realm, call: Call, now: int) -> frozenset[str]:

@@ -175,6 +175,7 @@ class Realm:
             until=until,
             refreshable=user is not None and (client is None or "refresh_token" in client.settings.grants),
             pairs=[],
+            proved_at=now,
         )
         pair = Pair(
             access=self.new(given.access),

@@ -13,6 +13,7 @@ CODE_MS: Final = 300 * SECOND_MS
 GRACE_MS: Final = 30 * SECOND_MS
 LOGIN_ACCESS_SECONDS: Final = 1_800
 LOGIN_SECONDS: Final = 604_800
+PROOF_MS: Final = 15 * 60 * SECOND_MS
 WRONG_PASSWORDS: Final = 5
 WRONG_PASSWORD_MS: Final = 15 * 60 * SECOND_MS
 TEXT_CODES_A_DAY: Final = 20
@@ -179,6 +180,8 @@ class Session:
     ended: bool = False
     allows: frozenset[str] | None = None
     """What was chosen for a personal access token; None for every other session."""
+    proved_at: int = 0
+    """When its user last proved who they are: by the sign-in, by a proof, or by changing their password."""
 
 
 class Held(NamedTuple):
@@ -204,7 +207,10 @@ def refuse(error: str, clause: str, *faults: str) -> Verdict:
 
 def is_told(verdict: Verdict) -> bool:
     """Whether a rule of the administration refused, and neither a form nor what is not there."""
-    return verdict.answer.error in ("A0403", "B1001", "B1002", "B1003", "B4010") or verdict == STILL_HELD
+    return (
+        verdict.answer.error in ("A0403", "A1010", "B1001", "B1002", "B1003", "B4010")
+        or verdict == STILL_HELD
+    )
 
 
 def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None:

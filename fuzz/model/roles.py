@@ -1,6 +1,6 @@
 """What must be answered to administrators of roles."""
 
-from fuzz.model.permissions import require_import, require_permission, require_reach
+from fuzz.model.permissions import ROLES, require_import, require_permission, require_power, require_reach
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -48,6 +48,8 @@ def change_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         permissions = realm.roles[role_id]
     concerned = permissions | realm.roles[role_id]
     require_reach(realm, call, now, concerned, "nobody puts more into a role than they hold")
+    if permissions != realm.roles[role_id]:
+        require_power(realm, call, now, ROLES)
     realm.roles[role_id] = permissions
     return role_known(permissions, "a role is changed: whoever holds it may do so at once")
 

@@ -2,6 +2,7 @@
 
 from fuzz.model.accounts import login, wrong_password
 from fuzz.model.administration import find_another
+from fuzz.model.permissions import CREDENTIALS, require_power
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DONE,
@@ -66,6 +67,30 @@ def renew_codes(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     return Verdict(Answer(kind=AnswerKind.FACTOR, codes=given.codes), "new recovery codes end nothing")
 
 
+def prove(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.require_login(call, now, any_factor=True)
+    wrong = check_proof(realm, user, call, now)
+    if wrong is not None:
+        return wrong
+    realm.tokens[call.login or ""].session.proved_at = now
+    return Verdict(DONE, "somebody proves who they are: this session may give power again")
+
+
+def check_proof(realm: Realm, user: User, call: Call, now: int) -> Verdict | None:
+    """The refusal of what proves nobody: the password alone, where somebody has a second factor. A wrong code
+    counts as a wrong password, too."""
+    if user.factor is None or not user.factor.confirmed:
+        return check_password(realm, user, call, now)
+    try:
+        spend(user.factor, call.text_code or "", now, "A1007")
+    except Refusal as refusal:
+        if refusal.verdict.answer.error != "A1007":
+            raise
+        counted = wrong_password(realm, user, now)
+        return counted if counted.answer.error == "A1001" else refusal.verdict
+    return None
+
+
 def find_ticket(realm: Realm, call: Call, now: int) -> Ticket:
     ticket = realm.tickets.get(call.token or "")
     if ticket is None or ticket.void or now - ticket.issued_at >= TICKET_MS:
@@ -99,6 +124,7 @@ def reset_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = find_another(realm, call, now)
     if not user.has_factor:
         return Verdict(DONE, "no second factor to reset")
+    require_power(realm, call, now, CREDENTIALS)
     user.factor = None
     realm.end_all_of(user)
     return Verdict(DONE, "second factor reset by administrator: everything ends")

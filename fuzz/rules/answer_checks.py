@@ -112,6 +112,8 @@ def _faults_of_code_entered(call: Call, now: int, history: History) -> Iterator[
     """Why the code of a second factor should not have been taken."""
     user, code = history.owner_of_factor(call), call.text_code or ""
     factor = None if user is None else user.factor or user.offered
+    if call.verb is Verb.PROVE and user is not None and user.factor is None:
+        return  # They proved themselves by their password.
     if factor is None:
         yield Violation(TWO_FACTORS, f"{call.verb} takes a code of nobody's second factor")
         return

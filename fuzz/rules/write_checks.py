@@ -107,7 +107,7 @@ MAY_WRITE: dict[Verb, Set[type[Record]]] = {
     Verb.RECOVER_PASSWORD: {TextCode},
     Verb.BEGIN_FACTOR: {User},
     **dict.fromkeys((Verb.CONFIRM_FACTOR, Verb.ENTER_FACTOR), frozenset({SecondFactor})),
-    **dict.fromkeys((Verb.REMOVE_FACTOR, Verb.RENEW_CODES), frozenset({SecondFactor, User})),
+    **dict.fromkeys((Verb.REMOVE_FACTOR, Verb.RENEW_CODES, Verb.PROVE), frozenset({SecondFactor, User})),
 }
 COUNTERS = {"wrong_passwords_at", "epoch", "epoch_why", "epoch_at", "updated_at", "revision"}
 

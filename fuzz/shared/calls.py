@@ -75,6 +75,7 @@ class Verb(StrEnum):
     CONFIRM_FACTOR = "confirm-factor"
     REMOVE_FACTOR = "remove-factor"
     RENEW_CODES = "renew-codes"
+    PROVE = "prove"
     OFFER_FACTOR = "offer-factor"
     ENTER_FACTOR = "enter-factor"
     RESET_FACTOR = "reset-factor"
@@ -87,7 +88,9 @@ AT_THE_TOKEN_SERVICE = frozenset(
 
 AT_THE_CONSENT_PAGE = frozenset({Verb.CHECK, Verb.APPROVE, Verb.RECALL, Verb.DENY})
 
-ABOUT_OWN_FACTOR = frozenset({Verb.BEGIN_FACTOR, Verb.CONFIRM_FACTOR, Verb.REMOVE_FACTOR, Verb.RENEW_CODES})
+ABOUT_OWN_FACTOR = frozenset(
+    {Verb.BEGIN_FACTOR, Verb.CONFIRM_FACTOR, Verb.REMOVE_FACTOR, Verb.RENEW_CODES, Verb.PROVE}
+)
 WITH_A_CODE = ABOUT_OWN_FACTOR - {Verb.BEGIN_FACTOR} | {Verb.ENTER_FACTOR}
 """What takes a code of a second factor."""
 WITH_A_TICKET = frozenset({Verb.OFFER_FACTOR, Verb.ENTER_FACTOR})

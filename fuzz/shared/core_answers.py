@@ -23,6 +23,7 @@ from ostiary_core.model.reply import (
     CodeIssued,
     ConsentRefused,
     Done,
+    IdentityConfirmed,
     LoginIssued,
     PersonalTokenIssued,
     Profile,
@@ -131,7 +132,7 @@ def answer_of(call: Call, decision: Decision) -> Answer:
         case TextCodeDrawn() as drawn:
             code = drawn.code
             return Answer(kind=AnswerKind.DONE, code=None if code is None else code.reveal())
-        case Done():
+        case Done() | IdentityConfirmed():
             return Answer(kind=AnswerKind.DONE)
         case _:
             return Answer(kind=AnswerKind.FAILED, error=type(decision.reply).__name__)

@@ -79,6 +79,7 @@ _EVENTS: Final[Mapping[Verb, Any]] = {
     Verb.CONFIRM_FACTOR: events.SecondFactorConfirmed,
     Verb.REMOVE_FACTOR: events.SecondFactorRemoved,
     Verb.RENEW_CODES: events.RecoveryCodesRenewed,
+    Verb.PROVE: events.IdentityProved,
     Verb.RESET_FACTOR: events.SecondFactorReset,
     Verb.END_OWN_SESSION: events.OwnSessionEnded,
     Verb.CREATE_TOKEN: events.PersonalTokenCreated,

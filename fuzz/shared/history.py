@@ -124,7 +124,8 @@ class History:
     def _note_code_entered(self, call: Call, now: int, answer: Answer) -> None:
         user = self.owner_of_factor(call)
         factor = None if user is None else user.factor or user.offered
-        if user is None or factor is None:
+        is_by_password = call.verb is Verb.PROVE and user is not None and user.factor is None
+        if user is None or factor is None or is_by_password:
             return
         if answer.error in ("A1002", "A1007"):
             factor.wrong_at.append(now)

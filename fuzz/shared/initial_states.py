@@ -121,6 +121,13 @@ PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
     "sessions": ("monitor.online.kill",),
 }
 """What roles may allow here."""
+TOKEN_POWERS: Final = (
+    (),
+    ("iam.user.credentials", "iam.role.assign"),
+    ("iam.user.credentials",),
+    ("iam.role.assign",),
+)
+"""Which powers over others are chosen for personal access tokens beside what they allow."""
 TOKEN_SECONDS: Final = (86_400, 30 * 86_400)
 """How long personal access tokens last."""
 

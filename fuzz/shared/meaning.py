@@ -29,6 +29,7 @@ from fuzz.shared.initial_states import (
     NUMBERS,
     PERMISSIONS,
     SUPER_ADMINISTRATOR,
+    TOKEN_POWERS,
     TOKEN_SECONDS,
     day_at,
     uris,
@@ -74,6 +75,7 @@ def call_of(history: History, step: Step) -> Call:
         return _text_code_call(history, step, base)
     if verb is Verb.CREATE_TOKEN:
         given = PERMISSIONS.get(step.change or "nothing", ())
+        given = given and (*given, *TOKEN_POWERS[step.number // 2 % len(TOKEN_POWERS)])
         return base._replace(permissions=given, refresh_seconds=TOKEN_SECONDS[step.number % 2])
     if verb in (Verb.NOTE_TOKEN_USE, Verb.SIGN_OUT_ELSEWHERE):
         return base

@@ -28,7 +28,7 @@ LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
 """A retry that comes inside the grace, and how long it then may have to wait inside the server."""
 PAUSE_MS: Final = 40_000
 """How long a process may stand still before it reads a retry, which may then have come in time or not."""
-DESK_SECONDS: Final = 1_200
+DESK_SECONDS: Final = 600
 _THIEF: Final = "thief" * 120
 """A User-Agent of which a part is kept (`http/sender.py`)."""
 

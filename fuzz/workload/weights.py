@@ -45,6 +45,7 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.CONFIRM_FACTOR: 0.1,
     Verb.REMOVE_FACTOR: 0.2,
     Verb.RENEW_CODES: 0.2,
+    Verb.PROVE: 0.5,
     Verb.OFFER_FACTOR: 0.1,
     Verb.ENTER_FACTOR: 0.5,
     Verb.RESET_FACTOR: 0.3,
@@ -134,6 +135,7 @@ WRONG_PASSWORDS: Final = {
     Verb.BEGIN_FACTOR: 0.1,
     Verb.REMOVE_FACTOR: 0.3,
     Verb.RENEW_CODES: 0.2,
+    Verb.PROVE: 0.3,
 }
 """How often somebody who is signed in does not know the current password."""
 UNDONE_BY: Final = {
