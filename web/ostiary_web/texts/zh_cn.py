@@ -197,7 +197,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         ),
         "page.prove_hint": "因登录已有一段时间，需要再次确认。在此浏览器中一段时间内有效。",
         "page.prove_password": "您自己的密码",
-        "page.prove_code": "验证器的验证码或恢复码",
+        "page.prove_code": "您的验证器的验证码，或一个恢复码",
         "page.prove_go_on": "确认并继续",
         "page.prove_password_again": "您填写的密码不会保留：稍后需要重新填写。",
         "page.tokens": "个人访问令牌",
