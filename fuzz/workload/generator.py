@@ -26,6 +26,7 @@ from fuzz.workload.clock import advance
 from fuzz.workload.lives import Lives
 from fuzz.workload.own_accounts import OwnAccounts
 from fuzz.workload.picks import Picks
+from fuzz.workload.proofs import Proofs
 from fuzz.workload.weights import (
     ABOUT_AN_OWN_ACCOUNT,
     AGENTS,
@@ -37,6 +38,7 @@ from fuzz.workload.weights import (
     EXCHANGE_TWISTS,
     LIFE_SHARE,
     LOGIN_MS,
+    PROOF_SHARE,
     UNDONE_BY,
     UNSEEN_MS,
     WAITED_MS,
@@ -76,6 +78,7 @@ class Workload:
         self.picks = Picks(random, history, self.trouble)
         self.administration = Administration(random, self.picks, is_of_the_rules=is_of_the_rules)
         self.own_accounts = OwnAccounts(random, self.picks, is_of_the_rules=is_of_the_rules)
+        self.proofs = Proofs(random, self.picks)
         self.lives = Lives(random, self.picks, history)
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
@@ -131,6 +134,8 @@ class Workload:
         random = self.random
         if step.verb is Verb.UNLOCK_USER and step.user in self.history.names:
             return self.own_accounts.steps_after_unlock(step)
+        if step.verb is Verb.SIGN_IN and step.twist is None and random.random() < PROOF_SHARE:
+            return self.proofs.steps_after_sign_in(step)
         is_given_role = step.change in ("role", "another-role")
         if is_given_role and self.history.initial_state.settings.second_factor_of == "administrators":
             return self.own_accounts.set_up_when_appointed(step)

@@ -83,6 +83,9 @@ SEEN_SHARE: Final = 0.2
 LIFE_SHARE: Final = 0.25
 """How often the whole life of a session begins in place of one step, where the interface is asked."""
 
+PROOF_SHARE: Final = 0.2
+"""How often somebody who signs in goes on to give power at the edges of a proof."""
+
 ENDINGS: Final = ADMINISTRATION | {
     *(Verb.REVOKE, Verb.WITHDRAW, Verb.SIGN_OUT),
     *(Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),

@@ -71,7 +71,7 @@ def test_a_trace_reads_back_as_it_was_written() -> None:
 
 def test_a_replayed_world_comes_to_the_same() -> None:
     with fault("replay-forgiven").plant():
-        failure = failure_of(next(run for number in range(2) if (run := run_world(SEED, number)).stories))
+        failure = failure_of(next(run for number in range(20) if (run := run_world(SEED, number)).stories))
         replayed = trace.replay(failure.world, failure.steps)
     assert replayed.violations == failure.violations
     assert trace.replay(failure.world, failure.steps).violations == ()
