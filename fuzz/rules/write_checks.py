@@ -8,10 +8,11 @@ from typing import Any, get_args
 from fuzz.rules.driver import Outcome
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.history import History
-from fuzz.shared.invariants import CLIENTS_APART, NO_SECRETS, REFUSALS, STRANGERS, Violation
+from fuzz.shared.invariants import CLIENTS_APART, NO_SECRETS, REFUSALS, STRANGERS, TOLD, Violation
 from fuzz.shared.record_checks import faults_of_update
 from fuzz.shared.telling_checks import faults_of_telling
-from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.audit import NOT_KEPT
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.records import (
     AuthorizationCode,
     Client,
@@ -60,6 +61,7 @@ def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[V
     if outcome.decision is None:
         return
     yield from faults_of_telling(outcome.decision)
+    yield from _faults_of_acting(outcome.call, outcome.decision, history)
     if not outcome.decision.changes:
         return
     call, answer = outcome.call, outcome.answer
@@ -75,6 +77,16 @@ def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[V
             yield from faults_of_update(before, after)
         if call.verb in AT_THE_TOKEN_SERVICE:
             yield from _faults_between_clients(call, before, after)
+
+
+def _faults_of_acting(call: Call, decision: Decision, history: History) -> Iterator[Violation]:
+    """What is told of a call with a login names the session that acted (READINGS 59)."""
+    place = history.tokens.get(call.login or "")
+    if place is None:
+        return
+    told = [fact for fact in decision.facts if fact.kind not in NOT_KEPT]
+    if any(fact.acting.session_id != place.session.session_id for fact in told):
+        yield Violation(TOLD, f"the trail does not say which session did {call.verb}")
 
 
 def kinds_written(outcome: Outcome) -> str:
