@@ -40,7 +40,7 @@ WORDS = {
     "summaries": {"what": "what = 'ended'", "detail": "what = 'started' AND detail = 'login'"},
     "refusals": {"operation": "1 = 1", "why": "1 = 1"},
     "milestones": {"name": "name = 'swept'"},
-    "leases": {"name": "1 = 1"},
+    "leases": {"name": "name = 'sweeping'"},
 }
 """Columns of words by table, and the rows that a later release wrote one of its own into."""
 

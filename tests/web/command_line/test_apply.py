@@ -8,6 +8,7 @@ from typing import Any
 import click
 import pytest
 
+from ostiary_core.model.identifiers import COMMAND_LINE
 from tests.support.callers import Registered
 from tests.support.processes import Machine
 from tests.support.served import Served, ask_once
@@ -123,7 +124,7 @@ def test_records_are_made_changed_and_deleted_and_nothing_is_done_twice(declared
         "enabled": {"from": True, "to": False},
     }
     assert changed["undeclared"] == ["roles.auditor"]
-    assert declared.trail() == [*told, ("client-changed", None), ("client-disabled", None)]
+    assert declared.trail() == [*told, ("client-changed", COMMAND_LINE), ("client-disabled", COMMAND_LINE)]
     [back] = declared.apply(SHOP)["changes"]
     assert "enabled" not in back["fields"], "what the file does not say of it stays"
 
@@ -243,7 +244,7 @@ def test_pruning_disables_and_says_so_and_leaves_roles_as_they_are(declared: Dec
     assert declared.trail() == told
     lines = declared.machine.run("apply", "--prune", str(declared.file)).lines
     assert lines == [*plan[:3], "Done.", plan[3]]
-    assert declared.trail() == [*told, ("client-disabled", None)]
+    assert declared.trail() == [*told, ("client-disabled", COMMAND_LINE)]
     again = declared.apply("", "--prune=disable")
     assert again["changes"] == []
     assert again["undeclared"] == ["clients.other", "clients.shop", "roles.auditor"]
@@ -276,9 +277,9 @@ def test_pruning_deletes_only_what_somebody_said_yes_to(declared: Declared) -> N
     ran = declared.machine.run(*words, stdin="y\n")
     assert "Not in the file, and deleted: clients.shop roles.auditor" in ran.lines
     assert declared.trail()[len(told) :] == [
-        ("client-registered", None),
-        ("client-deleted", None),
-        ("role-deleted", None),
+        ("client-registered", COMMAND_LINE),
+        ("client-deleted", COMMAND_LINE),
+        ("role-deleted", COMMAND_LINE),
     ]
     assert declared.machine.run(*words).lines == ["Everything is as declared."], "nothing is asked"
 
