@@ -318,3 +318,21 @@ async def test_one_who_leaves_the_line_or_waits_too_long_takes_no_place(autojump
         assert (ended, len(line)) == (["who stays was refused"], 0)
     await come("the next")
     assert ended[-1] == "the next had a place"
+
+
+async def test_one_who_leaves_as_the_place_is_given_passes_it_on(autojump_clock: MockClock) -> None:
+    line, leaver = HashingLine(1), trio.CancelScope()
+
+    async def leave() -> None:
+        with leaver:
+            async with line.place(0):
+                raise AssertionError("left before")
+
+    async with trio.open_nursery() as nursery:
+        async with line.place(0):
+            nursery.start_soon(leave)
+            await wait_all_tasks_blocked()
+        leaver.cancel()  # in the same step in which the place was given
+    with trio.fail_after(1):
+        async with line.place(0):
+            pass

@@ -75,6 +75,11 @@ class HashingLine:
         try:
             with trio.move_on_after(LONGEST_WAIT_SECONDS if may_be_refused else math.inf):
                 await waiter.woken.wait()
+        except BaseException:
+            # A caller who leaves at the moment in which the place is given would keep it for ever.
+            if waiter.has_place:
+                self._pass_on()
+            raise
         finally:
             if waiter in line:
                 line.remove(waiter)

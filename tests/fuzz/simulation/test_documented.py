@@ -132,5 +132,9 @@ def test_the_server_has_each_of_them_with_the_same_status() -> None:
     codes = {(meaning.code, meaning.status) for meaning in MEANINGS.values() if meaning.code != "A0400"}
     assert codes == set(STATUS_OF_CODE.items())
     errors = {(meaning.error, meaning.status) for meaning in MEANINGS.values() if meaning.error is not None}
-    assert errors - set(STATUS_OF_ERROR.items()) <= {("invalid_request", 413), ("invalid_grant", 401)}
+    assert errors - set(STATUS_OF_ERROR.items()) <= {
+        ("invalid_request", 413),
+        ("invalid_request", 415),
+        ("invalid_grant", 401),
+    }
     assert set(STATUS_OF_ERROR.items()) <= errors
