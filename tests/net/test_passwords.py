@@ -328,11 +328,10 @@ async def test_one_who_leaves_as_the_place_is_given_passes_it_on(autojump_clock:
             async with line.place(0):
                 raise AssertionError("left before")
 
-    async with trio.open_nursery() as nursery:
-        async with line.place(0):
-            nursery.start_soon(leave)
-            await wait_all_tasks_blocked()
-            leaver.cancel()  # in the same step in which the place is given
+    async with trio.open_nursery() as nursery, line.place(0):
+        nursery.start_soon(leave)
+        await wait_all_tasks_blocked()
+        leaver.cancel()  # in the same step in which the place is given
     with trio.fail_after(1):
         async with line.place(0):
             pass

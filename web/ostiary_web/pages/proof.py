@@ -11,6 +11,7 @@ from quart import Response
 
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.reply import Refused
+from ostiary_core.model.why import Why
 from ostiary_web.api.second_factor import prove_identity
 from ostiary_web.http.browser import FORM_FIELD
 from ostiary_web.http.context import RequestRefused
@@ -43,7 +44,7 @@ async def ask_for_proof(page: PageContext, refused: Refused | None) -> Response:
     return await render(
         page,
         "prove.html",
-        refused=refused,
+        refused=refused or Why.PROOF_REQUIRED,
         carried=[(name, value) for name, value in page.form.items(multi=True) if name not in _NOT_CARRIED],
         loses_password=bool(page.form.get("password")),
     )
