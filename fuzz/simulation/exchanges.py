@@ -158,7 +158,9 @@ class Exchanges:
     def _manner_fields(self, call: Call, request: Request, mishap: Mishap) -> Fields:
         """What the caller says besides, but for a form or sign-in of another page, which is refused."""
         is_a_form = call.face is Face.PAGE
-        is_a_sign_in = call.login is None and request.target.startswith("/api/auth/")
+        # A text message is asked for at a route that is closed to other sites, whatever token comes with it.
+        may_sign_in = call.login is None or call.verb is Verb.REQUEST_TEXT_CODE
+        is_a_sign_in = may_sign_in and request.target.startswith("/api/auth/")
         is_refused = (is_a_form or is_a_sign_in) and mishap.manner is Manner.OTHER_PAGE
         return manner_fields(None if is_refused else mishap.manner, self.origin)
 
