@@ -68,7 +68,7 @@ def renew_codes(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def prove(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = realm.require_login(call, now, any_factor=True)
+    user = realm.require_login(call, now)
     wrong = check_proof(realm, user, call, now)
     if wrong is not None:
         return wrong
@@ -139,7 +139,7 @@ def check_password(realm: Realm, user: User, call: Call, now: int) -> Verdict | 
 
 def spend_with_password(realm: Realm, call: Call, now: int) -> User:
     """Who entered the current password and a code, which is used up. Raises `Refusal`."""
-    user = realm.require_login(call, now, any_factor=True)
+    user = realm.require_login(call, now)
     if user.factor is None or not user.factor.confirmed:
         raise Refusal(refuse("A0404", "no second factor"))
     wrong = check_password(realm, user, call, now)

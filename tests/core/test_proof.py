@@ -14,6 +14,7 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import later
 from ostiary_core.model.one_time_password import one_time_password, step_at
 from ostiary_core.model.permissions import ALL_PERMISSIONS
+from ostiary_core.model.policy import SecondFactorFor
 from ostiary_core.model.reply import (
     AccountKnown,
     Done,
@@ -248,6 +249,14 @@ def test_a_proof_is_never_asked_for_where_the_policy_says_so() -> None:
     world.wait(WINDOW)
     for caller in (caller_of(login), e.SignedIn(access_token=token)):
         assert why_refused(world, POWERFUL["reset a password"], caller) is None
+
+
+def test_who_must_set_up_a_second_factor_first_proves_nothing_before(world: World) -> None:
+    login = world.login("keeper")
+    world.policy = world.store.policy = replace(POLICY, require_second_factor=SecondFactorFor.ADMINISTRATORS)
+    assert prove(world, login).reply == Refused(Why.SECOND_FACTOR_REQUIRED)
+    set_up_factor(world, "keeper", login)
+    assert prove(world, login, "right", None).reply != Refused(Why.SECOND_FACTOR_REQUIRED)
 
 
 def test_the_account_says_whether_a_proof_comes_first(world: World) -> None:

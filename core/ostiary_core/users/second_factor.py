@@ -17,7 +17,7 @@ Rules, all in this file (docs/decisions/0051-second-factor.md):
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ostiary_core import events
 from ostiary_core.events.account import OwnSecondFactorEvent
@@ -51,6 +51,7 @@ from ostiary_core.model.sign_in_ticket import Ticket
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import (
     Person,
+    find_active_person,
     find_person_with_own_password,
     proof_ends_at,
     require_actor,
@@ -137,19 +138,29 @@ def _find_by_ticket(ticket: Ticket, snapshot: Snapshot) -> tuple[User, Client] |
 Handler = Callable[[Any, Person, SecondFactor | None, Snapshot], Decision]
 
 
-def _require_owner(handler: Handler) -> Callable[[Any, Snapshot], Decision]:
-    """Refuse callers who are not signed in as the event's user; the rule is given what is stored."""
+def _require_owner(
+    find: Callable[[events.SignedIn, Snapshot], Person | Why],
+) -> Callable[[Handler], Callable[[Any, Snapshot], Decision]]:
+    """Refuse whom `find` refuses and all but the event's user; the rule is given what is stored."""
 
-    @require_actor(find_person_with_own_password)
-    def decide(event: OwnSecondFactorEvent, who: Person, snapshot: Snapshot) -> Decision:
-        if who.user.user_id != event.user_id:
-            return refuse(Why.NOT_SIGNED_IN)
-        return handler(event, who, snapshot.second_factor(event.user_id), snapshot)
+    def require(handler: Handler) -> Callable[[Any, Snapshot], Decision]:
+        @require_actor(find)
+        def decide(event: OwnSecondFactorEvent, who: Person, snapshot: Snapshot) -> Decision:
+            if who.user.user_id != event.user_id:
+                return refuse(Why.NOT_SIGNED_IN)
+            return handler(event, who, snapshot.second_factor(event.user_id), snapshot)
 
-    return decide
+        return decide
+
+    return require
 
 
-@_require_owner
+# A user who must have a second factor may set one up, and nothing else (READINGS 58).
+_may_set_up: Final = _require_owner(find_person_with_own_password)
+_may_use: Final = _require_owner(find_active_person)
+
+
+@_may_use
 def show(
     event: events.SecondFactorRequested, who: Person, stored: SecondFactor | None, snapshot: Snapshot
 ) -> Decision:
@@ -158,7 +169,7 @@ def show(
     return refuse(Why.NOT_FOUND) if left is None else Decision(SecondFactorKnown(left))
 
 
-@_require_owner
+@_may_use
 def prove_identity(
     event: events.IdentityProved, who: Person, stored: SecondFactor | None, snapshot: Snapshot
 ) -> Decision:
@@ -192,7 +203,7 @@ def prove_identity(
     )
 
 
-@_require_owner
+@_may_set_up
 def begin(
     event: events.SecondFactorBegun, who: Person, stored: SecondFactor | None, snapshot: Snapshot
 ) -> Decision:
@@ -201,7 +212,7 @@ def begin(
     return wrong or _offer(who.user, event.entropy, snapshot)
 
 
-@_require_owner
+@_may_set_up
 def confirm(
     event: events.SecondFactorConfirmed, who: Person, stored: SecondFactor | None, snapshot: Snapshot
 ) -> Decision:
@@ -219,7 +230,7 @@ def confirm(
     return replace(decision, changes=(Update(stored, spent), *decision.changes))
 
 
-@_require_owner
+@_may_use
 def renew_recovery_codes(
     event: events.RecoveryCodesRenewed, who: Person, stored: SecondFactor | None, snapshot: Snapshot
 ) -> Decision:
@@ -236,7 +247,7 @@ def renew_recovery_codes(
     )
 
 
-@_require_owner
+@_may_use
 def remove(
     event: events.SecondFactorRemoved, who: Person, stored: SecondFactor | None, snapshot: Snapshot
 ) -> Decision:

@@ -407,6 +407,8 @@ async def test_who_becomes_an_administrator_sets_one_up_before_anything_else(ser
         for method, path in (
             ("GET", "/api/auth/tokens"),
             ("GET", "/api/auth/sign-ins"),
+            ("POST", "/api/auth/prove"),
+            ("POST", "/api/auth/second-factor/recovery-codes"),
             ("POST", "/api/monitor/force-logout-all"),
         ):
             await anna.fail(403, "A1009", method, path)
