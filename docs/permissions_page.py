@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ostiary_core.model.permissions import Permission
-from ostiary_web.api.resources.roles import describe_permission
 from ostiary_web.app.factory import create_app
+from ostiary_web.application.resources.roles import describe_permission
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, Gate, gate_of, require_permission
 from ostiary_web.server.settings import Settings
 from ostiary_web.texts import LANGUAGES

@@ -97,6 +97,17 @@ def test_no_imports_between_rooms_run_in_a_circle(floor: str) -> None:
     assert circle_in(graph) == []
 
 
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("ostiary_web.")])
+def test_faces_share_the_application_and_know_no_other_face(name: str) -> None:
+    room = name.split(".")[1] if "." in name else ""
+    faces = {"pages": ("api", "cli"), "cli": ("api", "pages"), "api": ("pages", "cli")}
+    others = faces.get(room, ("api", "pages", "cli") if room == "application" else ())
+    for other in find_imports(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+        assert not other.startswith(tuple(f"ostiary_web.{each}." for each in others)), (
+            f"{name} imports {other}"
+        )
+
+
 def test_a_circle_would_be_seen() -> None:
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}})
     assert find_imports(ast.parse("from ostiary_core import decide\nimport trio")) == {

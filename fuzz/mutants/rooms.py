@@ -123,7 +123,7 @@ ROOMS: Final = {
         may_survive=0.3,
     ),
     "resources": Room(
-        ("ostiary_web.api.resources",),
+        ("ostiary_web.application.resources", "ostiary_web.api.resources"),
         ("tests/web/resources", *_tests("web", "single_permissions bad_fields"), "tests/web/online"),
         may_survive=1.0,
     ),

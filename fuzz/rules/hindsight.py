@@ -22,7 +22,7 @@ from ostiary_core.storage import listing
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
 from ostiary_core.storage.listing import AUDIT, Listable, Listing, Sort, TimeRange
 from ostiary_net.observability.summaries import Metric
-from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text, time_text
+from ostiary_web.application.history_texts import ENDINGS, safe_retries_text, step_text, time_text
 from ostiary_web.texts import LANGUAGES
 
 T = TypeVar("T")

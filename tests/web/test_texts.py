@@ -18,9 +18,9 @@ from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.records import GrantType, SessionKind, TextCodePurpose
 from ostiary_core.retention import Expirable
 from ostiary_core.texts import ENGLISH, Language
-from ostiary_web.api.history_texts import ENDINGS
-from ostiary_web.api.resources import audit, clients, online, roles, users
-from ostiary_web.api.resources.fields import ListView, SheetUse
+from ostiary_web.application.history_texts import ENDINGS
+from ostiary_web.application.resources import audit, clients, online, roles, users
+from ostiary_web.application.resources.fields import ListView, SheetUse
 from ostiary_web.pages.administration.audit import LESS_TOLD_TO_CLIENTS
 from ostiary_web.pages.administration.online import KIND_CODES
 from ostiary_web.server.notices import TOLD_FACTS

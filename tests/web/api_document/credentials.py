@@ -9,7 +9,7 @@ import httpx
 import schemathesis
 from schemathesis.transport.serialization import Binary
 
-from ostiary_web.api.resources.queries import MOST_VALUES
+from ostiary_web.application.resources.queries import MOST_VALUES
 
 TOKEN_SERVICE: Final = ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"]
 

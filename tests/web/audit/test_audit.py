@@ -6,7 +6,7 @@ from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
-from ostiary_web.api.browsers import agent_name
+from ostiary_web.application.browsers import agent_name
 from ostiary_web.texts.en_us import LANGUAGE as ENGLISH
 from ostiary_web.texts.zh_cn import LANGUAGE as CHINESE
 from tests.support.callers import SOURCE, Api, Registered, expect_success, fields_of

@@ -34,7 +34,7 @@ from ostiary_core.model.records import (
 )
 from ostiary_core.model.reply import LoginIssued, PersonalTokenIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.oauth.state_tables import SESSION_ENDINGS
-from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
+from ostiary_web.application.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.texts import LANGUAGES
 from tests.support import asks
 from tests.support.asks import APP, BROWSER, caller_of, redeem, refresh

@@ -9,7 +9,7 @@ from ostiary_core.events import Event, Operator
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Reply
 from ostiary_net.turns.turns import ListQuery
-from ostiary_web.api.resources.online import force_out_everybody
+from ostiary_web.application.resources.online import force_out_everybody
 from tests.rows import row
 from tests.support.callers import (
     ADMIN_PASSWORD,

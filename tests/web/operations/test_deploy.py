@@ -27,8 +27,8 @@ from ostiary_net.front_door.serving import FORCE_EXIT_SECONDS
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.postgres.schema import _LOCK_TIMEOUT_MS, _MOST_LOCK_ATTEMPTS, _PAUSE_SECONDS
 from ostiary_net.runtime.foreign_hashes import _MOST_BYTES
-from ostiary_web.api.avatars import UPLOAD_LIMITS
-from ostiary_web.api.resources.imports import LONGEST_IMPORT
+from ostiary_web.application.avatars import UPLOAD_LIMITS
+from ostiary_web.application.resources.imports import LONGEST_IMPORT
 from ostiary_web.cli.command_line import main
 from ostiary_web.cli.serving import _GRACEFUL_SECONDS
 from ostiary_web.server.database import PostgreSQLDatabase

@@ -21,7 +21,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
 from ostiary_core.storage.listing import AUDIT
 from ostiary_net.sql import paging
-from ostiary_web.api.resources import exports
+from ostiary_web.application.resources import exports
 from ostiary_web.server.database import SQLiteFile
 from tests.rows import row
 from tests.support import asks

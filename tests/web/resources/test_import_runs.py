@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from ostiary_core.model.permissions import Permission
-from ostiary_web.api.resources.imports import MOST_HASHED_IN_A_REQUEST
+from ostiary_web.application.resources.imports import MOST_HASHED_IN_A_REQUEST
 from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.files import SHEET, sheet_of
 from tests.support.people import holder_of

@@ -20,11 +20,11 @@ from ostiary_core.model.record_type import Bounds, Kind, RecordField, RecordType
 from ostiary_core.storage.listing import Match, make_listable
 from ostiary_core.texts import Languages
 from ostiary_net.sql.columns import make_row_codec
-from ostiary_web.api.resources.fields import ListView, add_no_details, encode_item, fields_of
-from ostiary_web.api.resources.sheet_rows import read_rows
-from ostiary_web.api.resources.sheet_writing import write_template
 from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.schemas import Schemas, object_type, record_type
+from ostiary_web.application.resources.fields import ListView, add_no_details, encode_item, fields_of
+from ostiary_web.application.resources.sheet_rows import read_rows
+from ostiary_web.application.resources.sheet_writing import write_template
 from ostiary_web.cli import declared_options
 from ostiary_web.pages.administration.record_forms import describe_form, fill_form, list_facts, read_form
 from ostiary_web.sheets.cells import Number, Row

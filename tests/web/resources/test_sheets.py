@@ -17,8 +17,8 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.record_type import Kind
 from ostiary_core.storage.listing import USERS
 from ostiary_core.texts import ENGLISH
-from ostiary_web.api.resources.fields import Field, ListView, SheetUse
-from ostiary_web.api.resources.sheet_writing import TOO_LONG, SheetWriter
+from ostiary_web.application.resources.fields import Field, ListView, SheetUse
+from ostiary_web.application.resources.sheet_writing import TOO_LONG, SheetWriter
 from ostiary_web.sheets import book, parsing
 from ostiary_web.sheets.cells import MOST_COLUMNS, MOST_ROWS, BadCell, Cell, Number, Row
 from ostiary_web.sheets.parsing import LONGEST_TEXT, MOST_CHARACTERS

@@ -1,4 +1,4 @@
-"""The interface for programs: accounts, the token service, and the administration (`resources`).
+"""The interface for programs: routes that read JSON, ask the application, and answer JSON.
 
-The pages ask for the same things by the same functions; nothing here knows a page.
+The pages and the command line ask the application by the same functions; nothing here knows a page.
 """

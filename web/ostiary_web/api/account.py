@@ -1,13 +1,12 @@
 """Serve `/api/auth/*`: the caller's telephone, language, time zone and approved clients."""
 
-from ostiary_core.events import ConsentWithdrawn, LocaleChosen, PhoneChanged, TimezoneChosen
+from ostiary_core.events import ConsentWithdrawn, LocaleChosen, TimezoneChosen
 from ostiary_core.model.fields import FieldFault, FieldRule
-from ostiary_core.model.secret import Secret
 from ostiary_core.model.user import LONGEST_PASSWORD
-from ostiary_web.api.auth import verify_current_password
 from ostiary_web.api.body_texts import longest, phone, read_texts
 from ostiary_web.api.event_routes import add_event_route
-from ostiary_web.api.grants import Grant, list_grants_of_user
+from ostiary_web.application.grants import Grant, list_grants_of_user
+from ostiary_web.application.own_account import change_phone
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
 from ostiary_web.http.zones import is_zone
@@ -15,26 +14,6 @@ from ostiary_web.http.zones import is_zone
 account = GatedRoutes("account", __name__)
 
 _LONGEST = 64
-
-
-# --- what the pages do too
-
-
-async def change_phone(context: RequestContext, phone: str, code: str, password: str) -> None:
-    """Change the caller's number after checking the password; raise `RequestRefused`."""
-    check = await verify_current_password(context, password)
-    await context.decide(
-        PhoneChanged(
-            caller=context.caller,
-            verified_against=check.verified_against,
-            password_matches=check.matches,
-            phone=phone,
-            code=Secret(code),
-        )
-    )
-
-
-# --- the interface
 
 
 @account.put("/api/auth/phone", gate=SIGNED_IN)

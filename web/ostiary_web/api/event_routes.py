@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ostiary_core.events import Event
-from ostiary_web.api.resources.records import refuse_body
+from ostiary_web.application.resources.records import refuse_body
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import Gate, GatedRoutes
 

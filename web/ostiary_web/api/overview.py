@@ -11,10 +11,17 @@ from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
-from ostiary_web.api.answer_data import AnswerData, Count, Time, time_or_none
-from ostiary_web.api.overview_counts import Counts, Overview, Span, list_visible_metrics, make_overview_query
-from ostiary_web.api.resources.lists import query_arguments
-from ostiary_web.api.resources.queries import read_times
+from ostiary_web.application.answer_data import AnswerData, Count, Time, time_or_none
+from ostiary_web.application.overview_counts import (
+    Counts,
+    Overview,
+    Span,
+    findings_for,
+    list_visible_metrics,
+    make_overview_query,
+)
+from ostiary_web.application.resources.lists import query_arguments
+from ostiary_web.application.resources.queries import read_times
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
 from ostiary_web.http.zones import ZONE_HEADER, zone_for
@@ -128,20 +135,6 @@ def _faults(start: Instant, end: Instant) -> tuple[FieldFault, ...]:
     if start > end:
         return (FieldFault("from", FieldRule.TIME_ORDER),)
     return (FieldFault("from", FieldRule.TOO_LONG),) if end - start > _LONGEST_MS else ()
-
-
-async def findings_for(context: RequestContext) -> list[Finding]:
-    """Return the findings that the caller may see."""
-    sees_clients = Permission.CLIENT_LIST.value in context.account.permissions
-    if not sees_clients and not context.is_super_administrator:
-        return []
-    found = await context.services.self_check.findings()
-    # Findings about the server name paths, addresses and settings, which no monitor permission covers.
-    return [
-        each
-        for each in found
-        if (sees_clients if each.about.startswith("client ") else context.is_super_administrator)
-    ]
 
 
 def _record(

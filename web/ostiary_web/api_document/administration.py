@@ -9,15 +9,15 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
-from ostiary_web.api.resources import clients, roles, users
-from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.clients import ClientSecret
-from ostiary_web.api.resources.online import RUNNING_SESSIONS
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
 from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.operations import Body, DescribedOperation
 from ostiary_web.api_document.resources import SHEET, ZONE, convention
 from ostiary_web.api_document.schemas import NEW_PASSWORD, Json, as_sent, optional, page_of, record_type
+from ostiary_web.application.resources import clients, roles, users
+from ostiary_web.application.resources.audit import AUDIT_EVENTS
+from ostiary_web.application.resources.online import RUNNING_SESSIONS
 
 # --- clients
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from ostiary_core.storage.listing import Match
-from ostiary_web.api.resources.fields import Field, ListView
-from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE, MOST_VALUES
 from ostiary_web.api_document.schemas import Json, as_sent, list_of, text
+from ostiary_web.application.resources.fields import Field, ListView
+from ostiary_web.application.resources.queries import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE, MOST_VALUES
 
 _LONGEST: Final = 256
 _BOUND: Final = as_sent(

@@ -9,8 +9,8 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
 from ostiary_core.model.role import ROLE_CODE
-from ostiary_web.api.answer_data import LOCALE_SCHEMA, WRITTEN_PHONE_PATTERN
 from ostiary_web.api_document.schemas import NEW_PASSWORD, as_sent, optional, set_of
+from ostiary_web.application.answer_data import LOCALE_SCHEMA, WRITTEN_PHONE_PATTERN
 
 _EMPTY: Final = ({"type": "null"}, {"const": ""})
 

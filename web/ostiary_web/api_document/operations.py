@@ -17,8 +17,8 @@ from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
 from ostiary_core.texts import ENGLISH
-from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api_document.schemas import Json, Schemas, object_type
+from ostiary_web.application.answer_data import AnswerData
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, gate_of, handler_of, is_limited
 
 JSON: Final = "application/json"

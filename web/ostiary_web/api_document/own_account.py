@@ -11,12 +11,13 @@ from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.why import Why
 from ostiary_core.users.personal_token import LIFETIME_DAYS, LONGEST_NAME
-from ostiary_web.api.answer_data import Locale, WrittenPhone, one_of
-from ostiary_web.api.auth import LONGEST_USERNAME, Login, SecondFactorNeeded
-from ostiary_web.api.second_factor import LONGEST_TICKET
+from ostiary_web.api.auth import Login, SecondFactorNeeded
 from ostiary_web.api.tokens import NewPersonalToken
 from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, optional, set_of, text
+from ostiary_web.application.answer_data import Locale, WrittenPhone, one_of
+from ostiary_web.application.own_account import LONGEST_USERNAME
+from ostiary_web.application.second_factor import LONGEST_TICKET
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.http.zones import zones
 from ostiary_web.pictures.formats import MEDIA_TYPES

@@ -6,16 +6,16 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from ostiary_core.model.why import Why
-from ostiary_web.api.resources import clients
-from ostiary_web.api.resources.import_preview import ImportPreview
-from ostiary_web.api.resources.imports import Imported, ImportRun
-from ostiary_web.api.resources.records import MOST_AT_ONCE
-from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.routes import MOST_OPTIONS, Deleted, Option
-from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters
 from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
 from ostiary_web.api_document.schemas import FILE, Json, list_of, page_of, set_of, text
+from ostiary_web.application.resources import clients
+from ostiary_web.application.resources.import_preview import ImportPreview
+from ostiary_web.application.resources.imports import Imported, ImportRun
+from ostiary_web.application.resources.records import MOST_AT_ONCE
+from ostiary_web.application.resources.resource import Resource
+from ostiary_web.application.resources.sheet_writing import SHEET_MEDIA_TYPE
 from ostiary_web.http.zones import ZONE_HEADER
 
 _CHANGING: Final = (

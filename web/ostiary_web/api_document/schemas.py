@@ -8,10 +8,10 @@ from msgspec.json import schema_components
 
 from ostiary_core.model.record_type import Kind
 from ostiary_core.model.user import LONGEST_PASSWORD, SHORTEST_PASSWORD
-from ostiary_web.api.answer_data import Time
-from ostiary_web.api.resources.changes import ChangedField
-from ostiary_web.api.resources.fields import ListView, SheetUse
-from ostiary_web.api.resources.lists import ListAnswer
+from ostiary_web.application.answer_data import Time
+from ostiary_web.application.resources.changes import ChangedField
+from ostiary_web.application.resources.fields import ListView, SheetUse
+from ostiary_web.application.resources.lists import ListAnswer
 from ostiary_web.texts import LANGUAGES
 
 Json = dict[str, Any]

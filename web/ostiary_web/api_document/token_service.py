@@ -14,9 +14,9 @@ from ostiary_core.model.client import ACCESS_TOKEN_SECONDS
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.texts import ENGLISH
-from ostiary_web.api.answer_data import AnswerData, Locale, Token, one_of
 from ostiary_web.api_document.operations import CHALLENGE, FORM, Body, DescribedOperation, Overrun, Reply
 from ostiary_web.api_document.schemas import Json, optional, text
+from ostiary_web.application.answer_data import AnswerData, Locale, Token, one_of
 
 Scope = Annotated[str, Meta(description="Scopes, separated by single blanks.")]
 

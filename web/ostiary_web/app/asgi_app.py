@@ -19,10 +19,10 @@ from ostiary_net.front_door import DoorLimits, Guard, patch_hypercorn
 from ostiary_net.front_door.limits import Scope
 from ostiary_net.lane.shortcut import make_shortcut
 from ostiary_net.observability.metrics import Metrics
-from ostiary_web.api.avatars import UPLOAD_LIMITS
 from ostiary_web.api.health import HEALTH_PATHS
-from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.app.factory import Application
+from ostiary_web.application.avatars import UPLOAD_LIMITS
+from ostiary_web.application.resources.imports import LONGEST_IMPORT
 from ostiary_web.http.security_headers import security_fields
 from ostiary_web.pages.problem import has_page
 from ostiary_web.server.app_services import AppServices

@@ -13,7 +13,7 @@ from ostiary_core.model.client import CLIENT, Client
 from ostiary_core.model.records import Table
 from ostiary_core.model.reply import BatchDone, BatchRefused, Reply, SecretIssued
 from ostiary_core.model.role import ROLE, Role
-from ostiary_web.api.resources.records import combine_refusals
+from ostiary_web.application.resources.records import combine_refusals
 from ostiary_web.cli.clients import reset_secret_command
 from ostiary_web.cli.context import CommandContext, make_refusal, run
 from ostiary_web.cli.declaration import STANDARD_INPUT, Declaration, DeclarationError, read_declaration

@@ -14,9 +14,9 @@ from ostiary_core.model.identifiers import COMMAND_LINE, canonical_username
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import User
 from ostiary_core.storage.listing import Listing, ListingStore, Sort
-from ostiary_web.api.history_record import list_deleted_users
-from ostiary_web.api.resources.audit import AUDIT_EVENTS
-from ostiary_web.api.resources.queries import Arguments
+from ostiary_web.application.history_record import list_deleted_users
+from ostiary_web.application.resources.audit import AUDIT_EVENTS
+from ostiary_web.application.resources.queries import Arguments
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.declared_options import read_listing, with_filter_options
 from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, format_entry

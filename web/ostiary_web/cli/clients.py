@@ -8,7 +8,7 @@ import click
 from ostiary_core import events
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.model.client import CLIENT
-from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS, make_secret_reset
+from ostiary_web.application.resources.clients import RESOURCE, USUAL_FIELDS, make_secret_reset
 from ostiary_web.cli.arguments import Duration
 from ostiary_web.cli.context import CommandContext, Record, run
 from ostiary_web.cli.declared_options import with_field_options

@@ -27,9 +27,9 @@ from ostiary_net.sql.migrations import Opening
 from ostiary_net.turns.ports import ServerStore
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import ListQuery, Turns, open_turns
-from ostiary_web.api.resources.fields import encode_item
-from ostiary_web.api.resources.resource import Resource
 from ostiary_web.app.asgi_app import load_settings_or_exit
+from ostiary_web.application.resources.fields import encode_item
+from ostiary_web.application.resources.resource import Resource
 from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.settings import Settings

@@ -11,8 +11,8 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
 from ostiary_core.storage.listing import Listing, Match
-from ostiary_web.api.resources.fields import ListView
-from ostiary_web.api.resources.queries import Arguments, filter_fields, list_parameters, read_filters
+from ostiary_web.application.resources.fields import ListView
+from ostiary_web.application.resources.queries import Arguments, filter_fields, list_parameters, read_filters
 from ostiary_web.texts import LANGUAGES, heading_key
 
 T = TypeVar("T")

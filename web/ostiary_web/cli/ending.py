@@ -2,7 +2,7 @@
 
 import click
 
-from ostiary_web.api.resources.online import force_out_everybody
+from ostiary_web.application.resources.online import force_out_everybody
 from ostiary_web.cli.context import OPERATOR, CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.rollback_check import forget_mark

@@ -6,9 +6,9 @@ import msgspec
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.api.history_record import encode_history, find_usernames
-from ostiary_web.api.history_texts import safe_retries_text, step_text, time_text
-from ostiary_web.api.resources.changes import format_changes
+from ostiary_web.application.history_record import encode_history, find_usernames
+from ostiary_web.application.history_texts import safe_retries_text, step_text, time_text
+from ostiary_web.application.resources.changes import format_changes
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.http.context import RequestRefused

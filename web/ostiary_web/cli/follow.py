@@ -28,8 +28,8 @@ from ostiary_net.front_door import run_until_signal
 from ostiary_net.observability.log import format_on_one_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.turns.ports import ServerStore, TrailEnd
-from ostiary_web.api.resources.audit import AUDIT_EVENTS, NamedEntry, name_entries
-from ostiary_web.api.resources.fields import encode_item
+from ostiary_web.application.resources.audit import AUDIT_EVENTS, NamedEntry, name_entries
+from ostiary_web.application.resources.fields import encode_item
 from ostiary_web.cli.context import CommandContext
 from ostiary_web.cli.printing import to_json
 from ostiary_web.streams import OutputFailed, print_data, tell

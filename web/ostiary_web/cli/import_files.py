@@ -7,9 +7,9 @@ from typing import NoReturn, TypeVar
 import msgspec
 
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
-from ostiary_web.api.resources.fields import ListView
-from ostiary_web.api.resources.imports import LONGEST_IMPORT
-from ostiary_web.api.resources.sheet_rows import SheetRows, read_objects, read_rows
+from ostiary_web.application.resources.fields import ListView
+from ostiary_web.application.resources.imports import LONGEST_IMPORT
+from ostiary_web.application.resources.sheet_rows import SheetRows, read_objects, read_rows
 from ostiary_web.sheets.cells import MOST_ROWS
 from ostiary_web.sheets.reading import read_sheet
 from ostiary_web.streams import exit_with

@@ -16,7 +16,7 @@ from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.reply import Refused
 from ostiary_core.texts import Language, Languages
-from ostiary_web.api.resources.fields import ListView
+from ostiary_web.application.resources.fields import ListView
 from ostiary_web.cli.arguments import LanguageTag, spoken_languages
 from ostiary_web.cli.context import PageOfRecords
 from ostiary_web.http.context import RequestRefused

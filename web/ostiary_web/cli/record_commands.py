@@ -9,8 +9,8 @@ import click
 from ostiary_core.events import Event
 from ostiary_core.model.fields import Fields
 from ostiary_core.model.reply import Reply, SecretIssued
-from ostiary_web.api.resources.queries import Arguments
-from ostiary_web.api.resources.resource import Resource
+from ostiary_web.application.resources.queries import Arguments
+from ostiary_web.application.resources.resource import Resource
 from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.declared_options import read_listing, with_filter_options
 from ostiary_web.cli.printing import Labels, Printer, with_paging, with_printer

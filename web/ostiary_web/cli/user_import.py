@@ -8,17 +8,17 @@ from typing import Any, Final
 import click
 import msgspec
 
-from ostiary_web.api.resources.changes import format_changes
-from ostiary_web.api.resources.import_preview import encode_preview, preview_rows
-from ostiary_web.api.resources.imports import (
+from ostiary_web.application.resources.changes import format_changes
+from ostiary_web.application.resources.import_preview import encode_preview, preview_rows
+from ostiary_web.application.resources.imports import (
     MOST_HASHED_IN_A_REQUEST,
     REPLACES,
     Imported,
     count_hashes,
     import_rows,
 )
-from ostiary_web.api.resources.sheet_rows import SheetRows, describe_place
-from ostiary_web.api.resources.users import RESOURCE
+from ostiary_web.application.resources.sheet_rows import SheetRows, describe_place
+from ostiary_web.application.resources.users import RESOURCE
 from ostiary_web.cli.context import make_refusal, run
 from ostiary_web.cli.import_files import read_import_file
 from ostiary_web.cli.printing import Labels, Printer, with_printer

@@ -10,7 +10,7 @@ from ostiary_core.model.reply import UserKnown
 from ostiary_core.model.secret import draw_token
 from ostiary_core.model.user import USER
 from ostiary_net.runtime.system import SystemEntropy
-from ostiary_web.api.resources.users import RESOURCE, make_password_reset
+from ostiary_web.application.resources.users import RESOURCE, make_password_reset
 from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.declared_options import with_field_options
 from ostiary_web.cli.printing import Labels, Printer, columns, with_printer

@@ -11,8 +11,8 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
-from ostiary_web.api.avatars import remove_picture, store_picture
-from ostiary_web.api.sign_ins import list_sign_ins
+from ostiary_web.application.avatars import remove_picture, store_picture
+from ostiary_web.application.sign_ins import list_sign_ins
 from ostiary_web.http.browser import forget_preference
 from ostiary_web.http.context import RequestRefused, respond
 from ostiary_web.http.gate import SIGNED_IN

@@ -3,7 +3,7 @@
 from markupsafe import Markup, escape
 
 from ostiary_core.texts import Language
-from ostiary_web.api.browsers import agent_name
+from ostiary_web.application.browsers import agent_name
 
 _MAX_LENGTH = 60
 

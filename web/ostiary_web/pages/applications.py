@@ -8,7 +8,7 @@ from ostiary_core.events import ConsentWithdrawn
 from ostiary_core.http.authorization import scope_text
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.why import Why
-from ostiary_web.api.grants import Grant, list_grants_of_user
+from ostiary_web.application.grants import Grant, list_grants_of_user
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pages.context import PageContext, render, render_question
 from ostiary_web.pages.routes import PageRoutes

@@ -22,8 +22,8 @@ from ostiary_core.model.records import User
 from ostiary_core.model.reply import AccountKnown, LoginIssued, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.texts import Language
-from ostiary_web.api.auth import renew_login
-from ostiary_web.api.history_texts import duration_text
+from ostiary_web.application.history_texts import duration_text
+from ostiary_web.application.own_account import renew_login
 from ostiary_web.http.browser import (
     FORM_FIELD,
     form_token,

@@ -10,7 +10,7 @@ from quart import Response
 from ostiary_core.model.one_time_password import otpauth_uri
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Secret
-from ostiary_web.api.second_factor import SecondFactorSecret
+from ostiary_web.application.second_factor import SecondFactorSecret
 from ostiary_web.pages.context import PageContext, render_on_the_way
 
 _MOST_SHOWN = 400

@@ -12,7 +12,7 @@ from quart import Response
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.api.second_factor import prove_identity
+from ostiary_web.application.second_factor import prove_identity
 from ostiary_web.http.browser import FORM_FIELD
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.pages.context import PageContext, render

@@ -8,7 +8,7 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.user import is_phone, new_password_faults
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.api.recovery import has_text_recovery, recover_password, send_recovery_code
+from ostiary_web.application.recovery import has_text_recovery, recover_password, send_recovery_code
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import OPEN_TO_ALL
 from ostiary_web.pages.addresses import has_parameter, local_path, recovery_page, return_address

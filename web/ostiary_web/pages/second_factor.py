@@ -7,7 +7,7 @@ from quart import Response
 
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.api.second_factor import (
+from ostiary_web.application.second_factor import (
     begin,
     confirm,
     count_own_recovery_codes,

@@ -11,9 +11,14 @@ from ostiary_core.model.sign_in_ticket import read_ticket
 from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.api.auth import LONGEST_USERNAME, change_password, sign_in
-from ostiary_web.api.recovery import has_text_recovery
-from ostiary_web.api.second_factor import LONGEST_CODE, LONGEST_TICKET, begin_at_sign_in, finish_sign_in
+from ostiary_web.application.own_account import LONGEST_USERNAME, change_password, sign_in
+from ostiary_web.application.recovery import has_text_recovery
+from ostiary_web.application.second_factor import (
+    LONGEST_CODE,
+    LONGEST_TICKET,
+    begin_at_sign_in,
+    finish_sign_in,
+)
 from ostiary_web.http.browser import forget_login, is_cross_site, own_origin, renew_form_cookie
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, OPEN_TO_ALL

@@ -7,8 +7,8 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.user import is_phone
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.api.account import change_phone
-from ostiary_web.api.recovery import send_code_to_new_number
+from ostiary_web.application.own_account import change_phone
+from ostiary_web.application.recovery import send_code_to_new_number
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pages.context import PageContext, render

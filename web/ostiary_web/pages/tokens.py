@@ -10,8 +10,8 @@ from ostiary_core.model.reply import PersonalTokenIssued, Refused
 from ostiary_core.model.secret import fingerprint_of
 from ostiary_core.model.why import Why
 from ostiary_core.users.personal_token import DAYS, LIFETIME_DAYS, NAME, PERMISSIONS
-from ostiary_web.api.resources.roles import describe_permission
-from ostiary_web.api.tokens import create_token, end_token, list_tokens
+from ostiary_web.application.resources.roles import describe_permission
+from ostiary_web.application.tokens import create_token, end_token, list_tokens
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pages.administration.record_forms import Values, faults_by_field, read_number

@@ -24,13 +24,19 @@ from ostiary_core.events import BatchRequested
 from ostiary_core.model.record_type import RESERVED
 from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
-from ostiary_web.api.answer_data import AnswerData
-from ostiary_web.api.resources.exports import answer_export, answer_template
-from ostiary_web.api.resources.import_preview import ImportPreview, encode_preview, preview_sheet
-from ostiary_web.api.resources.imports import ImportRun, answer_import, import_sheet, read_run, read_upload
-from ostiary_web.api.resources.lists import answer_list, query_arguments
-from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_filters
-from ostiary_web.api.resources.records import (
+from ostiary_web.application.answer_data import AnswerData
+from ostiary_web.application.resources.exports import answer_export, answer_template
+from ostiary_web.application.resources.import_preview import ImportPreview, encode_preview, preview_sheet
+from ostiary_web.application.resources.imports import (
+    ImportRun,
+    answer_import,
+    import_sheet,
+    read_run,
+    read_upload,
+)
+from ostiary_web.application.resources.lists import answer_list, query_arguments
+from ostiary_web.application.resources.queries import LARGEST_PAGE_SIZE, read_filters
+from ostiary_web.application.resources.records import (
     answer_change,
     answer_creation,
     answer_record,
@@ -40,7 +46,7 @@ from ostiary_web.api.resources.records import (
     read_ids,
     refuse_body,
 )
-from ostiary_web.api.resources.resource import Resource
+from ostiary_web.application.resources.resource import Resource
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
 

@@ -1,146 +1,21 @@
-"""Serve `/api/iam/users`: accounts, as an administrator handles them.
-
-Passwords go no further than this module: they are checked and hashed off the event loop, and events carry
-only the hash.
-"""
-
-from typing import Final
+"""Serve `/api/iam/users`: accounts, as an administrator handles them."""
 
 from ostiary_core import events
-from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import UserKnown
-from ostiary_core.model.user import USER, new_password_faults
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import USERS
-from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.api.event_routes import add_event_route
-from ostiary_web.api.failed_sign_ins import FailedSignIns, describe_failures
-from ostiary_web.api.grants import Grant, list_grants_of_user
-from ostiary_web.api.resources.fields import ListView, fields_of
-from ostiary_web.api.resources.resource import Permissions, RecordContext, Resource
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.api.second_factor import SecondFactorLeft
+from ostiary_web.application.failed_sign_ins import FailedSignIns, describe_failures
+from ostiary_web.application.grants import Grant, list_grants_of_user
+from ostiary_web.application.resources.users import (
+    PATH,
+    RESOURCE,
+    count_recovery_codes_of,
+    make_password_reset,
+)
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
-from ostiary_web.http.zones import is_zone
-
-_PATH: Final = "/api/iam/users"
-_PASSWORD: Final = "password"
-_PASSWORD_HASH: Final = "passwordHash"
-
-
-# --- events
-
-
-async def _make_registration(context: RecordContext, fields: Fields) -> events.UserRegistered:
-    password_hash, faults = await _hash_password(context, fields)
-    fields = normalize_phone_number(context, fields)
-    return events.UserRegistered(
-        caller=context.caller,
-        fields={name: value for name, value in fields.items() if name != _PASSWORD},
-        password_hash=password_hash,
-        faults=(*_require_password(password_hash, faults), *check_zone(fields)),
-        entropy=context.draw_entropy(),
-    )
-
-
-def _make_change(
-    context: RecordContext, user_id: str, fields: Fields, shown: Fields | None
-) -> events.UserChanged:
-    return events.UserChanged(
-        caller=context.caller,
-        user_id=user_id,
-        fields=normalize_phone_number(context, fields),
-        faults=check_zone(fields),
-        shown=shown,
-    )
-
-
-async def _make_import(context: RecordContext, fields: Fields, replace: bool) -> events.UserImported:
-    foreign_hash, hash_faults = _read_foreign_hash(fields)
-    password_hash, faults = (
-        (None, ()) if hash_faults else await _hash_password(context, fields, may_be_refused=False)
-    )
-    return events.UserImported(
-        caller=context.caller,
-        fields=normalize_phone_number(context, _drop_passwords(fields)),
-        replace=replace,
-        password_hash=password_hash,
-        foreign_hash=foreign_hash,
-        faults=(*faults, *hash_faults, *check_zone(fields)),
-        entropy=context.draw_entropy(),
-    )
-
-
-def normalize_phone_number(context: RecordContext, fields: Fields) -> Fields:
-    """Return the fields of an account with its telephone number in canonical form."""
-    phone = fields.get("phone")
-    return {**fields, "phone": context.phone_number(phone)} if isinstance(phone, str) else fields
-
-
-def _drop_passwords(fields: Fields) -> Fields:
-    return {name: value for name, value in fields.items() if name not in (_PASSWORD, _PASSWORD_HASH)}
-
-
-def _read_foreign_hash(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
-    """Return the storable form of another system's hash among the fields, or its fault."""
-    text = fields.get(_PASSWORD_HASH)
-    if text is None or text == "":
-        return None, ()
-    kept: str | FieldRule
-    if fields.get(_PASSWORD):
-        kept = FieldRule.PASSWORD_TWICE
-    else:
-        kept = normalize_foreign_hash(text.strip()) if isinstance(text, str) else FieldRule.STRING
-    return (None, (FieldFault(_PASSWORD_HASH, kept),)) if isinstance(kept, FieldRule) else (kept, ())
-
-
-async def _hash_password(
-    context: RecordContext, fields: Fields, *, may_be_refused: bool = True
-) -> tuple[str | None, tuple[FieldFault, ...]]:
-    """Return the hash of the password among the fields, or its faults; nothing if there is none."""
-    password = fields.get(_PASSWORD)
-    if password is None or password == "":
-        return None, ()
-    if not isinstance(password, str) or "\x00" in password:
-        return None, (FieldFault(_PASSWORD, FieldRule.STRING),)
-    faults = new_password_faults(_PASSWORD, password)
-    if faults:
-        return None, faults
-    return await context.passwords.hash(password, may_be_refused=may_be_refused), ()
-
-
-def _require_password(password_hash: str | None, faults: tuple[FieldFault, ...]) -> tuple[FieldFault, ...]:
-    """Return the faults of a password that must be there."""
-    if password_hash is None and not faults:
-        return (FieldFault(_PASSWORD, FieldRule.REQUIRED),)
-    return faults
-
-
-def check_zone(fields: Fields) -> tuple[FieldFault, ...]:
-    """Return the fault of an unknown time zone."""
-    # The core has no list of zones; it refuses what is no text itself.
-    zone = fields.get("timezone")
-    if isinstance(zone, str) and zone and not is_zone(zone):
-        return (FieldFault("timezone", FieldRule.TIMEZONE),)
-    return ()
-
-
-RESOURCE: Final = Resource(
-    path=_PATH,
-    permissions=Permissions.of("iam.user"),
-    list_view=ListView(name="users", source=USERS, fields=fields_of(USER)),
-    record_type=USER,
-    show=events.UserRequested,
-    register=_make_registration,
-    change=_make_change,
-    delete=events.UserDeleted,
-    enable=events.UserEnabled,
-    disable=events.UserDisabled,
-    import_row=_make_import,
-    has_password=lambda fields: bool(fields.get(_PASSWORD)),
-)
 
 users = make_routes(RESOURCE)
 
@@ -148,47 +23,27 @@ users = make_routes(RESOURCE)
 # --- actions
 
 
-@users.put(f"{_PATH}/<user_id>/password", gate=require_permission(Permission.USER_UPDATE))
+@users.put(f"{PATH}/<user_id>/password", gate=require_permission(Permission.USER_UPDATE))
 async def reset_password(context: RequestContext, user_id: str) -> None:
     """Set `{password}`, which the user must change; end everything of the user."""
     content = await context.json_object()
     await context.decide(await make_password_reset(context, user_id, content))
 
 
-async def make_password_reset(
-    context: RecordContext, user_id: str, fields: Fields
-) -> events.PasswordResetByAdministrator:
-    """Return the event for `{password}`; raise `RequestRefused` with its faults."""
-    password_hash, faults = await _hash_password(context, fields)
-    unknown = tuple(FieldFault(name, FieldRule.UNKNOWN) for name in fields if name != _PASSWORD)
-    if password_hash is None or unknown:
-        context.refuse(Why.FIELDS_INVALID, (*_require_password(password_hash, faults), *unknown))
-    return events.PasswordResetByAdministrator(
-        caller=context.caller, user_id=user_id, new_password_hash=password_hash
-    )
-
-
-@users.get(f"{_PATH}/<user_id>/failed-sign-ins", gate=require_permission(Permission.USER_LIST))
+@users.get(f"{PATH}/<user_id>/failed-sign-ins", gate=require_permission(Permission.USER_LIST))
 async def show_failed_sign_ins(context: RequestContext, user_id: str) -> FailedSignIns:
     """Show the failed sign-ins that this process counts, and until when they make the user wait."""
     return await describe_failures(context, user_id)
 
 
-@users.get(f"{_PATH}/<user_id>/second-factor", gate=require_permission(Permission.USER_LIST))
+@users.get(f"{PATH}/<user_id>/second-factor", gate=require_permission(Permission.USER_LIST))
 async def show_second_factor(context: RequestContext, user_id: str) -> SecondFactorLeft:
     """Say how many recovery codes the second factor of a user has left; 404 where there is none."""
     left = await count_recovery_codes_of(context, user_id)
     return context.refuse(Why.NOT_FOUND) if left is None else SecondFactorLeft(recovery_codes_left=left)
 
 
-async def count_recovery_codes_of(context: RequestContext, user_id: str) -> int | None:
-    """Return how many recovery codes a user has left, if any second factor; raise `RequestRefused`."""
-    known = await context.decide(events.UserRequested(caller=context.caller, user_id=user_id))
-    assert isinstance(known, UserKnown)
-    return known.recovery_codes_left
-
-
-@users.get(f"{_PATH}/<user_id>/grants", gate=require_permission(Permission.USER_LIST))
+@users.get(f"{PATH}/<user_id>/grants", gate=require_permission(Permission.USER_LIST))
 async def list_grants(context: RequestContext, user_id: str) -> list[Grant]:
     """List the clients that the user has approved, each with its active sessions."""
     await context.decide(events.UserRequested(caller=context.caller, user_id=user_id))
@@ -202,4 +57,4 @@ for _method, _path, _event in (
     ("DELETE", "grants/<client_id>", events.ConsentWithdrawnByAdministrator),
 ):
     _gate = require_permission(Permission.USER_UPDATE)
-    add_event_route(users, _method, f"{_PATH}/<user_id>/{_path}", _event, _gate)
+    add_event_route(users, _method, f"{PATH}/<user_id>/{_path}", _event, _gate)

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 from ostiary_core.events import Event
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, User
-from ostiary_web.api.resources.resource import Resource
+from ostiary_web.application.resources.resource import Resource
 from ostiary_web.pages.context import PageContext
 
 T = TypeVar("T")

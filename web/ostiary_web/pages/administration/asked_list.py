@@ -11,9 +11,9 @@ from quart import request
 
 from ostiary_core.storage.listing import Match
 from ostiary_core.texts import Language
-from ostiary_web.api.resources.fields import Field, ListView
-from ostiary_web.api.resources.lists import query_arguments
-from ostiary_web.api.resources.queries import MOST_VALUES
+from ostiary_web.application.resources.fields import Field, ListView
+from ostiary_web.application.resources.lists import query_arguments
+from ostiary_web.application.resources.queries import MOST_VALUES
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.people_search import FOUND, FoundUsers
 from ostiary_web.pages.context import PageContext

@@ -11,10 +11,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import CLIENTS, USERS, Listing
 from ostiary_net.observability.summaries import HOUR_MS, Metric, Milestone
-from ostiary_web.api.overview import findings_for
-from ostiary_web.api.overview_counts import (
-    LATE_SECONDS,
-)
+from ostiary_web.application.overview_counts import LATE_SECONDS, findings_for
 from ostiary_web.pages.administration.overview_view import View
 from ostiary_web.pages.context import PageContext
 from ostiary_web.server.database import SQLiteFile

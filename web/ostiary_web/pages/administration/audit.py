@@ -16,17 +16,17 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_core.texts import Language
-from ostiary_web.api.browsers import browser_name
-from ostiary_web.api.history_record import find_usernames
-from ostiary_web.api.history_texts import (
+from ostiary_web.application.browsers import browser_name
+from ostiary_web.application.history_record import find_usernames
+from ostiary_web.application.history_texts import (
     ENDINGS,
     reason_text as reason_said,
     safe_retries_text,
     step_text,
     whole_agent_text,
 )
-from ostiary_web.api.resources.audit import AUDIT_EVENTS, NamedEntry, name_entries
-from ostiary_web.api.resources.changes import format_changes
+from ostiary_web.application.resources.audit import AUDIT_EVENTS, NamedEntry, name_entries
+from ostiary_web.application.resources.changes import format_changes
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.asked_list import ListPage

@@ -8,7 +8,7 @@ from ostiary_core.model.client import SCOPES
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
 from ostiary_net.observability.summaries import REFUSALS_KEPT, Refusal
-from ostiary_web.api.resources.clients import RESOURCE, USUAL_FIELDS, make_secret_reset
+from ostiary_web.application.resources.clients import RESOURCE, USUAL_FIELDS, make_secret_reset
 from ostiary_web.http.browser import own_address
 from ostiary_web.pages.administration.actions import (
     RecordAction,

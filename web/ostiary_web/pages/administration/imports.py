@@ -12,10 +12,10 @@ from ostiary_core.model.fact import Fact
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.texts import Language
-from ostiary_web.api.resources.changes import format_changes
-from ostiary_web.api.resources.exports import answer_template
-from ostiary_web.api.resources.import_preview import Preview, encode_preview, preview_sheet
-from ostiary_web.api.resources.imports import (
+from ostiary_web.application.resources.changes import format_changes
+from ostiary_web.application.resources.exports import answer_template
+from ostiary_web.application.resources.import_preview import Preview, encode_preview, preview_sheet
+from ostiary_web.application.resources.imports import (
     Imported,
     ImportRun,
     SheetRefused,
@@ -24,8 +24,8 @@ from ostiary_web.api.resources.imports import (
     read_run,
     read_upload,
 )
-from ostiary_web.api.resources.resource import Resource
-from ostiary_web.api.resources.sheet_rows import describe_place
+from ostiary_web.application.resources.resource import Resource
+from ostiary_web.application.resources.sheet_rows import describe_place
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.list_return import HOME

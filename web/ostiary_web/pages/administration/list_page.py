@@ -12,8 +12,8 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
-from ostiary_web.api.resources.exports import answer_export
-from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, list_parameters, read_query
+from ostiary_web.application.resources.exports import answer_export
+from ostiary_web.application.resources.queries import DEFAULT_PAGE_SIZE, list_parameters, read_query
 from ostiary_web.pages.administration.asked_list import AskedList, ListPage
 from ostiary_web.pages.administration.list_table import ListTable
 from ostiary_web.pages.administration.people_search import replace_phone_number

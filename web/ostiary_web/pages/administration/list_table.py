@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.record_type import Kind
 from ostiary_core.storage.listing import Listing
-from ostiary_web.api.resources.fields import Field
+from ostiary_web.application.resources.fields import Field
 from ostiary_web.pages.administration.asked_list import AskedList
 from ostiary_web.pages.administration.list_return import with_list_query
 from ostiary_web.pages.administration.people_search import IDENTIFIER

@@ -16,10 +16,14 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import exceed_permissions
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore, OnlineSession
-from ostiary_web.api.history_record import list_users
-from ostiary_web.api.resources.fields import Field, ListView
-from ostiary_web.api.resources.online import force_out_everybody, operator_for, select_visible_sessions
-from ostiary_web.api.resources.queries import MOST_VALUES
+from ostiary_web.application.history_record import list_users
+from ostiary_web.application.resources.fields import Field, ListView
+from ostiary_web.application.resources.online import (
+    force_out_everybody,
+    operator_for,
+    select_visible_sessions,
+)
+from ostiary_web.application.resources.queries import MOST_VALUES
 from ostiary_web.http.browser import forget_login
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, require_permission

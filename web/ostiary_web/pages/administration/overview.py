@@ -13,7 +13,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, Milestone
-from ostiary_web.api.overview_counts import (
+from ostiary_web.application.overview_counts import (
     LATE_SECONDS,
     Span,
     list_visible_metrics,

@@ -12,7 +12,7 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import SECOND_MS, Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_net.observability.summaries import Metric
-from ostiary_web.api.overview_counts import Overview, Span
+from ostiary_web.application.overview_counts import Overview, Span
 from ostiary_web.pages.administration.audit import reason_text
 from ostiary_web.pages.administration.charts import Series, split_by_colour
 from ostiary_web.pages.context import PageContext

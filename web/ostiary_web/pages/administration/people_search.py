@@ -14,8 +14,8 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.storage.listing import USERS, FilterValue, Listing, Page, contained_text
 from ostiary_core.texts import Language
-from ostiary_web.api.history_record import list_deleted_users, list_users
-from ostiary_web.api.resources.queries import MOST_VALUES
+from ostiary_web.application.history_record import list_deleted_users, list_users
+from ostiary_web.application.resources.queries import MOST_VALUES
 from ostiary_web.http.context import RequestContext
 
 IDENTIFIER: Final = re.compile("[0-9a-f]{32}")

@@ -13,7 +13,7 @@ from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
 from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_core.model.why import Why
-from ostiary_web.api.resources.fields import ListView, SheetUse
+from ostiary_web.application.resources.fields import ListView, SheetUse
 from ostiary_web.pages.context import PageContext
 from ostiary_web.texts import heading_key
 

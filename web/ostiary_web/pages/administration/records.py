@@ -15,8 +15,8 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
-from ostiary_web.api.resources.records import create_record
-from ostiary_web.api.resources.resource import Resource
+from ostiary_web.application.resources.records import create_record
+from ostiary_web.application.resources.resource import Resource
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction, warn_of_oneself

@@ -6,7 +6,7 @@ from typing import Any, Final
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User
 from ostiary_core.storage.listing import USERS, Listing
-from ostiary_web.api.resources.roles import RESOURCE, describe_permission
+from ostiary_web.application.resources.roles import RESOURCE, describe_permission
 from ostiary_web.pages.administration.actions import deletion_action
 from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages

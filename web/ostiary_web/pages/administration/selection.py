@@ -10,9 +10,9 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
-from ostiary_web.api.resources.queries import MOST_VALUES
-from ostiary_web.api.resources.records import combine_refusals
-from ostiary_web.api.resources.resource import Resource
+from ostiary_web.application.resources.queries import MOST_VALUES
+from ostiary_web.application.resources.records import combine_refusals
+from ostiary_web.application.resources.resource import Resource
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction, warn_of_oneself
 from ostiary_web.pages.administration.asked_list import ListPage

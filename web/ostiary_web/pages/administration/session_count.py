@@ -1,7 +1,7 @@
 """Counts the running sessions that an action would end, as far as the visitor may see them."""
 
 from ostiary_core.storage.listing import Listing
-from ostiary_web.api.resources.online import select_visible_sessions
+from ostiary_web.application.resources.online import select_visible_sessions
 from ostiary_web.http.context import RequestContext
 
 

@@ -18,9 +18,9 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User, is_of_client
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, ROLES, Listing, ListingStore, OnlineSession
-from ostiary_web.api.failed_sign_ins import count_failures
-from ostiary_web.api.grants import list_grants_of_user
-from ostiary_web.api.resources.users import RESOURCE, count_recovery_codes_of, make_password_reset
+from ostiary_web.application.failed_sign_ins import count_failures
+from ostiary_web.application.grants import list_grants_of_user
+from ostiary_web.application.resources.users import RESOURCE, count_recovery_codes_of, make_password_reset
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import (

@@ -14,7 +14,7 @@ from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.model.why import Why
 from ostiary_core.texts.language import Language
-from ostiary_web.api.browsers import browser_name
+from ostiary_web.application.browsers import browser_name
 from ostiary_web.texts import LANGUAGES
 
 _LONGEST_SHOWN: Final = 200

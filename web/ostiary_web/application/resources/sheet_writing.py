@@ -18,8 +18,8 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.record_type import Kind
 from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.texts import Language, Languages
-from ostiary_web.api.resources.changes import format_changes
-from ostiary_web.api.resources.fields import Field, ListView, SheetUse
+from ostiary_web.application.resources.changes import format_changes
+from ostiary_web.application.resources.fields import Field, ListView, SheetUse
 from ostiary_web.sheets.book import Book, SheetColumn, Style, boolean_cell, number_cell, text_cell
 
 V = TypeVar("V")

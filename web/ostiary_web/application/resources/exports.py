@@ -23,10 +23,10 @@ from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_core.texts import Language
 from ostiary_net.front_door import AnswerCutOff
 from ostiary_net.turns.turn_queue import TurnFailed
-from ostiary_web.api.resources.fields import ListView
-from ostiary_web.api.resources.queries import Arguments, read_filters
-from ostiary_web.api.resources.resource import Resource
-from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE, SheetWriter, write_template
+from ostiary_web.application.resources.fields import ListView
+from ostiary_web.application.resources.queries import Arguments, read_filters
+from ostiary_web.application.resources.resource import Resource
+from ostiary_web.application.resources.sheet_writing import SHEET_MEDIA_TYPE, SheetWriter, write_template
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.zones import ZONE_HEADER, zone_for
 

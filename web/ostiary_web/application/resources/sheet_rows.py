@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.record_type import Kind
 from ostiary_core.texts import Language, Languages
-from ostiary_web.api.resources.fields import Field, ListView, SheetUse
+from ostiary_web.application.resources.fields import Field, ListView, SheetUse
 from ostiary_web.sheets.cells import BadCell, Cell, Number, Row, Sheet, is_empty, is_error
 
 T = TypeVar("T")

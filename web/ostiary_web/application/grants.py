@@ -14,7 +14,7 @@ from ostiary_core.storage.listing import (
     ListingStore,
     OnlineSession,
 )
-from ostiary_web.api.answer_data import AnswerData, Time, time_or_none
+from ostiary_web.application.answer_data import AnswerData, Time, time_or_none
 from ostiary_web.http.context import RequestContext
 
 _CLIENTS_AT_A_TIME: Final = 200

@@ -22,11 +22,11 @@ from ostiary_core.events import AdministrationEvent, BatchRequested
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
-from ostiary_web.api.answer_data import AnswerData, Count
-from ostiary_web.api.resources.fields import SheetUse
-from ostiary_web.api.resources.records import combine_refusals
-from ostiary_web.api.resources.resource import RecordContext, Resource, is_new
-from ostiary_web.api.resources.sheet_rows import SheetRows, read_rows
+from ostiary_web.application.answer_data import AnswerData, Count
+from ostiary_web.application.resources.fields import SheetUse
+from ostiary_web.application.resources.records import combine_refusals
+from ostiary_web.application.resources.resource import RecordContext, Resource, is_new
+from ostiary_web.application.resources.sheet_rows import SheetRows, read_rows
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.server.import_runs import Ending, Run, TooManyRuns
 from ostiary_web.sheets.reader import MOST_READING_SECONDS

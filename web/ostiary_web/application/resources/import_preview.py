@@ -8,17 +8,17 @@ import trio
 from ostiary_core.events import BatchRequested, Caller
 from ostiary_core.model.fact import Fact
 from ostiary_core.model.reply import BatchPreviewed
-from ostiary_web.api.answer_data import AnswerData, Count
-from ostiary_web.api.resources.changes import ChangedField, encode_changes
-from ostiary_web.api.resources.imports import (
+from ostiary_web.application.answer_data import AnswerData, Count
+from ostiary_web.application.resources.changes import ChangedField, encode_changes
+from ostiary_web.application.resources.imports import (
     REPLACES,
     SheetRefused,
     UploadedSheet,
     make_import_events,
     refuse_rows,
 )
-from ostiary_web.api.resources.resource import RecordContext, Resource
-from ostiary_web.api.resources.sheet_rows import SheetRows
+from ostiary_web.application.resources.resource import RecordContext, Resource
+from ostiary_web.application.resources.sheet_rows import SheetRows
 from ostiary_web.http.context import RequestRefused
 
 Outcome = Literal["created", "updated", "unchanged"]

@@ -6,7 +6,7 @@ from ostiary_core.model.changes import FieldChange, Value
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_core.texts import Language
-from ostiary_web.api.answer_data import AnswerData
+from ostiary_web.application.answer_data import AnswerData
 from ostiary_web.texts import heading_key
 
 JSONValue = str | int | bool | list[str] | None

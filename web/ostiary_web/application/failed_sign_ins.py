@@ -6,7 +6,7 @@ from ostiary_core.events import UserRequested
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.instant import Instant, iso_time, later
 from ostiary_core.model.reply import UserKnown
-from ostiary_web.api.answer_data import AnswerData, Count, Time, time_or_none
+from ostiary_web.application.answer_data import AnswerData, Count, Time, time_or_none
 from ostiary_web.http.context import RequestContext
 
 

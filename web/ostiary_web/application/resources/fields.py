@@ -12,7 +12,7 @@ from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
 from ostiary_core.storage.listing import Listable, ListingStore
 from ostiary_core.texts import Language, Languages
-from ostiary_web.api.resources.changes import encode_changes
+from ostiary_web.application.resources.changes import encode_changes
 from ostiary_web.texts import heading_key
 
 T = TypeVar("T")

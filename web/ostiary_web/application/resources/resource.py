@@ -11,7 +11,7 @@ from ostiary_core.model.record_type import RecordType
 from ostiary_core.model.reply import ClientKnown, Reply, RoleKnown, SecretIssued, UserKnown
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
-from ostiary_web.api.resources.fields import Field, ListView
+from ostiary_web.application.resources.fields import Field, ListView
 
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")

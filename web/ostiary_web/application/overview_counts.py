@@ -1,4 +1,4 @@
-"""Compute an overview: a span of hours or days, and the summaries of each."""
+"""Compute an overview: a span of hours or days, the summaries of each, and the findings to act on."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -14,6 +14,7 @@ from ostiary_net.observability.summaries import HOUR_MS, RETRY_SECONDS, Metric, 
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.upkeep.summarising import count_running
 from ostiary_web.http.context import RequestContext
+from ostiary_web.server.findings import Finding
 
 _MOST_HOURS: Final = 48
 TRAIL_METRICS: Final = frozenset(Metric) - {Metric.REFUSED, Metric.RUNNING}
@@ -156,3 +157,17 @@ def make_overview_query(
         )
 
     return read
+
+
+async def findings_for(context: RequestContext) -> list[Finding]:
+    """Return the findings that the caller may see."""
+    sees_clients = Permission.CLIENT_LIST.value in context.account.permissions
+    if not sees_clients and not context.is_super_administrator:
+        return []
+    found = await context.services.self_check.findings()
+    # Findings about the server name paths, addresses and settings, which no monitor permission covers.
+    return [
+        each
+        for each in found
+        if (sees_clients if each.about.startswith("client ") else context.is_super_administrator)
+    ]

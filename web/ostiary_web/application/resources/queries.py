@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import FilterValue, Listing, Match, Sort, TimeRange
-from ostiary_web.api.resources.fields import Field, ListView
+from ostiary_web.application.resources.fields import Field, ListView
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.storage.listing import DELETED_USERS, USERS, Listing, ListingStore
 from ostiary_core.texts import Language
 from ostiary_net.turns.turns import ListQuery
-from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of, time_or_none
-from ostiary_web.api.history_texts import ENDINGS, safe_retries_text, step_text
-from ostiary_web.api.resources.changes import ChangedField, encode_changes
-from ostiary_web.api.resources.online import KINDS, kind_code
+from ostiary_web.application.answer_data import AnswerData, Count, Time, one_of, time_or_none
+from ostiary_web.application.history_texts import ENDINGS, safe_retries_text, step_text
+from ostiary_web.application.resources.changes import ChangedField, encode_changes
+from ostiary_web.application.resources.online import KINDS, kind_code
 
 Names = Mapping[str, str]
 

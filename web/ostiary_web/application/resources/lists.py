@@ -10,9 +10,9 @@ from quart import Response, request
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import FilterValue, ListingStore
-from ostiary_web.api.answer_data import AnswerData, Count
-from ostiary_web.api.resources.fields import ListView, encode_item
-from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_query
+from ostiary_web.application.answer_data import AnswerData, Count
+from ostiary_web.application.resources.fields import ListView, encode_item
+from ostiary_web.application.resources.queries import LARGEST_PAGE_SIZE, read_query
 from ostiary_web.http.context import RequestContext
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.reply import BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_net.turns.turn_queue import TurnFailed
-from ostiary_web.api.resources.fields import encode_item
-from ostiary_web.api.resources.resource import Resource
+from ostiary_web.application.resources.fields import encode_item
+from ostiary_web.application.resources.resource import Resource
 from ostiary_web.http.context import JSON_MEDIA_TYPE, RequestContext, RequestRefused
 from ostiary_web.server.submissions import Submitted
 
