@@ -30,7 +30,7 @@ from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard, patch_hypercorn
 from ostiary_net.front_door.connection import open_connection
-from ostiary_net.lane import open_lane
+from ostiary_net.lane import start_door
 from ostiary_net.runtime.arrivals import StallDetector
 from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
 from ostiary_net.runtime.text_messages import TextMessage
@@ -247,10 +247,10 @@ class Instance:
         async with application.open() as services:
             self.service = services.service
             self._guard = Guard(application, make_door_limits(application.settings))
-            self._guard.draw_trace_id = services.service.draw_trace_id
+            started = start_door(services.service, self._guard.limits, has_lane=self.swarm.lanes[self.number])
+            # The routes of the application answer what the lane does not.
+            self._guard.started = replace(started, shortcut=None)
             self._config.keep_alive_max_requests = 1_000_000
-            if self.swarm.lanes[self.number]:
-                open_lane(self._guard, services.service)
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
                 self.up.set()

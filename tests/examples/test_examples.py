@@ -19,8 +19,7 @@ from ostiary_core import Instant, Refused, Store, Table, UserKnown
 from ostiary_core.conformance import check_store
 from ostiary_net.front_door import Guard
 from ostiary_net.front_door.serving import serve_until
-from ostiary_net.lane import open_lane
-from ostiary_net.lane.shortcut import make_shortcut
+from ostiary_net.lane import start_door
 from ostiary_web.app.asgi_app import make_door_limits
 from tests.examples.doors import EXAMPLES, django_store, open_door, open_unix_door, over_sockets
 from tests.examples.suite import Case, Door, every_case
@@ -36,9 +35,7 @@ async def listening(served: Served, door: SocketDoor) -> AsyncIterator[int]:
     application: Any = served.application.quart
     guarded = Guard(application, make_door_limits(served.application.settings))
     if door != "application":
-        guarded.shortcut = make_shortcut(served.service)
-    if door == "lane":
-        assert open_lane(guarded, served.service)
+        guarded.started = start_door(served.service, guarded.limits, has_lane=door == "lane")
     stop, started = trio.Event(), trio.Event()
     ports: list[int] = []
 

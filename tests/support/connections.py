@@ -20,8 +20,7 @@ from hypercorn.typing import ConnectionState
 from fuzz.shared.http_client import HttpClient, Request, Response
 from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.lane import open_lane
-from ostiary_net.lane.shortcut import make_shortcut
+from ostiary_net.lane import start_door
 from ostiary_net.turns.service import Service
 
 PEER = "203.0.113.7"
@@ -134,9 +133,8 @@ async def opened_door(door: Door, guarded: Guard, service: Service) -> AsyncIter
         yield lambda source: _Called(guarded, source)
         return
     assert patch_hypercorn()
-    guarded.shortcut = make_shortcut(service)
-    if door == "lane":
-        assert open_lane(guarded, service)
+    guarded.started = start_door(service, guarded.limits, has_lane=door == "lane")
+    assert (guarded.started.open_connection is not None) == (door == "lane")
     async with trio.open_nursery() as nursery:
         config, context = Config(), WorkerContext(None)
 

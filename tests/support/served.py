@@ -222,7 +222,7 @@ async def serving(
     limits = replace(make_door_limits(settings), linger_seconds=0.0)
     guarded = Guard(application, limits)
     async with application.open() as services, opened_door(door, guarded, services.service) as open_transport:
-        guarded.draw_trace_id = services.service.draw_trace_id
+        guarded.started = replace(guarded.started, draw_trace_id=services.service.draw_trace_id)
         yield Served(
             app=guarded,
             application=application,

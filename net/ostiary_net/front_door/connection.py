@@ -20,7 +20,6 @@ from ostiary_net.front_door.hypercorn_internals import (
     WorkerContext,
     replace_classes,
 )
-from ostiary_net.front_door.idle_watcher import IdleWatcher
 from ostiary_net.front_door.protocol import find_guard, open_protocol
 from ostiary_net.observability.log import list_frames, unwrap_error
 from ostiary_net.runtime.arrivals import CLIENT_GONE, make_disconnect_check
@@ -51,8 +50,8 @@ def open_connection(
     config.h11_max_incomplete_size = guard.limits.head_bytes
     # The lane writes no access log, reads without Hypercorn's timeout, and counts no requests of a worker.
     is_plain = config.accesslog is None and not config.read_timeout and context.max_requests is None
-    if guard.open_connection is not None and is_plain:
-        opened: TCPServer = guard.open_connection(*accepted)
+    if guard.started.open_connection is not None and is_plain:
+        opened: TCPServer = guard.started.open_connection(guard, *accepted)
         return opened
     return GuardedConnection(*accepted, guard=guard)
 
@@ -64,16 +63,18 @@ class GuardedConnection(TCPServer):
         """Take what Hypercorn makes a connection of, as `open_connection` has it."""
         super().__init__(*accepted)
         self._limits = guard.limits
-        guard.is_stopping = self.context.terminated.is_set
         self.connections = guard.connections
-        if guard.idle_watcher is None or guard.idle_watcher.context is not self.context:
-            guard.idle_watcher = IdleWatcher(guard.connections, self.context, self.config, guard.limits)
-        self._idle_watcher = guard.idle_watcher
+        self._idle_watcher = guard.watch_connections(self.context, self.config)
         self._is_client_gone = make_disconnect_check(self.stream)
         self._has_begun = False
         # Hypercorn calls `restart` and `stop` of this where a connection becomes idle and where a request
         # came.
         self.idle_task = self  # type: ignore[assignment]
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the server stops, so that an answer that begins now is the last."""
+        return self.context.terminated.is_set()
 
     async def run(self) -> None:
         if not self.connections.admit(self):

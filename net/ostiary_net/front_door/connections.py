@@ -13,7 +13,12 @@ _FILES_FOR_OTHER_THINGS: Final = 128
 
 
 class OpenConnection(Protocol):
-    """An open connection, as far as `OpenConnections` needs it."""
+    """An open connection, as far as the front door needs it."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether its server stops, so that an answer that begins now is the last."""
+        ...
 
     def abort(self) -> None:
         """Close the connection at once."""

@@ -6,6 +6,7 @@ answers that overtake their request's body (docs/decisions/0010-front-door-repai
 
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -15,6 +16,7 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.model.audit import LateTraceId, TraceId
 from ostiary_net.front_door.connections import CONNECTION, OpenConnections
 from ostiary_net.front_door.heads import HeadVerdict, read_head
+from ostiary_net.front_door.hypercorn_internals import Config, WorkerContext
 from ostiary_net.front_door.idle_watcher import IdleWatcher
 from ostiary_net.front_door.lifespan import Lifespan
 from ostiary_net.front_door.limits import (
@@ -46,30 +48,43 @@ _ROUTE_MARGIN_SECONDS: Final = 0.2
 """Time between a route's cancellation and the door's 500, in which the route may answer on a page."""
 
 
+def _draw_trace_id() -> str:
+    return SystemEntropy().draw()[:16].hex()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedApplication:
+    """What an application gives its front door as it starts; before, the door draws trace ids itself."""
+
+    draw_trace_id: Callable[[], str] = _draw_trace_id
+    tracing: "Spans | None" = None
+    shortcut: Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None] | None = None
+    """Finds the function that answers a whole request without the application."""
+    open_connection: Callable[..., Any] | None = None
+    """Maker of Hypercorn's connections, in place of the front door's own."""
+
+
 class Guard:
     """Passes to the ASGI application `app` only requests that keep the limits."""
 
     def __init__(self, app: Application, limits: DoorLimits) -> None:
         self.app = app
         self.limits = limits
+        self.started = StartedApplication()
         self.connections = OpenConnections(limits.most_connections)
-        self.idle_watcher: IdleWatcher | None = None
-        """Watcher of the server that serves this, once it has a connection."""
-        self.open_connection: Callable[..., Any] | None = None
-        """Maker of Hypercorn's connections, in place of the front door's own."""
-        self.shortcut: Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None] | None = None
-        """Finds the function that answers a whole request without the application."""
-        self.tracing: Spans | None = None
-        self.draw_trace_id: Callable[[], str] = _draw_trace_id
-        """Source of trace ids: the application's source of entropy, once that is open."""
-        self.is_stopping: Callable[[], bool] = lambda: False
-        """Whether an answer that begins now is the last on its connection."""
         self.lifespan = Lifespan()
         self.refused: dict[int, int] = {}
         """Count of requests that were refused before a route answered, by status."""
         self.late = 0
         """Count of requests whose answer did not begin in time."""
         self._has_missed_path = False
+        self._idle_watcher: IdleWatcher | None = None
+
+    def watch_connections(self, context: WorkerContext, config: Config) -> IdleWatcher:
+        """Return the watcher of the connections of one server: all of them share it."""
+        if self._idle_watcher is None or self._idle_watcher.context is not context:
+            self._idle_watcher = IdleWatcher(self.connections, context, config, self.limits)
+        return self._idle_watcher
 
     def count_refusal(self, status: int, trace_id: TraceId, source: str | None) -> None:
         """Count and log a request that is refused before a route answered."""
@@ -78,13 +93,13 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope["ostiary.trace_id"] = LateTraceId(self.draw_trace_id)
+            scope["ostiary.trace_id"] = LateTraceId(self.started.draw_trace_id)
             if self.limits.answer_fields:
                 send = self._add_answer_fields(send)
-            if self.tracing is None:
+            if self.started.tracing is None:
                 await self._serve_request(scope, receive, send)
             else:
-                await self._serve_traced(self.tracing, scope, receive, send)
+                await self._serve_traced(self.started.tracing, scope, receive, send)
         elif scope["type"] == "lifespan":
             await self.lifespan.serve(self.app, scope, receive, send)
         else:
@@ -133,7 +148,8 @@ class Guard:
                 )
             await context.refuse(head.status)
         elif await context.gather_body():
-            answer_request = self.shortcut(scope) if self.shortcut and context.is_whole else None
+            find = self.started.shortcut
+            answer_request = find(scope) if find is not None and context.is_whole else None
             try:
                 with context.limit:
                     if answer_request is None:
@@ -145,10 +161,6 @@ class Guard:
                     await context.fail(trio.TooSlowError())
             except Exception as error:
                 await context.fail(error)
-
-
-def _draw_trace_id() -> str:
-    return SystemEntropy().draw()[:16].hex()
 
 
 class _GuardedRequest:
@@ -231,7 +243,8 @@ class _GuardedRequest:
         if message["type"] == "http.response.start":
             self._is_answering = True
             self.limit.deadline = math.inf
-            if not self._whole.is_set() or self._guard.is_stopping():
+            connection = CONNECTION.get()
+            if not self._whole.is_set() or (connection is not None and connection.is_stopping):
                 message = self._mark_last(message)
             await self._send(message)
         elif message["type"] == "http.response.body" and not message.get("more_body", False):

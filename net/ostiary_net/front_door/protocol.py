@@ -150,7 +150,7 @@ class GuardedProtocol(H11Protocol):
         """Refuse, in the documented form, what h11 could not read."""
         nothing_read: Scope = {"type": "http", "path": "", "headers": []}
         scope: Scope = getattr(self.stream, "scope", nothing_read)
-        trace_id = str(scope.get("ostiary.trace_id") or self._guard.draw_trace_id())
+        trace_id = str(scope.get("ostiary.trace_id") or self._guard.started.draw_trace_id())
         source = self.client[0] if self.client else None
         self._guard.count_refusal(status_code, trace_id, source)
         fields, body = self._guard.limits.refusal(status_code, scope, trace_id)

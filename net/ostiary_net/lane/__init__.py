@@ -6,6 +6,6 @@ full, and hands everything else untouched to Hypercorn and h11 (docs/decisions/0
 request means does not enter: the service knows it.
 """
 
-from ostiary_net.lane.opening import open_lane
+from ostiary_net.lane.opening import start_door
 
-__all__ = ["open_lane"]
+__all__ = ["start_door"]

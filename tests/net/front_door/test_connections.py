@@ -267,7 +267,7 @@ async def test_a_body_that_came_whole_keeps_its_place(bare: Any, open_door: Open
 
 async def test_a_place_is_counted_once_whatever_happens_to_it() -> None:
     class Held:
-        aborted = False
+        aborted = is_stopping = False
 
         def abort(self) -> None:
             self.aborted = True

@@ -15,7 +15,7 @@ from ostiary_core.http.endpoint import PendingRequest, Request
 from ostiary_core.model.secret import Entropy
 from ostiary_net.front_door import hypercorn_internals, protocol
 from ostiary_net.front_door.limits import Receive, Scope, Send
-from ostiary_net.lane import open_lane
+from ostiary_net.lane import start_door
 from ostiary_net.turns.turn_queue import QueuedEvent
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
@@ -349,7 +349,8 @@ async def test_behind_another_hypercorn_the_lane_stays_closed(
     monkeypatch.setattr(hypercorn_internals, "version", lambda name: "0.19.0")
     with capture_logs() as log:
         async with opened(lane=False) as door:
-            assert not open_lane(door.guarded, door.service)
+            door.guarded.started = start_door(door.service, door.guarded.limits, has_lane=True)
+            assert door.guarded.started.open_connection is None
             line = await door.call(ACTIVE)
             assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
     [entry] = [entry for entry in log if "the token lane stays closed" in entry["event"]]

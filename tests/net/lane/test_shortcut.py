@@ -5,7 +5,7 @@ import trio
 from trio.testing import MockClock
 
 from ostiary_net.front_door.limits import Application
-from ostiary_net.lane.shortcut import make_shortcut
+from ostiary_net.lane import start_door
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.test_lane import nobody
 from tests.net.lane.twins import Heard, mask_answer, open_twin
@@ -17,7 +17,7 @@ def hear(data: bytes, *, short: bool, app: Application | None = None) -> Heard:
     async def ask() -> Heard:
         async with open_twin(lane=False, app=app) as door:
             if short:
-                door.guarded.shortcut = make_shortcut(door.service)
+                door.guarded.started = start_door(door.service, door.guarded.limits, has_lane=False)
             line = await door.call(data)
             said = await line.hear()
         return Heard(mask_answer(said.data), said.closed)

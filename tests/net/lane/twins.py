@@ -26,7 +26,7 @@ from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.front_door.connection import patch_hypercorn
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.limits import Application, DoorLimits, Receive, Scope, Send
-from ostiary_net.lane import open_lane
+from ostiary_net.lane import start_door
 from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
@@ -184,7 +184,8 @@ async def open_twin(
 
         guarded = Guard(app or web, replace(limits, **changed))
         if lane:
-            assert open_lane(guarded, service)
+            guarded.started = replace(start_door(service, guarded.limits, has_lane=True), shortcut=None)
+            assert guarded.started.open_connection is not None
         door = Opened(guarded, service, clock, nursery, WorkerContext(None), kind)
         yield door
         nursery.cancel_scope.cancel()

@@ -17,7 +17,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.texts import Languages
 from ostiary_net.front_door import DoorLimits, Guard, patch_hypercorn
 from ostiary_net.front_door.limits import Scope
-from ostiary_net.lane.shortcut import make_shortcut
+from ostiary_net.lane import start_door
 from ostiary_net.observability.metrics import Metrics
 from ostiary_web.api.health import HEALTH_PATHS
 from ostiary_web.app.factory import Application
@@ -72,21 +72,24 @@ def make_door_limits(settings: Settings) -> DoorLimits:
 
 
 def asgi_app(
-    settings: Settings, ready: Callable[[AppServices], None], dependencies: Dependencies | None = None
+    settings: Settings,
+    ready: Callable[[AppServices], None],
+    dependencies: Dependencies | None = None,
+    *,
+    has_lane: bool = False,
 ) -> Guard:
-    """Return the whole product as one ASGI application."""
+    """Return the whole product as one ASGI application, with the token lane if its server is to have it."""
+    limits = make_door_limits(settings)
 
     def connect(services: AppServices) -> None:
         _add_metrics(services.service.metrics, guarded)
-        guarded.tracing = services.service.tracing
-        guarded.draw_trace_id = services.service.draw_trace_id
-        guarded.shortcut = make_shortcut(services.service)
+        guarded.started = start_door(services.service, limits, has_lane=has_lane)
         ready(services)
 
     application: Any = Application(settings, dependencies, ready=connect)
     if settings.otel_exporter_otlp_endpoint is not None:
         application.quart.before_request(_name_route)
-    guarded = Guard(application, make_door_limits(settings))
+    guarded = Guard(application, limits)
     return guarded
 
 

@@ -23,8 +23,8 @@ from ostiary_net.front_door import (
 )
 from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.scraping import open_metrics_listeners
-from ostiary_net.lane import open_lane
 from ostiary_net.observability.log import LINES
+from ostiary_net.runtime.interpreter import settle_interpreter
 from ostiary_net.sql.migrations import Opening
 from ostiary_web.app.asgi_app import asgi_app, describe_first_administrator, greet, load_settings_or_exit
 from ostiary_web.server.app_services import AppServices
@@ -148,10 +148,9 @@ def _serve_here(
 
     def ready(services: AppServices) -> None:
         started.append(services)
-        if not plain:
-            open_lane(guarded, services.service)
+        settle_interpreter()
 
-    guarded = asgi_app(settings, ready, dependencies)
+    guarded = asgi_app(settings, ready, dependencies, has_lane=not plain)
 
     def announce(addresses: list[str]) -> None:
         greet_at(started[0].first_administrator if started else None, addresses)
