@@ -134,7 +134,8 @@ class _Supervisor:
         """Wait until a worker serves, and kill it once it gives no sign of life."""
         if not await lifeline.wait():
             return
-        if not self._ever_served:
+        # A worker may serve just as the supervisor is asked to stop, which has closed the sockets by then.
+        if not self._ever_served and not self._stop.is_set():
             self._ever_served = True
             self.on_listening([format_listener_url(each) for each in self.listeners])
             notify_manager("READY=1")

@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import trio
 import trio.testing
 
+from ostiary_net.front_door import supervising
 from ostiary_net.front_door.lifeline import VARIABLE, Lifeline
 from ostiary_net.front_door.listeners import AddressError, format_listener_url, open_listeners
 from tests.support.processes import Process
@@ -196,6 +198,22 @@ def test_systemd_is_given_signs_of_life_where_it_watches(tmp_path: Path) -> None
                 server.stop()
             while manager.recv(64) != b"STOPPING=1":
                 pass
+
+
+async def test_a_worker_that_serves_as_its_supervisor_stops_is_not_announced(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    ours, its = socket.socketpair()
+    listener = socket.create_server(("127.0.0.1", 0))
+    announced: list[list[str]] = []
+    supervisor = supervising._Supervisor([], [listener], 1, 1.0, announced.append)
+    with Lifeline(ours) as lifeline, Lifeline(its) as worker:
+        listener.close()
+        supervisor._stop.set()
+        worker.announce_ready()
+        with trio.move_on_after(1):
+            await supervisor._listen(lifeline, cast(Any, None), 0)
+    assert announced == []
 
 
 def test_no_room_for_a_worker_ends_none_of_the_others(start: Start) -> None:
