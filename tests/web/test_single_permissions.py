@@ -137,4 +137,4 @@ async def test_who_may_only_register_is_led_to_the_form_and_told_that_it_was_don
     sent = {"username": "anna", "name": "Anna", "password": "anna's password"}
     sent["form_token"] = form_token_in(await browser.get(place))
     done = await browser.follow(await browser.post(place, data=sent))
-    assert (done.status_code, "Saved." in done.text) == (200, True)
+    assert (done.status_code, "Anna is registered." in done.text) == (200, True)

@@ -9,8 +9,10 @@ can know, and must not come from another site.
 """
 
 import hmac
+import json
 import re
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from quart import Response, g, request
@@ -33,6 +35,10 @@ _ORIGIN: Final = re.compile(r"[\x21-\x7e]{1,300}")
 _ACCESS: Final = "ostiary_access"
 _REFRESH: Final = "ostiary_refresh"
 _FORM: Final = "ostiary_form"
+_NOTICE: Final = "ostiary_notice"
+_NOTICE_SECONDS: Final = 60
+_NOTICE_BYTES: Final = 2_400
+"""Most bytes of a notice: browsers keep cookies of 4 KB, and this one is encoded."""
 
 
 def own_origin() -> str:
@@ -85,7 +91,7 @@ def keep_login(response: Response, login: LoginIssued) -> Response:
 def forget_login(response: Response) -> Response:
     """Delete the cookies of a login session, and the one its forms were bound to."""
     # With _FORM: what was shown to one user is not sent by the next.
-    for name in (_ACCESS, _REFRESH, _FORM):
+    for name in (_ACCESS, _REFRESH, _FORM, _NOTICE):
         _delete_cookie(response, _full_name(name))
     return response
 
@@ -154,6 +160,46 @@ def refuse_unproven_origin(context: RequestContext) -> NoReturn:
     raise RequestRefused(Refused(Why.ORIGIN_UNPROVEN))
 
 
+def keep_notice(response: Response, path: str, lines: Sequence[str]) -> Response:
+    """Keep what was done for the page at `path`, which shows it once; longer texts end with an ellipsis."""
+    cookie = request.cookies.get(_full_name(_FORM))
+    if cookie:
+        kept, room = [], _NOTICE_BYTES
+        for line in lines:
+            whole = line.encode()
+            cut = line if len(whole) <= room else f"{whole[: max(0, room - 3)].decode(errors='ignore')}…"
+            kept += [cut] if room > 3 else []
+            room -= len(whole)
+        content = urlsafe_b64encode(json.dumps([path, *kept], ensure_ascii=False).encode()).decode()
+        _set_cookie(
+            response, _full_name(_NOTICE), f"{content}.{_sign_notice(cookie, content)}", _NOTICE_SECONDS
+        )
+    return response
+
+
+def read_notice() -> Sequence[str]:
+    """Return what was done before this page was asked for; nothing that this server did not sign."""
+    cookie, kept = (request.cookies.get(_full_name(name), "") for name in (_FORM, _NOTICE))
+    content, _, signature = kept.partition(".")
+    if not cookie or not hmac.compare_digest(
+        _sign_notice(cookie, content).encode(), signature.encode("utf-8", "surrogatepass")
+    ):
+        return ()
+    path, *lines = json.loads(urlsafe_b64decode(content))
+    return lines if path == request.path else ()
+
+
+def forget_notice(response: Response) -> Response:
+    """Forget a notice that was shown."""
+    _delete_cookie(response, _full_name(_NOTICE))
+    return response
+
+
+def _sign_notice(cookie: str, content: str) -> str:
+    """Return the signature of a notice for the browser with this form cookie."""
+    return _digest(cookie, b"ostiary notice " + content.encode("utf-8", "surrogatepass"))
+
+
 def read_preference(name: str) -> str | None:
     """Return a choice made in this browser."""
     return request.cookies.get(_add_port(name))
@@ -172,7 +218,11 @@ def forget_preference(response: Response, name: str) -> Response:
 
 
 def _token_for(cookie: str) -> str:
-    digest = hmac.digest(cookie.encode("utf-8", "surrogatepass"), b"ostiary form token", "sha256")
+    return _digest(cookie, b"ostiary form token")
+
+
+def _digest(cookie: str, content: bytes) -> str:
+    digest = hmac.digest(cookie.encode("utf-8", "surrogatepass"), content, "sha256")
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 

@@ -74,7 +74,7 @@ async def _back_to_account(page: PageContext, change: Awaitable[object]) -> Resp
         await change
     except RequestRefused as refusal:
         return await _account(page, refusal.reply)
-    return page.redirect("/account?done=1")
+    return page.redirect(_ACCOUNT, page.text("page.done"))
 
 
 @account_pages.get(_SESSIONS, gate=SIGNED_IN)
@@ -100,7 +100,7 @@ async def ask_to_end_others(page: PageContext) -> Response:
 async def end_others(page: PageContext) -> Response:
     """Sign the user out everywhere else."""
     await page.request.decide(OtherSessionsEnded(caller=page.request.caller))
-    return page.redirect(f"{_SESSIONS}?done=1")
+    return page.redirect(_SESSIONS, page.text("page.done"))
 
 
 @account_pages.post("/account/sessions/<session_id>/end", gate=SIGNED_IN, form_is_on=_SESSIONS)
@@ -121,7 +121,6 @@ async def _account(page: PageContext, reply: Refused | None = None) -> Response:
         "account.html",
         place=_ACCOUNT,
         refused=reply,
-        notice=page.done_notice,
         zones=zone_groups(page.zone.key),
         has_permissions=bool(page.request.account.permissions),
     )
@@ -144,7 +143,6 @@ async def _sessions(page: PageContext, reply: Refused | None = None) -> Response
         "sessions.html",
         place=_SESSIONS,
         refused=reply,
-        notice=page.done_notice,
         sign_ins=[] if number > 1 else await list_sign_ins(context, _SIGN_INS_SHOWN),
         sessions=found.items,
         total=found.total,

@@ -3,10 +3,11 @@
 A browser whose access token has expired is given its login session's next pair on the way.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
@@ -26,6 +27,7 @@ from ostiary_web.application.history_texts import duration_text
 from ostiary_web.application.own_account import renew_login
 from ostiary_web.http.browser import (
     FORM_FIELD,
+    forget_notice,
     form_token,
     hand_out_form_cookie,
     has_form_cookie,
@@ -33,8 +35,10 @@ from ostiary_web.http.browser import (
     is_cross_site,
     is_of_own_page,
     keep_login,
+    keep_notice,
     own_origin,
     read_caller_cookie,
+    read_notice,
     read_preference,
     read_refresh_cookie,
     refuse_unproven_origin,
@@ -93,6 +97,7 @@ class PageContext:
     chosen, or after signing in."""
     form: MultiDict[str, str] = field(default_factory=MultiDict)
     """Fields of the form that was sent."""
+    _has_shown_notice: bool = False
 
     # --- who asks
 
@@ -147,14 +152,19 @@ class PageContext:
 
     # --- where to go
 
-    def redirect(self, address: str) -> Response:
-        """Redirect to `address`, with a GET."""
-        return self.keep(see_other(address))
+    def redirect(self, address: str, *notice: str) -> Response:
+        """Redirect to `address`, with a GET; the page there says once what was done."""
+        response = see_other(address)
+        if notice:
+            keep_notice(response, urlsplit(address).path, notice)
+        return self.keep(response)
 
     def keep(self, response: Response) -> Response:
         """Give the browser the cookies that this request made."""
         if self.renewed is not None:
             keep_login(response, self.renewed)
+        if self._has_shown_notice:
+            forget_notice(response)
         return hand_out_form_cookie(response)
 
     def sign_in_page(self, return_to: str, *parameters: str) -> str:
@@ -186,10 +196,11 @@ class PageContext:
 
     # --- what it says
 
-    @property
-    def done_notice(self) -> str | None:
-        """Return the notice that a change was saved, where the address says so."""
-        return self.text("page.done") if request.args.get("done") else None
+    def take_notice(self) -> Sequence[str]:
+        """Return the lines that say what was done before; the next page says it no more."""
+        lines = read_notice()
+        self._has_shown_notice |= bool(lines)
+        return lines
 
     def moment(self, instant: Instant, *, seconds: bool = False) -> Markup:
         """Return a time in the visitor's zone, and how long ago it was."""

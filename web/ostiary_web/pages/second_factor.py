@@ -56,7 +56,7 @@ async def confirm_set_up(page: PageContext) -> Response:
         return await show_set_up(
             page, offered, _with_return(_CONFIRM), refusal.reply, return_to=_return_address()
         )
-    return page.redirect(_return_address(done="/account?done=1"))
+    return page.redirect(_return_address(), page.text("page.done"))
 
 
 @second_factor_pages.post(f"{_PLACE}/recovery-codes", gate=SIGNED_IN, form_is_on=_PLACE)
@@ -78,7 +78,7 @@ async def remove_second_factor(page: PageContext) -> Response:
         await remove(page.request, page.form.get("password", ""), page.form.get("code", ""))
     except RequestRefused as refusal:
         return await _refuse(page, refusal.reply)
-    return page.redirect("/account?done=1")
+    return page.redirect("/account", page.text("page.done"))
 
 
 async def _refuse(page: PageContext, reply: Refused) -> Response:
@@ -103,10 +103,10 @@ async def _form(
     )
 
 
-def _return_address(done: str = "/account") -> str:
-    """Return the page that required a second factor, which this one leads on to; else `done`."""
+def _return_address() -> str:
+    """Return the page that required a second factor, which this one leads on to; else the account."""
     return_to = return_address()
-    return done if return_to == "/" else return_to
+    return "/account" if return_to == "/" else return_to
 
 
 def _with_return(path: str) -> str:

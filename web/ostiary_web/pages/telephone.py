@@ -50,7 +50,7 @@ async def set_phone(page: PageContext) -> Response:
         if refusal.reply.why is Why.CURRENT_PASSWORD_WRONG_REPEATEDLY:
             return await show_signed_out(page, _PHONE, refusal.reply)
         return await _form(page, refusal.reply, phone=phone, coded=True)
-    return page.redirect("/account?done=1")
+    return page.redirect("/account", page.text("page.done"))
 
 
 async def _form(

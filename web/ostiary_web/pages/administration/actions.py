@@ -30,6 +30,8 @@ class RecordAction(Generic[T]):
     event: type[Event] | ReadForm
     """Event that does it, or what reads its form."""
     _: KW_ONLY
+    done_text: str
+    """Key of the text that says it was done to a record called `name`."""
     is_available: Callable[[T, PageContext], bool] = lambda item, page: True
     asks_password: bool = False
     asks_overlap: bool = False
@@ -63,6 +65,7 @@ def enabling_actions(
         name="page.enable",
         confirm_text=None,
         event=resource.enable,
+        done_text="page.enable_done",
         batch_text="page.selected_enable_will",
         is_available=lambda item, page: not item.enabled,
     )
@@ -71,6 +74,7 @@ def enabling_actions(
         name="page.disable",
         confirm_text=disable_text,
         event=resource.disable,
+        done_text="page.disable_done",
         batch_text="page.selected_disable_will",
         is_available=lambda item, page: item.enabled,
     )
@@ -84,6 +88,7 @@ def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordActi
         name="page.delete",
         confirm_text=confirm_text,
         event=resource.delete,
+        done_text="page.delete_done",
         batch_text="page.selected_delete_will",
         removes_record=True,
     )

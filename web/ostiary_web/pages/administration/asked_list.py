@@ -22,7 +22,7 @@ from ostiary_web.pages.moments import day_bounds
 T = TypeVar("T")
 V = TypeVar("V")
 
-_NOTICES: Final = ("done", "erased", FOUND)
+_NOTICES: Final = ("erased", FOUND)
 """Query parameters of notices, which the list itself does not read."""
 _NAMES_SAID: Final = 8
 """Most users that are named where several match a filter."""

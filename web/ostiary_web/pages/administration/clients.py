@@ -89,16 +89,28 @@ client_pages = make_record_pages(
         actions=(
             _ENABLE,
             RecordAction(
-                "reset-secret", "page.client_reset", "page.client_reset_will", _reset, asks_overlap=True
+                "reset-secret",
+                "page.client_reset",
+                "page.client_reset_will",
+                _reset,
+                done_text="page.done",
+                asks_overlap=True,
             ),
             RecordAction(
                 "end-old-secret",
                 "page.client_end_old",
                 "page.client_end_old_will",
                 OldSecretEnded,
+                done_text="page.client_end_old_done",
                 is_available=lambda client, page: client.old_secret_digest is not None,
             ),
-            RecordAction("force-out", "page.client_force", "page.client_force_will", ClientForcedOut),
+            RecordAction(
+                "force-out",
+                "page.client_force",
+                "page.client_force_will",
+                ClientForcedOut,
+                done_text="page.force_done",
+            ),
             _DISABLE,
             deletion_action(RESOURCE, "page.client_delete_will"),
         ),

@@ -30,11 +30,6 @@ def with_list_query(address: str, query: str | None = None) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode({_BACK: query})}"
 
 
-def with_done_notice(address: str) -> str:
-    """Return `address` with the notice that the change was saved (`PageContext.done_notice`)."""
-    return f"{address}{'&' if '?' in address else '?'}done=1"
-
-
 def _query() -> str:
     given = request.args.get(_BACK, "")
     try:

@@ -34,7 +34,6 @@ from ostiary_web.pages.administration.list_page import filter_list, show_list
 from ostiary_web.pages.administration.list_return import (
     HOME,
     address_of_list,
-    with_done_notice,
 )
 from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
 from ostiary_web.pages.administration.session_count import count_running_sessions
@@ -200,8 +199,7 @@ async def end(page: PageContext) -> Response:
                 refused = refusal.reply
     if refused is not None:
         return await _ask_to_end(page, ids, refused)
-    there = _list_or_home(page)
-    return page.redirect(with_done_notice(there) if there == HOME else there)
+    return page.redirect(_list_or_home(page), page.text("page.sessions_ended", count=len(ids)))
 
 
 def _describe(page: PageContext, session: OnlineSession) -> Markup:

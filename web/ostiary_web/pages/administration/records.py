@@ -6,6 +6,7 @@ may hold; faults stand at its fields.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -26,7 +27,6 @@ from ostiary_web.pages.administration.list_page import export_list, filter_list,
 from ostiary_web.pages.administration.list_return import (
     HOME,
     address_of_list,
-    with_done_notice,
     with_list_query,
 )
 from ostiary_web.pages.administration.record_forms import (
@@ -40,7 +40,7 @@ from ostiary_web.pages.administration.record_forms import (
     read_original,
 )
 from ostiary_web.pages.administration.selection import add_selection, list_selection_actions
-from ostiary_web.pages.administration.session_count import count_running_sessions
+from ostiary_web.pages.administration.session_count import count_running_sessions, describe_endings
 from ostiary_web.pages.context import PageContext, render, render_question
 from ostiary_web.pages.routes import PageRoutes
 
@@ -135,7 +135,7 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
             stored = fill_form(resource.record_type, item)
             touched = {name: value for name, value in fields.items() if original.get(name) != value}
             return await _form(page, pages, item, {**stored, **touched}, refusal.reply)
-        return page.redirect(_address_after(page, pages, item_id))
+        return page.redirect(page_of_record(page, pages, item_id), page.text("page.done"))
 
     add_import(routes, resource, place)
     for action in pages.actions:
@@ -154,6 +154,7 @@ def _add_action(routes: PageRoutes, pages: RecordPages[T, V], action: RecordActi
         return await _ask(page, pages, action, await _require_item(page, pages, item_id), None)
 
     async def do(page: PageContext, item_id: str) -> Response:
+        before, running = await _find_item(page, pages, item_id), await _count_running(page, pages, item_id)
         try:
             reply = await page.request.decide(await action.make_event(page, pages.resource, item_id))
         except RequestRefused as refusal:
@@ -163,8 +164,10 @@ def _add_action(routes: PageRoutes, pages: RecordPages[T, V], action: RecordActi
             return await _ask(page, pages, action, item, refusal.reply)
         if isinstance(reply, SecretIssued):
             return await _render_created(page, pages, reply)
-        is_there = not action.removes_record
-        return page.redirect(_address_after(page, pages, item_id if is_there else None))
+        done = page.text(action.done_text, name=item_id if before is None else pages.resource.label(before))
+        ended = running - await _count_running(page, pages, item_id)
+        there = page_of_list if action.removes_record else partial(page_of_record, item_id=item_id)
+        return page.redirect(there(page, pages), *describe_endings(page, done, ended))
 
     if action.confirm_text is not None:
         routes.add_url_rule(path, f"ask_{action.path}", ask, methods=["GET"], gate=gate)
@@ -186,14 +189,6 @@ def page_of_record(page: PageContext, pages: RecordPages[Any, Any], item_id: str
 def page_of_list(page: PageContext, pages: RecordPages[Any, Any]) -> str:
     """Return the address of the list as it was left; the home page for a visitor who may not see it."""
     return address_of_list(pages.list_page.place) if page.may(pages.resource.permissions.list) else HOME
-
-
-def _address_after(page: PageContext, pages: RecordPages[Any, Any], item_id: str | None) -> str:
-    """Return the address to go to after an action on a record, or after its deletion (None)."""
-    if item_id is not None:
-        return with_done_notice(page_of_record(page, pages, item_id))
-    there = page_of_list(page, pages)
-    return with_done_notice(there) if there == HOME else there
 
 
 # --- records and forms
@@ -241,7 +236,8 @@ async def _render_created(
     if secret is not None:
         return await _item(page, pages, reply, secret)
     there = page_of_record(page, pages, pages.resource.identify(item))
-    return page.redirect(with_done_notice(f"{pages.list_page.place}/new" if there == HOME else there))
+    done = page.text("page.registered_done", name=pages.resource.label(item))
+    return page.redirect(f"{pages.list_page.place}/new" if there == HOME else there, done)
 
 
 async def _item(
@@ -269,7 +265,6 @@ async def _item(
         item=item,
         shown=shown,
         secret=secret,
-        notice=page.done_notice,
         running=await _count_running(page, pages, item_id),
         list_address=address_of_list(pages.list_page.place) if page.may(resource.permissions.list) else None,
         list_name=page.text(pages.list_page.heading),
@@ -334,7 +329,6 @@ async def _form(
         original=msgspec.json.encode(original or stored).decode(),
         action=f"{place}/new" if item is None else with_list_query(f"{address}/edit"),
         back=_cancel_address(page, pages, item),
-        notice=None if reply is not None else page.done_notice,
     )
 
 

@@ -19,7 +19,6 @@ from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.list_return import (
     HOME,
     address_of_list,
-    with_done_notice,
 )
 from ostiary_web.pages.context import PageContext, render_question
 from ostiary_web.pages.routes import PageRoutes
@@ -62,7 +61,7 @@ def add_selection(
             refused = combine_refusals(reply, [*map(str, range(len(ids)))]).reply
             return await _ask(page, resource, list_page, action, ids, refused)
         there = _list_or_home(page, resource, list_page)
-        return page.redirect(with_done_notice(there) if there == HOME else there)
+        return page.redirect(there, page.text("page.done"))
 
     name = f"{action.path}_selected"
     routes.add_url_rule(address, f"ask_{name}", ask, methods=["GET"], gate=gate)

@@ -29,7 +29,6 @@ from ostiary_web.pages.administration.actions import (
     enabling_actions,
 )
 from ostiary_web.pages.administration.asked_list import ListPage
-from ostiary_web.pages.administration.list_return import with_done_notice
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages, page_of_record
 from ostiary_web.pages.applications import describe_grant, find_grant
 from ostiary_web.pages.context import PageContext, render_question
@@ -125,6 +124,7 @@ _PAGES: Final = RecordPages(
             "page.user_reset",
             "page.user_reset_will",
             _reset,
+            done_text="page.user_reset_done",
             asks_password=True,
             needs_proof=True,
             is_available=lambda user, page: not _is_visitor(page, user.user_id),
@@ -134,6 +134,7 @@ _PAGES: Final = RecordPages(
             "page.user_second_factor_reset",
             "page.user_second_factor_reset_will",
             SecondFactorReset,
+            done_text="page.user_second_factor_reset_done",
             needs_proof=True,
             is_available=lambda user, page: user.has_second_factor and not _is_visitor(page, user.user_id),
         ),
@@ -142,9 +143,12 @@ _PAGES: Final = RecordPages(
             "page.user_unlock",
             None,
             UserUnlocked,
+            done_text="page.user_unlock_done",
             is_available=lambda user, page: not _is_visitor(page, user.user_id),
         ),
-        RecordAction("force-out", "page.user_force", "page.user_force_will", UserForcedOut),
+        RecordAction(
+            "force-out", "page.user_force", "page.user_force_will", UserForcedOut, done_text="page.force_done"
+        ),
         _DISABLE,
         deletion_action(RESOURCE, "page.user_delete_will"),
     ),
@@ -183,4 +187,4 @@ async def withdraw(page: PageContext, item_id: str, client_id: str) -> Response:
     await page.request.decide(
         ConsentWithdrawnByAdministrator(caller=page.request.caller, user_id=item_id, client_id=client_id)
     )
-    return page.redirect(with_done_notice(page_of_record(page, _PAGES, item_id)))
+    return page.redirect(page_of_record(page, _PAGES, item_id), page.text("page.done"))

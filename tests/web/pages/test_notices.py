@@ -1,0 +1,56 @@
+"""What was done is said on the next page, once, and only by this server."""
+
+from base64 import urlsafe_b64encode
+
+import pytest
+
+from tests.support.callers import Browser
+from tests.support.served import Served
+
+COOKIE = "ostiary_notice"
+
+
+async def test_each_action_says_once_what_it_did_and_how_many_sessions_it_ended(
+    served: Served, browser: Browser
+) -> None:
+    anna = await served.user("anna", name="Anna <Ng>")
+    for _ in range(2):
+        await served.api().sign_in("anna", "anna's password")
+    place = f"/admin/people/{anna}"
+    for action, said in (
+        ("disable", "<p>Anna &lt;Ng&gt; is disabled.</p><p>2 sessions ended.</p>"),
+        ("enable", "<p>Anna &lt;Ng&gt; is enabled.</p></div>"),
+        ("force-out", "<p>All sessions of Anna &lt;Ng&gt; are ended.</p></div>"),
+        ("unlock", "<p>Anna &lt;Ng&gt; may try again at once.</p></div>"),
+        ("delete", "<p>Anna &lt;Ng&gt; is deleted.</p></div>"),
+    ):
+        asks = action not in ("enable", "unlock")
+        form = await browser.get(f"{place}/{action}" if asks else place)
+        done = await browser.submit(form, to=f"{place}/{action}")
+        assert "done" not in done.headers["location"]
+        page = await browser.follow(done)
+        assert said in page.text
+        assert said not in (await browser.get(str(page.url))).text, "not again on a reload"
+
+
+@pytest.mark.parametrize("forgery", ["", "x", "e30.x", "another browser's", "another page's"])
+async def test_no_notice_is_shown_that_is_not_of_this_server_for_this_page(
+    served: Served, browser: Browser, forgery: str
+) -> None:
+    await browser.submit(await browser.get("/account"), {"timezone": "UTC"}, to="/account/zone")
+    kept = browser.cookies[COOKIE]
+    content = urlsafe_b64encode(b'["/account", "Call us!"]').decode()
+    match forgery:
+        case "another browser's":
+            browser = await served.sign_in_browser()
+            await browser.get("/account")
+            forged = kept
+        case "another page's":
+            assert "Saved." not in (await browser.get("/admin/people")).text
+            assert "Saved." in (await browser.get("/account")).text
+            return
+        case _:
+            forged = forgery or f"{content}.{kept.partition('.')[2]}"
+    browser.cookies.set(COOKIE, forged, domain="id.example")
+    page = await browser.get("/account")
+    assert (page.status_code, 'role="status"' in page.text) == (200, False)
