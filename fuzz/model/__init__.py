@@ -60,6 +60,7 @@ class Model:
 
     def judge(self, call: Call, now: int, given: Answer) -> Verdict:
         """What must be answered to `call` at `now`; `given` shows the texts of what is new in it."""
+        self.realm.expire(now)
         by = find_administrator(self.realm, call, now) if call.verb in TOLD_WHEN_REFUSED else None
         if call.verb is Verb.BATCH:
             verdict, told = self._judge_batch(call, now, given)

@@ -241,6 +241,11 @@ class Realm:
             return False
         return not held.is_access or now < session.pairs[held.generation].access_until
 
+    def expire(self, now: int) -> None:
+        """Have sessions at their maximum expire: what ends them later ends nothing."""
+        for session in self.sessions:
+            session.expired = session.expired or (now >= session.until and not session.ended)
+
     def end_all_of(self, user: User, but: Session | None = None) -> None:
         """All sessions of the user end and all codes that were drawn for them are void; wrong entries are
         forgiven."""

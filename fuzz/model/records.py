@@ -178,6 +178,8 @@ class Session:
     refreshable: bool
     pairs: list[Pair]
     ended: bool = False
+    expired: bool = False
+    """Whether its maximum came before any ending."""
     allows: frozenset[str] | None = None
     """What was chosen for a personal access token; None for every other session."""
     proved_at: int = 0

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from fuzz.model.realm import Realm
-from fuzz.model.records import BUILT_IN, SUPER_ADMINISTRATOR
+from fuzz.model.records import BUILT_IN, SUPER_ADMINISTRATOR, Session
 from fuzz.shared.history import History
 from fuzz.shared.invariants import NO_SECRETS, RETOLD, Violation
 from fuzz.shared.memory_store import ServerMemoryStore
@@ -51,20 +51,21 @@ def faults_in_hindsight(
 ) -> Iterator[Violation]:
     """Everything that is told otherwise than it was."""
     at = Instant(now)
+    realm.expire(now)
     yield from _faults_of_explanations(store, realm, history, at)
     yield from _faults_of_lists(store, realm, at)
     yield from _faults_of_summaries(store, at)
     yield from _faults_of_texts(store)
     while store.forget_entries(_END_OF_TIME, 0, _PAGE):
         pass
-    yield from _faults_of_explanations(store, realm, history, at)
+    yield from _faults_of_explanations(store, realm, history, at, is_forgotten=True)
 
 
 # --- explanations
 
 
 def _faults_of_explanations(
-    store: ServerMemoryStore, realm: Realm, history: History, now: Instant
+    store: ServerMemoryStore, realm: Realm, history: History, now: Instant, *, is_forgotten: bool = False
 ) -> Iterator[Violation]:
     told = []
     names = {each.user_id: each.name for each in realm.users.values()}
@@ -75,10 +76,10 @@ def _faults_of_explanations(
         if known is None:  # purged, or of a turn that failed
             continue
         explanation = explain(known, now)
-        is_past = now >= session.until
-        states = {SessionState.ENDED} if session.ended else set[SessionState]()
-        if is_past or not states:
-            states.add(SessionState.EXPIRED if is_past else SessionState.ACTIVE)
+        states = {_state_of(session)}
+        # Without the trail nobody knows whether its user, client or consent ended before the maximum.
+        if is_forgotten and now >= session.until:
+            states.add(SessionState.EXPIRED)
         if explanation.state not in states:
             yield Violation(RETOLD, f"a session is explained as {explanation.state}, not {min(states)}")
         if (explanation.why in ENDINGS) is not (explanation.state is SessionState.ENDED):
@@ -95,6 +96,12 @@ def _faults_of_explanations(
     secrets = [*history.tokens, *history.code_texts, *(each.secret for each in history.clients.values())]
     if any(secret in text for secret in secrets):
         yield Violation(NO_SECRETS, "the history of a session tells one")
+
+
+def _state_of(session: Session) -> SessionState:
+    if session.expired:
+        return SessionState.EXPIRED
+    return SessionState.ENDED if session.ended else SessionState.ACTIVE
 
 
 def _sentences(explanation: Explanation, names: Mapping[str, str]) -> Iterator[str]:

@@ -3,16 +3,18 @@
 import os
 import threading
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from fuzz.shared.seeds import SeededEntropy
+from ostiary_core.model.secret import Entropy
 from ostiary_net.front_door.limits import CannotStart
 from ostiary_net.runtime.files import Files, give_free_name
 from ostiary_net.runtime.system import SystemEntropy, run_inline
-from ostiary_web.server.second_factor_key import KEY_FILE, make_second_factor_key
+from ostiary_web.server.second_factor_key import KEY_FILE, make_second_factor_key, read_key_file
 from tests.support.files import without_links
 from tests.support.stores import at_once
 
@@ -123,6 +125,22 @@ def test_first_starts_that_race_have_one_key(
     assert len({key for key, _ in made}) == 1
     assert [is_new for _, is_new in made].count(True) == 1
     assert [file.name for file in (tmp_path / "data").iterdir()] == [KEY_FILE]
+
+
+def test_a_first_start_that_another_overtakes_takes_the_key_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers, found = count(), list[tuple[bytes, bool]]()
+    monkeypatch.setattr(os, "getpid", lambda: next(numbers))
+
+    class Overtaken(SystemEntropy):
+        def draw(self) -> Entropy:
+            found.append(make_second_factor_key(tmp_path, SystemEntropy()))
+            return super().draw()
+
+    late = make_second_factor_key(tmp_path, Overtaken())
+    assert found == [(late[0], True)]
+    assert (late[1], read_key_file(tmp_path)) == (False, late[0])
 
 
 def test_a_key_whose_file_stays_empty_is_told(tmp_path: Path) -> None:

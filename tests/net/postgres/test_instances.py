@@ -175,6 +175,17 @@ def test_entries_that_a_clock_ahead_has_stamped_hold_up_neither_counting_nor_the
         assert store.count_entries(START, 10) == len(store.audit()) > 1
 
 
+def test_entries_whose_times_and_numbers_run_opposite_are_each_counted_once(address: str) -> None:
+    with PostgreSQLStore(address, keeps_time=False) as store:
+        at = [Instant(START + seconds * SECOND_MS) for seconds in (50, 0, 90, 20, 200)]
+        for number, moment in enumerate(at):
+            store.turn([asks.user(f"user{number}")], moment)
+        # Up to the latest that is a minute old, with all before it whatever their times.
+        counts = [store.count_entries(Instant(START + now * SECOND_MS), 10) for now in (59, 79, 110, 260)]
+        assert counts == [0, 2, 0, 3]
+        assert store.state().uncounted == 0
+
+
 def test_a_commit_waits_for_the_disk_whatever_the_servers_default(address: str) -> None:
     with (
         PostgreSQLStore(address + "%20-c%20synchronous_commit%3Doff") as store,

@@ -113,3 +113,15 @@ def test_entries_before_a_far_page_are_not_read(tmp_path: Path) -> None:
         explained = connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)
         plan = [str(row[3]) for row in explained]
         assert "SCAN audit_filed USING COVERING INDEX audit_by_time" in plan, plan
+
+
+@pytest.mark.parametrize("resource", [ONLINE_SESSIONS, ONLINE_USERS], ids=repr)
+def test_users_of_sessions_before_a_far_page_are_not_read(resource: Listable[Any], tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "ostiary.db") as store, store._readers.snapshot() as connection:
+        sql = store._pager._to_sql(Listing(resource=resource), START)
+        assert sql is not None
+        for offset in (0, _FAR):
+            statement, bindings = sql.items(sql.order, None, limit=10, offset=offset, total=2 * _FAR)
+            explained = connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)
+            [of_users] = [str(row[3]) for row in explained if str(row[3]).startswith("SEARCH u ")]
+            assert ("users_standing" in of_users) == (offset == _FAR), of_users

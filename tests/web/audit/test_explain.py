@@ -206,6 +206,16 @@ def end_after_the_maximum(tale: Tale) -> None:
     end_in_many_ways(tale)
 
 
+def ask_after_the_maximum(end: Callable[[Tale], object]) -> Callable[[Tale], None]:
+    """The same ending, which is asked about when the session could not run any more."""
+
+    def ask_late(tale: Tale) -> None:
+        end(tale)
+        tale.world.wait(MAXIMUM_SECONDS)
+
+    return ask_late
+
+
 def without_the_trail(end: Callable[[Tale], object]) -> Callable[[Tale], None]:
     """The same records in a store that has no audit trail."""
 
@@ -322,6 +332,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "personal access token ended": end_personal_token,
     "several endings": end_in_many_ways,
     "endings after the maximum": end_after_the_maximum,
+    "user disabled, asked about after the maximum": ask_after_the_maximum(of_user(e.UserDisabled)),
     "revoked, and no audit trail": without_the_trail(revoke),
     "client forced out, and no audit trail": without_the_trail(of_client(e.ClientForcedOut)),
     "user disabled, and no audit trail": without_the_trail(of_user(e.UserDisabled)),

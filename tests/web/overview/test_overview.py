@@ -103,9 +103,26 @@ async def test_a_longer_time_is_told_by_the_day_of_whoever_asks(served: Served) 
 
 
 @pytest.mark.parametrize(
+    "start, end, per, periods",
+    [
+        ("2027-01-10T00:00:00+08:00", "2027-01-13T00:00:00+08:00", "day", 3),
+        ("2027-01-10T00:00:00+08:00", "2027-01-13T00:00:00.001+08:00", "day", 4),
+        ("2027-01-10T00:00:00+08:00", "2027-01-12T00:00:00+08:00", "hour", 48),
+        ("2027-01-10T00:00:00+08:00", "2027-01-11T23:00:00.001+08:00", "hour", 48),
+    ],
+)
+async def test_a_span_ends_at_the_midnight_or_hour_that_is_asked_for(
+    start: str, end: str, per: str, periods: int, api: Api
+) -> None:
+    found = await overview(api, **{"from": start, "to": end})
+    assert (found["per"], len(found["periods"])) == (per, periods)
+
+
+@pytest.mark.parametrize(
     "query, paths",
     [
         ({"from": "yesterday"}, ["from"]),
+        ({"from": "2027-01-02T00:00:03Z", "to": "2027-01-02T00:00:00Z"}, ["from"]),
         ({"from": "2027-01-02", "to": "2027-01-01"}, ["from"]),
         ({"from": "2026-01-01", "to": "2027-06-01"}, ["from"]),
         ({"to": "9999-12-31"}, ["to"]),

@@ -295,6 +295,7 @@ BAD_PARAMETERS: dict[str, list[str]] = {
 _ODD_RANGES = """
     createdAtFrom=yesterday createdAtTo=1700000000 createdAtFrom=2027-02-30 createdAt=2027-01-15 nameFrom=a
     createdAtFrom=2027-01-15T00:00:00+99:00 createdAtFrom=2027-01-16&createdAtTo=2027-01-15 enabled=yes
+    createdAtFrom=2027-01-15T00:00:03Z&createdAtTo=2027-01-15T00:00:00Z
 """
 BAD_RANGES: dict[str, list[str]] = {
     **{query: [query.partition("=")[0]] for query in _ODD_RANGES.split()},

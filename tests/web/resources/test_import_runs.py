@@ -1,7 +1,7 @@
 """An import of more passwords than a request has time for goes on after it; all of it is done, or nothing."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -15,6 +15,8 @@ from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.files import SHEET, sheet_of
 from tests.support.people import holder_of
 from tests.support.served import Serve, Served
+
+T = TypeVar("T")
 
 USERS = "/api/iam/users"
 MANY = MOST_HASHED_IN_A_REQUEST + 1
@@ -156,6 +158,31 @@ async def test_a_run_whose_server_is_gone_is_lost_and_forgotten_after_an_hour(
         served.clock.wait(0.001)
         expect_success(await api.import_sheet(USERS, people(), "insert"), 202)
         await api.fail(404, "A0404", "GET", address)
+
+
+async def test_a_server_that_stops_between_a_runs_turn_and_its_report_still_says_that_it_is_done(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve() as served:
+        hashing, api, runs = (
+            Hashing(served, monkeypatch),
+            await served.administrator(),
+            served.services.import_runs,
+        )
+
+        async def stop_and_write(work: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+            runs.nursery.cancel_scope.cancel()
+            await trio.lowlevel.checkpoint()
+            return work()
+
+        address = (await api.import_sheet(USERS, people(), "insert")).headers["Location"]
+        monkeypatch.setattr(runs, "run_sync", stop_and_write)
+        hashing.let(MANY)
+        await trio.Event().wait()
+    async with serve() as served:
+        api = await served.administrator()
+        assert (await api.succeed("GET", address))["state"] == "done"
+        assert (await api.succeed("GET", USERS))["total"] == 1 + MANY
 
 
 async def test_a_run_that_fails_is_told_to_the_operator_and_takes_no_place(
