@@ -99,9 +99,10 @@ async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no
 async def test_the_page_asks_for_the_current_password_with_the_code(served: Served) -> None:
     await with_phone(served)
     browser = await served.sign_in_browser("anna", PASSWORD)
-    page = await browser.submit(
+    sent = await browser.submit(
         await browser.get("/account/phone"), {"phone": NEW_PHONE}, to="/account/phone"
     )
+    page = await browser.follow(sent)
     code = outbox(served)[-1]["code"]
     (form,) = [form for form in forms_in(page) if form.action == "/account/phone/code"]
     assert {"phone", "code", "password"} <= set(form.fields)

@@ -90,7 +90,8 @@ async def test_a_recovery_is_the_same_whether_the_number_is_known(served: Served
         with watch_costs(served) as work:
             if way == "page":
                 browser = served.browser(source)
-                asked = await browser.submit(await browser.get("/recover"), {"phone": phone}, to="/recover")
+                sent = await browser.submit(await browser.get("/recover"), {"phone": phone}, to="/recover")
+                asked = await browser.follow(sent)
                 values = {"code": wrong, "new_password": "a new password"}
                 tried = await browser.submit(asked, values, to="/recover/password")
             else:

@@ -75,7 +75,7 @@ async def test_a_password_forgotten_on_the_way(served: Served) -> None:
     assert link(page, "/login") == f"/login?next={sso()}"
     wrong = await browser.submit(page, {"phone": "1"}, to="/recover")
     page = await in_another_language(browser, wrong)
-    sent = await browser.submit(page, {"phone": ANNAS_PHONE}, to="/recover")
+    sent = await browser.follow(await browser.submit(page, {"phone": ANNAS_PHONE}, to="/recover"))
     values = {"code": outbox(served)[-1]["code"], "new_password": "a better one"}
     short = await browser.submit(sent, {**values, "new_password": "short"}, to="/recover/password")
     page = await in_another_language(browser, short)
@@ -121,6 +121,8 @@ async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, re
     assert [form.fields["next"] for form in forms_in(page)] == ["/"]
     assert link(page, "/login") == "/login?next=/"
     sent = await browser.submit(page, {"phone": ANNAS_PHONE, "next": return_to}, to="/recover")
+    assert "evil" not in sent.headers["location"]
+    sent = await browser.follow(sent)
     assert "evil" not in sent.text
     values = {"code": outbox(served)[-1]["code"], "new_password": "a better one", "next": return_to}
     done = await browser.submit(sent, values, to="/recover/password")
@@ -186,7 +188,7 @@ async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(
     browser = await served.sign_in_browser("anna", "anna's password")
     page = await browser.get(place if to.startswith(place) else f"{to}?next={place}")
     if place == "/account/phone":
-        page = await browser.submit(page, fields, to=place)
+        page = await browser.follow(await browser.submit(page, fields, to=place))
     values = {**fields, "password": "wrong", "old_password": "wrong"}
     for _ in range(4):
         await browser.submit(page, values, to=to)

@@ -39,6 +39,7 @@ _NOTICE: Final = "ostiary_notice"
 _NOTICE_SECONDS: Final = 60
 _NOTICE_BYTES: Final = 2_400
 """Most bytes of a notice: browsers keep cookies of 4 KB, and this one is encoded."""
+_KEPT: Final = "ostiary_kept"
 
 
 def own_origin() -> str:
@@ -89,9 +90,9 @@ def keep_login(response: Response, login: LoginIssued) -> Response:
 
 
 def forget_login(response: Response) -> Response:
-    """Delete the cookies of a login session, and the one its forms were bound to."""
+    """Delete the cookies of a login session, of its forms and of what was kept for a page."""
     # With _FORM: what was shown to one user is not sent by the next.
-    for name in (_ACCESS, _REFRESH, _FORM, _NOTICE):
+    for name in (_ACCESS, _REFRESH, _FORM, _NOTICE, _KEPT):
         _delete_cookie(response, _full_name(name))
     return response
 
@@ -198,6 +199,20 @@ def forget_notice(response: Response) -> Response:
 def _sign_notice(cookie: str, content: str) -> str:
     """Return the signature of a notice for the browser with this form cookie."""
     return _digest(cookie, b"ostiary notice " + content.encode("utf-8", "surrogatepass"))
+
+
+def read_kept_cookie() -> str:
+    """Return what the page before sealed for this one; empty if it kept nothing."""
+    return request.cookies.get(_full_name(_KEPT), "")
+
+
+def keep_for_next_page(response: Response, sealed: str, seconds: int) -> Response:
+    """Put what the next page shows into a cookie, or, if it is empty, delete that cookie."""
+    if sealed:
+        _set_cookie(response, _full_name(_KEPT), sealed, seconds)
+    else:
+        _delete_cookie(response, _full_name(_KEPT))
+    return response
 
 
 def read_preference(name: str) -> str | None:

@@ -10,7 +10,7 @@ from ostiary_net.front_door.limits import LONGEST_HEAD
 from ostiary_web.http.browser import read_caller_cookie, read_refresh_cookie
 
 _FORM_HEADER_BYTES: Final = 256
-_SIGN_IN_HEADER_BYTES: Final = 1_024
+_SIGN_IN_HEADER_BYTES: Final = 2_048
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[\x21-\x7e]*", re.ASCII)
 
 

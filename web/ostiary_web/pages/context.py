@@ -34,6 +34,7 @@ from ostiary_web.http.browser import (
     has_proven_origin,
     is_cross_site,
     is_of_own_page,
+    keep_for_next_page,
     keep_login,
     keep_notice,
     own_origin,
@@ -57,6 +58,9 @@ from ostiary_web.pages.moments import ago, moment
 from ostiary_web.texts import TextFamily
 
 LANGUAGE_COOKIE: Final = "ostiary_language"
+
+KEPT_SECONDS: Final = 600
+"""Time for which a browser keeps what a form's answer has the next page show."""
 
 FORMS_LEAD_AWAY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -98,6 +102,8 @@ class PageContext:
     form: MultiDict[str, str] = field(default_factory=MultiDict)
     """Fields of the form that was sent."""
     _has_shown_notice: bool = False
+    kept: str | None = None
+    """What this answer has the browser keep for the next page, sealed; empty to forget what it keeps."""
 
     # --- who asks
 
@@ -150,6 +156,13 @@ class PageContext:
             return text_of(why, self.language)
         return self.text("page.form_of_another_tab" if has_form_cookie() else "page.form_without_cookie")
 
+    def problem_text(self, reply: Refused) -> str:
+        """Return why something was refused, and for how long."""
+        problem = self.refusal_text(reply.why)
+        if not reply.wait_seconds:
+            return problem
+        return self.text("page.refused_for", problem=problem, duration=self.duration(reply.wait_seconds))
+
     # --- where to go
 
     def redirect(self, address: str, *notice: str) -> Response:
@@ -165,6 +178,8 @@ class PageContext:
             keep_login(response, self.renewed)
         if self._has_shown_notice:
             forget_notice(response)
+        if self.kept is not None:
+            keep_for_next_page(response, self.kept, KEPT_SECONDS)
         return hand_out_form_cookie(response)
 
     def sign_in_page(self, return_to: str, *parameters: str) -> str:
@@ -210,6 +225,8 @@ class PageContext:
 
     def duration(self, seconds: int) -> str:
         """Return a number of seconds in words."""
+        if seconds < 60:
+            return self.text("duration.seconds", count=seconds)
         return duration_text(seconds * SECOND_MS, self.language)
 
     def agent(self, user_agent: str | None) -> Markup:
@@ -313,7 +330,7 @@ async def render(
         place=place,
         form_token=form_token(page.request),
         address=page.address,
-        problem=None if why is None else page.refusal_text(why),
+        problem=None if reply is None else page.problem_text(reply),
         problem_code=None if why is None else MEANINGS[why].code,
         faults=tuple(faults),
         trace_id=page.request.trace_id,

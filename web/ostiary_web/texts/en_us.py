@@ -99,6 +99,10 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "If the number belongs to an account, a code is on its way to it. It is good for {count} "
             "{count:one=minute|other=minutes}."
         ),
+        "page.resend": "Send another code",
+        "page.resend_in": "No code yet? Another one can be sent in {duration}.",
+        "page.recover_code_lead": "Enter the code from the text message, and a new password.",
+        "page.refused_for": "{problem} You can try again in {duration}.",
         "page.have_code": "I already have a code",
         "page.recovered": "Your new password is set. Sign in with it.",
         "page.back_to_sign_in": "Back to sign-in",

@@ -1,0 +1,99 @@
+"""The pages that wait for a code from a text message: they come back, and send another one in time."""
+
+import pytest
+
+from tests.support.callers import Browser, forms_in
+from tests.support.people import ANNAS_PHONE, NEW_PHONE, PASSWORD, outbox, with_phone
+from tests.support.served import Served
+
+PLACES = [("/recover", ANNAS_PHONE), ("/account/phone", NEW_PHONE)]
+
+
+async def ask(served: Served, place: str, phone: str) -> tuple[Browser, str]:
+    """A browser that asked for a code, and where it was led."""
+    await with_phone(served)
+    signs_in = place.startswith("/account")
+    browser = await served.sign_in_browser("anna", PASSWORD) if signs_in else served.browser()
+    sent = await browser.submit(await browser.get(place), {"phone": phone}, to=place)
+    assert sent.status_code == 303
+    return browser, sent.headers["location"]
+
+
+@pytest.mark.parametrize("place, phone", PLACES)
+async def test_the_page_of_a_code_comes_by_a_redirect_without_its_number_and_can_be_loaded_again(
+    served: Served, place: str, phone: str
+) -> None:
+    browser, address = await ask(served, place, phone)
+    assert phone.lstrip("+") not in address
+    assert phone.lstrip("+") not in str(dict(browser.cookies))
+    for _ in range(2):
+        page = await browser.get(address)
+        assert page.status_code == 200
+        fields = [form.fields for form in forms_in(page) if "code" in form.fields]
+        assert [each["phone"] for each in fields] == [phone]
+    assert len(outbox(served)) == 1
+
+
+@pytest.mark.parametrize("place, phone", PLACES)
+async def test_another_code_is_sent_after_the_pause_and_before_it_the_page_says_when(
+    served: Served, place: str, phone: str
+) -> None:
+    browser, address = await ask(served, place, phone)
+    served.clock.wait(18)
+    page = await browser.get(address)
+    assert "Another one can be sent in 42 s." in page.text
+    early = await browser.follow(await browser.submit(page, to=place))
+    assert "Another one can be sent in 42 s." in early.text
+    assert len(outbox(served)) == 1
+    served.clock.wait(42)
+    page = await browser.get(address)
+    assert "can be sent in" not in page.text
+    again = await browser.follow(await browser.submit(page, to=place))
+    assert "Another one can be sent in 1 min." in again.text
+    first, second = outbox(served)
+    assert first["phone"] == second["phone"] == phone
+
+
+async def test_the_wait_does_not_show_whether_a_number_is_known(served: Served) -> None:
+    known, address = await ask(served, "/recover", ANNAS_PHONE)
+    stranger = served.browser()
+    await stranger.submit(await stranger.get("/recover"), {"phone": "+8613899999999"}, to="/recover")
+    pages = [(await each.get(address)).text for each in (known, stranger)]
+    assert ["Another one can be sent in 1 min." in text for text in pages] == [True, True]
+
+
+async def test_what_is_kept_ends_after_ten_minutes_with_its_user_and_when_it_is_changed(
+    served: Served,
+) -> None:
+    browser, address = await ask(served, "/account/phone", NEW_PHONE)
+    (name,) = [name for name in browser.cookies if "kept" in name]
+    sealed = browser.cookies[name]
+    other = await served.sign_in_browser()
+    other.cookies.set(name, sealed)
+    assert NEW_PHONE not in (await other.get(address)).text
+    for wrong in (sealed[:-1] + ("A" if sealed[-1] != "A" else "Q"), sealed[:20], "!!", ""):
+        browser.cookies.clear()
+        await browser.sign_in("anna", PASSWORD)
+        page = await browser.get(address, headers={"Cookie": f"{_all(browser)}; {name}={wrong}"})
+        assert page.status_code == 200
+        assert NEW_PHONE not in page.text
+    kept = {"Cookie": f"{_all(browser)}; {name}={sealed}"}
+    assert NEW_PHONE in (await browser.get(address, headers=kept)).text
+    served.clock.wait(600)
+    assert NEW_PHONE not in (await browser.get(address, headers=kept)).text
+
+
+def _all(browser: Browser) -> str:
+    return "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+
+
+async def test_a_wait_is_told_in_words(served: Served) -> None:
+    browser = served.browser(**{"Accept-Language": "zh-CN"})
+    page = await browser.get("/login")
+    for _ in range(12):
+        page = await browser.log_in(await browser.get("/login"), "nobody", "wrong password")
+        if page.status_code == 429:
+            break
+    assert page.status_code == 429
+    seconds = int(page.headers["retry-after"])
+    assert f"（{seconds} 秒后可以再试）" in page.text or "分" in page.text
