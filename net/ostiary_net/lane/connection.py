@@ -12,7 +12,9 @@ What needs no turn of the store (no token, a full rate window) is answered where
 send a thousand such requests at once. After a few answers in a row the others run (`CallbackQueue`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 import outcome
@@ -37,6 +39,28 @@ _MOST_HELD: Final = 64
 
 _MOST_IN_A_ROW: Final = 16
 """Most answers without a turn of the store before other connections run: half a millisecond."""
+
+
+class Phase(Enum):
+    """What a connection does now, or waits for."""
+
+    RESTING = "nothing of the next request is there"
+    RECEIVING = "the rest of a request is to come soon"
+    ANSWERING = "a request has its turn"
+    IN_LINE = "others are answered first"
+    SENDING = "its client is slow to take answers"
+    HANDED_OVER = "h11 has what it read last"
+
+
+_NEXT: Final[Mapping[Phase, frozenset[Phase]]] = {
+    Phase.RESTING: frozenset(Phase) - {Phase.RESTING},
+    Phase.RECEIVING: frozenset({Phase.RESTING, Phase.IN_LINE, Phase.HANDED_OVER}),
+    Phase.ANSWERING: frozenset({Phase.RESTING}),
+    Phase.IN_LINE: frozenset({Phase.RESTING}),
+    Phase.SENDING: frozenset({Phase.RESTING}),
+    Phase.HANDED_OVER: frozenset({Phase.RESTING}),
+}
+"""The phases that may follow each. Only a connection that rests begins anything but to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +98,29 @@ class LaneConnection(GuardedConnection):
         self._path = ""
         self._answered_in_a_row = 0
         """Count of answers without a turn since others ran."""
-        self._is_in_line = False
-        """Whether it waits in the queue of the lane."""
         self._row_lasts_until = 0
         """Wake-up of the poller until which its bytes belong to the same row, as others may not have run."""
         self._held: list[bytes] = []
         self._unsent = b""
         """Bytes for the task to write."""
-        self._is_timed = False
-        self._is_late = False
-        """Whether the rest of a request did not come soon."""
-        self._is_before_hypercorn = False
-        self._is_handed_over = True
+        self._phase = Phase.HANDED_OVER
         self._bytes_for_hypercorn = b""
         self._has_ended = False
+        """Whether the client sends no more."""
         self._has_said_close = False
+
+    def _move(self, phase: Phase) -> None:
+        """Go on to a phase; only while it lasts, its timer runs and its place in line is held."""
+        before, self._phase = self._phase, phase
+        assert phase in _NEXT[before], (before, phase)
+        if before is Phase.RECEIVING:
+            self._lane.deadlines.remove(self._expire)
+        elif before is Phase.IN_LINE:
+            self._lane.queue.remove(self._resume)
+        if phase is Phase.RECEIVING:
+            self._lane.deadlines.add(self._expire)
+        elif phase is Phase.IN_LINE:
+            self._lane.queue.add(self._resume)
 
     async def _serve(self) -> None:
         stream: Any = self.stream
@@ -96,7 +128,7 @@ class LaneConnection(GuardedConnection):
             # Before Hypercorn makes nursery, protocol and h11, which most connections never need: measured,
             # 4 KiB less for each. Over TLS its `run` goes first: the handshake there may choose HTTP/2.
             try:
-                self._is_before_hypercorn, self._is_handed_over = True, False
+                self._move(Phase.RESTING)
                 await self.restart(None, None)
                 client = parse_socket_addr(stream.socket.family, stream.socket.getpeername())
                 self._bytes_for_hypercorn = await self._answer_plain_requests(client, b"")
@@ -115,11 +147,9 @@ class LaneConnection(GuardedConnection):
             await super().restart(task_group, action)
 
     async def _read_data(self) -> None:
-        self._is_before_hypercorn = False
         data, self._bytes_for_hypercorn = self._bytes_for_hypercorn, b""
         while True:
             if data:
-                self._is_handed_over = True
                 await self.protocol.handle(RawData(data))
             if self._has_ended:
                 break
@@ -128,6 +158,7 @@ class LaneConnection(GuardedConnection):
                 if not self._is_at_rest():
                     data = await self._receive()
                 if self._is_at_rest():  # which it may have come to meanwhile
+                    self._move(Phase.RESTING)
                     data = await self._answer_plain_requests(self.protocol.client, data)
             except trio.TooSlowError:
                 self.abort()
@@ -140,10 +171,8 @@ class LaneConnection(GuardedConnection):
 
     def _is_at_rest(self) -> bool:
         """Whether h11 waits for a request of which it has seen nothing yet."""
-        if self._is_handed_over:
-            protocol: object = self.protocol
-            self._is_handed_over = not (isinstance(protocol, GuardedProtocol) and protocol.is_at_rest)
-        return not self._is_handed_over
+        protocol: object = self.protocol
+        return isinstance(protocol, GuardedProtocol) and protocol.is_at_rest
 
     async def _receive(self) -> bytes:
         """Read the next bytes; none, with `_has_ended` set, where the client sends no more."""
@@ -159,9 +188,10 @@ class LaneConnection(GuardedConnection):
         parser = self._parser
         parser.feed(data)
         while (need := self._advance(parser)) is not Need.HANDOVER:
-            if self._unsent:
+            if self._phase is Phase.SENDING:
                 data, self._unsent = self._unsent, b""
                 await self._write(data)
+                self._move(Phase.RESTING)
                 self._mark_sent()
             elif need is not None and self._reader is None:
                 with trio.CancelScope() as self._reading:
@@ -169,38 +199,35 @@ class LaneConnection(GuardedConnection):
                 self._reading = None
             else:
                 await self._wait(need)
-        self._is_late = False
         return parser.take_unread()
 
     def _advance(self, parser: RequestParser) -> Need | None:
         """Answer the requests that are there; return what is needed next, None while it waits for others."""
-        while self._queued is None and not self._unsent and not self._is_in_line:
+        while self._phase is Phase.RESTING or self._phase is Phase.RECEIVING:
             if self._answered_in_a_row >= _MOST_IN_A_ROW and parser.has_unread:
-                if self._held and not self._send_held():
-                    break
-                self._is_in_line = True
-                self._lane.queue.add(self._resume)
+                if self._send_held():
+                    self._move(Phase.IN_LINE)
                 break
             event = parser.next_event()
             if isinstance(event, Request):
                 self._begin(event)
                 continue
-            if self._held and not self._send_held():
+            if not self._send_held():
                 break
-            if event is Need.HANDOVER or self._has_ended or self._is_late:
-                self._end_timing()
-                return Need.HANDOVER
+            if event is Need.HANDOVER or self._has_ended:
+                self._move(Phase.HANDED_OVER)
+                break
             if event is Need.BODY:
                 self.mark_busy()  # a request has begun, and a stop lets it finish
                 self.connections.mark_waiting(self)
-            if event is not Need.REQUEST and not self._is_timed:
-                self._is_timed = True
-                self._lane.deadlines.add(self._expire)
+            if event is not Need.REQUEST and self._phase is Phase.RESTING:
+                self._move(Phase.RECEIVING)
             return event
-        return None
+        return Need.HANDOVER if self._phase is Phase.HANDED_OVER else None
 
     def _begin(self, request: Request) -> None:
-        self._end_timing()
+        if self._phase is Phase.RECEIVING:
+            self._move(Phase.RESTING)
         self.mark_busy()
         service = self._lane.service
         self._path, self._trace_id = request.path, service.open_request(request)
@@ -211,6 +238,7 @@ class LaneConnection(GuardedConnection):
             self._hold(begun)
         else:
             self._queued = begun
+            self._move(Phase.ANSWERING)
 
     def _hold(self, answer: Answer) -> None:
         """Hold an answer back, to send it with those to the requests that are there behind it."""
@@ -220,10 +248,13 @@ class LaneConnection(GuardedConnection):
             self._send_held()
 
     def _send_held(self) -> bool:
-        """Send the answers held back; return False where the client does not take them all at once."""
+        """Send the answers held back; return False if the client does not take them all at once."""
+        if not self._held:
+            return True
         self._unsent = send_at_once(self.stream, b"".join(self._held))
         self._held.clear()
         if self._unsent:
+            self._move(Phase.SENDING)
             return False
         self._mark_sent()
         return True
@@ -239,7 +270,7 @@ class LaneConnection(GuardedConnection):
     @property
     def is_answering(self) -> bool:
         """Whether a request is being answered, or waits; the bytes behind it stay in the socket."""
-        return self._queued is not None or self._is_in_line
+        return self._phase is Phase.ANSWERING or self._phase is Phase.IN_LINE
 
     def receive(self, data: bytes) -> None:
         """Take the next bytes from the reader; none where the client sends no more."""
@@ -258,6 +289,7 @@ class LaneConnection(GuardedConnection):
 
     def _deliver(self, answer: Answer) -> None:
         self._queued = None
+        self._move(Phase.RESTING)
         self._lane.service.close_request(self._trace_id, answer.status, self._path)
         try:
             self._hold(answer)
@@ -267,7 +299,7 @@ class LaneConnection(GuardedConnection):
 
     def _resume(self) -> None:
         """Go on after others have run."""
-        self._is_in_line = False
+        self._move(Phase.RESTING)
         self._answered_in_a_row = 0
         if self._lane.poller is not None:
             self._row_lasts_until = self._lane.poller.wake_ups + 1
@@ -277,22 +309,18 @@ class LaneConnection(GuardedConnection):
             self.fail(error)
 
     def _expire(self) -> None:
-        self._is_timed, self._is_late = False, True
+        """Leave a request whose rest did not come soon to h11."""
+        self._move(Phase.HANDED_OVER)
         if self._reading is not None:
             self._reading.cancel()
         else:
             self._wake(outcome.Value(None))
 
-    def _end_timing(self) -> None:
-        if self._is_timed:
-            self._is_timed = False
-            self._lane.deadlines.remove(self._expire)
-
     def _go_on(self) -> None:
         """Go on as far as possible without the connection's task, and wake it for the rest."""
         assert self._parser is not None
         need = self._advance(self._parser)
-        if self._unsent or need is Need.HANDOVER or (need is not None and self._reader is None):
+        if self._phase is Phase.SENDING or need is Need.HANDOVER or (need and self._reader is None):
             self._wake(outcome.Value(None))
         elif need is not None and self._reader is not None and self._task is not None:
             self._reader.start()
@@ -313,10 +341,8 @@ class LaneConnection(GuardedConnection):
     def _leave(self, _: object = None) -> trio.lowlevel.Abort:
         """Stop the timer, the reader, and the wait for a decision or for others, as the task wakes."""
         self._task = None
-        self._end_timing()
-        if self._is_in_line:
-            self._is_in_line = False
-            self._lane.queue.remove(self._resume)
+        if self._phase not in (Phase.RESTING, Phase.SENDING, Phase.HANDED_OVER):
+            self._move(Phase.RESTING)
         if self._reader is not None:
             self._reader.stop()
         if self._queued is not None:
@@ -333,7 +359,7 @@ class LaneConnection(GuardedConnection):
 
     def close_idle(self) -> None:
         """Close the connection between two requests."""
-        if self._is_before_hypercorn:
+        if not hasattr(self, "protocol"):  # Hypercorn has not begun
             self.abort()
         else:
             self.fail(trio.ClosedResourceError("this connection was closed"))
