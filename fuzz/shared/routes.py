@@ -43,7 +43,7 @@ ROUTES: Final[Mapping[Verb, tuple[str, str]]] = {
         *("DELETE iam/users/{user}/grants/{client}", "/admin/people/{user}/applications/{client}/withdraw"),
     ),
     Verb.FORCE_OUT_ALL: ("POST monitor/force-logout-all", ""),
-    Verb.END_SESSION: ("DELETE monitor/online-users/{session}", "/admin/online/end?id={session}"),
+    Verb.END_SESSION: ("DELETE monitor/online-users/{session}", "/admin/online/end?selected={session}"),
     Verb.REGISTER_ROLE: ("POST iam/roles", "/admin/roles/new"),
     Verb.CHANGE_ROLE: ("PUT iam/roles/{role}", "/admin/roles/{role}/edit"),
     Verb.DELETE_ROLE: ("DELETE iam/roles/{role}", "/admin/roles/{role}/delete"),

@@ -228,7 +228,9 @@ def _pages_below(beginning: str) -> Iterator[str]:
         if is_page and f"{path}/".startswith(beginning):
             name = _NAMED.get(path.split("/")[2]) if VARIABLE.search(path) else ""
             if name is not None:
-                selected = f"?id={_NAMED.get(path.split('/')[3], 'bob')}" if "/selected/" in path else ""
+                selected = (
+                    f"?selected={_NAMED.get(path.split('/')[3], 'bob')}" if "/selected/" in path else ""
+                )
                 yield VARIABLE.sub(name, path) + selected
 
 

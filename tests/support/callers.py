@@ -170,8 +170,8 @@ class Browser(Caller):
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         """Fill in the form of a page (the one that goes to `to`) and send it."""
-        (form,) = [form for form in forms_in(page) if to is None or urlsplit(form.action).path == to]
-        assert form.method == "post"
+        forms = [form for form in forms_in(page) if form.method == "post"]
+        (form,) = [form for form in forms if to is None or urlsplit(form.action).path == to]
         sent = {"Origin": "null", "Sec-Fetch-Site": "same-origin", **(headers or {})}
         content = {**form.fields, **(values or {})}
         return await self.post(urljoin(str(page.url), form.action), data=content, files=files, headers=sent)

@@ -19,7 +19,7 @@ _ASIDE = ("/language", "/static/", "/logout")
 
 def _name_in(path: str, record_id: str) -> tuple[str, str]:
     """Return the address of a route that is about this record, and the record's identifier."""
-    selected = f"?id={record_id}" if path.startswith("/admin/selected/") else ""
+    selected = f"?selected={record_id}" if path.startswith("/admin/selected/") else ""
     return re.sub("<[^>]+>", record_id, path) + selected, record_id
 
 
@@ -54,7 +54,7 @@ class Records:
             listed = await self.root.call("GET", "/api/monitor/online-users", params={"userId": user_id})
             [session] = expect_success(listed)["items"]
             path = path.replace("<session_id>", session["id"]).replace(
-                "online/end", f"online/end?id={session['id']}"
+                "online/end", f"online/end?selected={session['id']}"
             )
         return _name_in(path, user_id)
 

@@ -85,7 +85,7 @@ async def test_a_third_language_is_spoken_by_every_page(tmp_path: Path, three: L
         assert len(pages) > 30
         for path in sorted(pages):
             asks_which = path.endswith("/online/end") or path.startswith("/admin/selected/")
-            asked = f"{path}?id={used.session_id}" if asks_which else path
+            asked = f"{path}?selected={used.session_id}" if asks_which else path
             page = await visitor.get(sso("other") if path == "/sso" else asked)
             if page.status_code == 303:
                 assert path == "/login"

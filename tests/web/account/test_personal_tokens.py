@@ -193,7 +193,7 @@ async def test_administrators_see_and_end_the_tokens_of_others_as_they_do_sessio
     assert session["lastSeenAt"] == "2027-01-15T08:01:00.123Z"
     browser, user_id = await served.sign_in_browser(), (await holder.succeed("GET", "/api/auth/me"))["id"]
     assert '<div class="hint">deploys</div>' in (await browser.get("/admin/online?kind=token")).text
-    for page in (f"/admin/people/{user_id}", f"/admin/online/end?id={session['id']}"):
+    for page in (f"/admin/people/{user_id}", f"/admin/online/end?selected={session['id']}"):
         assert "Access token deploys" in (await browser.get(page)).text
     weak = await holder_of(served, Permission.ONLINE_KILL, username="weak")
     path = f"/api/monitor/online-users/{session['id']}"

@@ -103,7 +103,7 @@ async def test_of_several_sessions_one_that_has_ended_meanwhile_is_no_error(serv
         await served.api().sign_in("anna", "anna's password")
     ids = [session["id"] for session in await list_sessions(api, username="anna")]
     browser = await served.sign_in_browser()
-    asked = await browser.get("/admin/online/end", params={"id": ids})
+    asked = await browser.get("/admin/online/end", params={"selected": ids})
     await api.succeed("DELETE", f"{PATH}/{ids[0]}")
     assert (await browser.submit(asked, to="/admin/online/end")).status_code == 303
     assert await list_sessions(api, username="anna") == []
@@ -225,7 +225,7 @@ async def test_a_login_of_somebody_above_is_out_of_reach_and_an_application_is_n
     logins = await list_sessions(api, kind="login")
     for login in (one for one in logins if one["username"] == "admin"):
         await guard.fail(403, "A0403", "DELETE", f"{PATH}/{login['id']}")
-        asked = await browser.get(f"/admin/online/end?id={login['id']}")
+        asked = await browser.get(f"/admin/online/end?selected={login['id']}")
         refused = await browser.submit(asked, to="/admin/online/end")
         assert (refused.status_code, "permission to do this" in refused.text) == (403, True)
         assert "admin (admin)" in refused.text
@@ -276,6 +276,6 @@ async def test_the_page_offers_no_end_that_would_be_refused(served: Served) -> N
     await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
     browser = await served.sign_in_browser("holder", "the holder's")
     page = (await browser.get("/admin/online")).text
-    assert page.count("/admin/online/end?id=") == 2, "two of one's own, and none of the administrator"
+    assert page.count("/admin/online/end?selected=") == 2, "two of one's own, and none of the administrator"
     page = (await (await served.sign_in_browser()).get("/admin/online")).text
-    assert page.count("/admin/online/end?id=") == 4
+    assert page.count("/admin/online/end?selected=") == 4

@@ -140,7 +140,7 @@ FORMS = {
     "/admin/clients/app/edit": "/admin/clients/app/edit",
     "/admin/clients/app/disable": "/admin/clients/app/disable",
     "/admin/clients/app": "/admin/clients/app/enable",
-    f"/admin/online/end?id={32 * 'a'}": f"/admin/online/end?id={32 * 'a'}",
+    f"/admin/online/end?selected={32 * 'a'}": f"/admin/online/end?selected={32 * 'a'}",
 }
 
 
@@ -226,7 +226,7 @@ async def test_a_list_is_as_it_was_left_after_a_record_and_what_was_done_with_it
     served.clock.wait(1)
     await served.browser().sign_in()
     online = await browser.get("/admin/online?q=admin&sort=-signedInAt")
-    end = next(each for each in hrefs(online) if "/end?id=" in each)
+    end = next(each for each in hrefs(online) if "/end?selected=" in each)
     ended = await browser.submit(await browser.get(end), {}, to=end.partition("?")[0])
     assert ended.headers["location"] == "/admin/online?q=admin&sort=-signedInAt"
     trail = await browser.get("/admin/audit?kind=session-started")

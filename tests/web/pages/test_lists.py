@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from html import unescape
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -14,7 +14,7 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
-from tests.support.callers import SOURCE, Api, Browser
+from tests.support.callers import SOURCE, Browser
 from tests.support.files import rows_of
 from tests.support.people import browser_of, with_phone
 from tests.support.served import Served
@@ -226,68 +226,3 @@ async def test_a_list_is_exported_as_it_is_shown(served: Served, browser: Browse
     template = rows_of((await browser.get("/admin/people/import-template")).content)
     assert "用户名" in template[0]
     assert "/admin/people/import-template" in (await browser.get("/admin/people/import")).text
-
-
-# --- selected records
-
-
-async def act_on_selected(browser: Browser, action: str, kind: str, *ids: str) -> httpx.Response:
-    """Press a button below a list, and that of the question which follows."""
-    address = f"/admin/selected/{kind}/{action}?{urlencode({'id': ids}, doseq=True)}"
-    return await browser.submit(await browser.get(address), to=urlsplit(address).path)
-
-
-async def test_selected_users_are_disabled_and_enabled_and_deleted_together(served: Served) -> None:
-    ids = [await served.user(name) for name in ("anna", "bert", "carl")]
-    browser = await served.sign_in_browser()
-
-    def enabled() -> list[bool]:
-        stored = {user.user_id: user for user in served.records()[Table.USER] if isinstance(user, User)}
-        return [id in stored and stored[id].enabled for id in ids]
-
-    offered = re.findall(r'formaction="([^"]*)"', (await people(browser)).text)
-    assert offered == [f"/admin/selected/users/{action}" for action in ("enable", "disable", "delete")]
-    done = await act_on_selected(browser, "disable", "users", ids[0], ids[1], ids[0])
-    assert (done.status_code, done.headers["location"]) == (303, "/admin/people")
-    assert enabled() == [False, False, True]
-    await act_on_selected(browser, "enable", "users", ids[1])
-    assert enabled() == [False, True, True]
-    await act_on_selected(browser, "delete", "users", ids[1], ids[2], ids[1])
-    assert names_on(await people(browser)) == ["admin", "anna"]
-
-
-async def test_a_selection_is_done_whole_or_not_at_all_and_names_what_is_refused(served: Served) -> None:
-    await served.client("app")
-    browser = await served.sign_in_browser()
-    before = served.records()
-    refused = await act_on_selected(browser, "delete", "clients", "app", "console", "nobody")
-    assert refused.status_code == 404
-    faults = re.findall(r"<p>([^<:]*): ", refused.text)
-    assert faults == ["console (console)", "nobody"]
-    assert served.records()[Table.CLIENT] == before[Table.CLIENT]
-
-
-async def test_whoever_is_among_the_selected_is_told_before_it_is_done(served: Served, api: Api) -> None:
-    anna, own = await served.user("anna"), (await api.succeed("GET", "/api/auth/me"))["id"]
-    served.clock.wait(1)
-    browser = await served.sign_in_browser()
-    here, *_ = (each["id"] for each in (await api.succeed("GET", "/api/monitor/online-users"))["items"])
-    for asked, is_told in (
-        (f"selected/users/delete?id={anna}&id={own}", True),
-        (f"selected/users/disable?id={own}", True),
-        (f"selected/users/enable?id={own}", False),
-        (f"selected/users/delete?id={anna}", False),
-        (f"people/{own}/force-out", True),
-        (f"people/{anna}/force-out", False),
-        (f"online/end?id={here}", True),
-        (f"online/end?id={anna}", False),
-    ):
-        page = (await browser.get(f"/admin/{asked}")).text
-        assert ("you are signed out at once" in page) is is_told, asked
-
-
-async def test_only_who_may_change_records_can_select_them(served: Served) -> None:
-    anna = await served.user("anna")
-    browser = await browser_of(served, Permission.USER_LIST)
-    assert 'type="checkbox"' not in (await people(browser)).text
-    assert (await browser.get(f"/admin/selected/users/disable?id={anna}")).status_code == 403

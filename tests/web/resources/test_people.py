@@ -122,7 +122,7 @@ async def test_a_page_offers_nothing_that_is_refused_as_another_stands_above(ser
     why = "you lack some"
     for visitor, is_said in ((browser, True), (watcher, False)):
         offers, page = await read_offers(visitor, f"/admin/people/{await id_of(above)}")
-        assert offers == [f"admin/online/end?id={ended['id']}"]
+        assert offers == [f"admin/online/end?selected={ended['id']}"]
         assert (why in page) is is_said
     offers, page = await read_offers(browser, f"/admin/people/{await id_of(equal)}")
     assert [*offers[:6], why in page] == [

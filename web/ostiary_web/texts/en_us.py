@@ -306,8 +306,32 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.import_template": "Template",
         "page.import_done": "{created} registered, {updated} changed, {unchanged} unchanged.",
         "page.select": "Select {name}",
-        "page.selected": "Selected:",
-        "page.selected_heading": "{action}: {count} selected {count:one=record|other=records}",
+        "page.select_page": "Select this page",
+        "page.select_all": "All {count}",
+        "page.select_matching": "All {count} that match",
+        "page.select_none": "Select none",
+        "page.selected_count": "{count} selected",
+        "page.selected_heading": "{action}: {count} selected",
+        "page.selected_all_heading": "{action}: all {count} that match",
+        "page.selected_none": "Nothing was selected, so nothing was done.",
+        "page.selected_changed": "Another number matches now than before: please look again.",
+        "page.selected_first": (
+            "{count} match. At most {most} are taken at once, the first ones in the order of the list: "
+            "filter for the others."
+        ),
+        "page.selected_too_many": (
+            "Only the first {count} are taken, as no more are selected one by one. "
+            "All that match may be more."
+        ),
+        "page.selected_enabled": "{count} enabled.",
+        "page.selected_disabled": "{count} disabled.",
+        "page.selected_deleted": "{count} deleted.",
+        "page.selected_same": "{count} {count:one=was|other=were} so already.",
+        "page.selected_refused": "{count} refused: {names}. {reason}",
+        "page.selected_left": "{count} were not reached in time: please do it once more.",
+        "page.and_more": "and {count} more",
+        "page.page_size": "Rows",
+        "page.page_size_show": "Show",
         "page.selected_enable_will": "They can be used again. What ended stays ended.",
         "page.selected_disable_will": "They can no longer be used, and all their sessions end at once.",
         "page.selected_delete_will": "They are deleted for good, and all their sessions end at once.",
@@ -558,7 +582,6 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.online_lead": "Every session that is running now, of users and of clients.",
         "page.online_none": "No session is running",
         "page.online_end": "End",
-        "page.online_end_heading": "End {count} {count:one=session|other=sessions}",
         "page.online_end_will": (
             "{count:one=It ends|other={count} sessions end} at once: {count:one=its|other=their} tokens are "
             "revoked, and nothing else is touched."

@@ -42,6 +42,8 @@ class RecordAction(Generic[T]):
     """Whether the record is gone afterwards."""
     batch_text: str | None = None
     """Key of the text of the question about several; None where it is done to one at a time."""
+    batch_done: str | None = None
+    """Key of the text that says to how many it was done."""
 
     def permission(self, resource: Resource[T, Any]) -> Permission:
         """Return the permission that it takes."""
@@ -67,6 +69,7 @@ def enabling_actions(
         event=resource.enable,
         done_text="page.enable_done",
         batch_text="page.selected_enable_will",
+        batch_done="page.selected_enabled",
         is_available=lambda item, page: not item.enabled,
     )
     disable: RecordAction[S] = RecordAction(
@@ -76,6 +79,7 @@ def enabling_actions(
         event=resource.disable,
         done_text="page.disable_done",
         batch_text="page.selected_disable_will",
+        batch_done="page.selected_disabled",
         is_available=lambda item, page: item.enabled,
     )
     return enable, disable
@@ -90,6 +94,7 @@ def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordActi
         event=resource.delete,
         done_text="page.delete_done",
         batch_text="page.selected_delete_will",
+        batch_done="page.selected_deleted",
         removes_record=True,
     )
 

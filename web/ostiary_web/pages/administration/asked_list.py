@@ -12,9 +12,9 @@ from quart import request
 from ostiary_core.storage.listing import Match
 from ostiary_core.texts import Language
 from ostiary_web.application.resources.fields import Field, ListView
-from ostiary_web.application.resources.lists import query_arguments
 from ostiary_web.application.resources.queries import MOST_VALUES
 from ostiary_web.http.context import RequestContext
+from ostiary_web.pages.administration.list_return import list_arguments
 from ostiary_web.pages.administration.people_search import FOUND, FoundUsers
 from ostiary_web.pages.context import PageContext
 from ostiary_web.pages.moments import day_bounds
@@ -22,8 +22,16 @@ from ostiary_web.pages.moments import day_bounds
 T = TypeVar("T")
 V = TypeVar("V")
 
-_NOTICES: Final = ("erased", FOUND)
-"""Query parameters of notices, which the list itself does not read."""
+SELECTED: Final = "selected"
+"""Query parameter with the key of each selected item."""
+ALL: Final = "all"
+"""Query parameter that selects all items that match."""
+TICK: Final = "tick"
+"""Query parameter with the number of a page, in place of `page`, whose items are selected."""
+_BESIDE: Final = ("erased", FOUND, SELECTED, ALL, TICK)
+"""Query parameters that the list itself does not read."""
+MOST_SELECTED: Final = 200
+"""Most items that are selected one by one: their keys stand in addresses."""
 _NAMES_SAID: Final = 8
 """Most users that are named where several match a filter."""
 _COUNT: Final = re.compile("[0-9]{1,9}", re.ASCII)
@@ -96,9 +104,23 @@ class AskedList(Generic[T, V]):
         self.page = page
         self.list_page = list_page
         self.fields = {field.name: field for field in list_page.list_view.fields}
-        given = query_arguments().items()
-        self.arguments = {name: values for name, values in given if values != [""] and name not in _NOTICES}
+        given = list_arguments()
+        self.arguments = {
+            name: values for name, values in given.items() if values != [""] and name not in _BESIDE
+        }
         """What the query asks."""
+        tick = given.get(TICK, [""])[0]
+        self.is_ticked = bool(_COUNT.fullmatch(tick))
+        """Whether every item of the page is selected by it."""
+        if self.is_ticked:
+            self.arguments["page"] = [tick]
+        self.is_all_selected = given.get(ALL) == ["1"]
+        selected = list(dict.fromkeys(key for key in request.args.getlist(SELECTED) if key))
+        self.selected = selected[:MOST_SELECTED]
+        """Keys of the items selected before."""
+        self.is_selection_cut = len(selected) > MOST_SELECTED
+        """Whether more are selected than are taken."""
+        self._found = given.get(FOUND, ())
         self.known: dict[str, Sequence[str]] = {}
         """Arguments with days as moments of the visitor's zone, and users as identifiers (`resolve`)."""
         self.left_out: list[str] = []
@@ -112,7 +134,7 @@ class AskedList(Generic[T, V]):
         for name in (f"{each}{end}" for each in self.list_page.filters for end in ("From", "To")):
             if name in self.known:
                 self.known[name] = [self._bound(value, name) for value in self.known[name]]
-        totals = [int(total) for total in request.args.getlist(FOUND) if _COUNT.fullmatch(total)]
+        totals = [int(total) for total in self._found if _COUNT.fullmatch(total)]
         for name, resolve in self.list_page.resolve.items():
             typed = self.known.get(name, ())[:MOST_VALUES]
             found = [await resolve(self.page.request, each) for each in typed]
@@ -156,9 +178,11 @@ class AskedList(Generic[T, V]):
         """Return the first value of a parameter, or nothing."""
         return next(iter(self.arguments.get(name, ())), "")
 
-    def address(self, end: str = "", **changed: str | None) -> str:
+    def address(self, end: str = "", *, keeps_selection: bool = False, **changed: str | None) -> str:
         """Return the address of the list with some parameters changed."""
-        asked = {**self.arguments, **changed}
+        asked: dict[str, Sequence[str] | str | None] = {**self.arguments, **changed}
+        if keeps_selection:
+            asked |= {SELECTED: self.selected or None, ALL: "1" if self.is_all_selected else None}
         query = urlencode({name: value for name, value in asked.items() if value is not None}, doseq=True)
         return f"{self.list_page.place}{end}?{query}" if query else f"{self.list_page.place}{end}"
 

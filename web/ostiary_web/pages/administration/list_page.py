@@ -13,8 +13,13 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_web.application.resources.exports import answer_export
-from ostiary_web.application.resources.queries import DEFAULT_PAGE_SIZE, list_parameters, read_query
-from ostiary_web.pages.administration.asked_list import AskedList, ListPage
+from ostiary_web.application.resources.queries import (
+    DEFAULT_PAGE_SIZE,
+    LARGEST_PAGE_SIZE,
+    list_parameters,
+    read_query,
+)
+from ostiary_web.pages.administration.asked_list import MOST_SELECTED, SELECTED, AskedList, ListPage
 from ostiary_web.pages.administration.list_table import ListTable
 from ostiary_web.pages.administration.people_search import replace_phone_number
 from ostiary_web.pages.context import PageContext, render
@@ -22,7 +27,8 @@ from ostiary_web.pages.context import PageContext, render
 T = TypeVar("T")
 V = TypeVar("V")
 
-_CONTROLS: Final = ("page", "sort")
+_CONTROLS: Final = ("page", "pageSize", "sort")
+_PAGE_SIZES: Final = (DEFAULT_PAGE_SIZE, 50, 100, LARGEST_PAGE_SIZE)
 _LONGEST: Final = 300
 """Most characters of a filter in a form; the list refuses shorter ones as too long."""
 
@@ -41,11 +47,15 @@ async def show_list(
     faults: tuple[FieldFault, ...] = query if isinstance(query, tuple) else ()
     listing = Listing(resource=list_page.list_view.source) if isinstance(query, tuple) else query
     items, total = ((), 0) if faults else await page.request.query(_make_read(list_page, listing))
-    pages = max(1, -(-total // DEFAULT_PAGE_SIZE))
+    pages = max(1, -(-total // listing.page_size))
     names = {} if list_page.names is None else await list_page.names(page.request, items)
     table = ListTable(asked, names)
     if list_page.is_exported:
-        tools = [*tools, (asked.address("/export", page=None), page.text("page.export"))]
+        tools = [*tools, (asked.address("/export", page=None, pageSize=None), page.text("page.export"))]
+    rows = [table.row(item) for item in items]
+    on_page = {str(row["key"]) for row in rows}
+    ticked = on_page if asked.is_ticked else on_page.intersection(asked.selected)
+    elsewhere = [key for key in asked.selected if key not in on_page]
     return await render(
         page,
         "administration/list.html",
@@ -60,7 +70,7 @@ async def show_list(
         none=page.text(f"{list_page.heading}_none"),
         columns=[table.column(name, listing) for name in list_page.columns],
         below=None if list_page.below is None else asked.heading(list_page.below[0]),
-        rows=[table.row(item) for item in items],
+        rows=rows,
         total=total,
         filters=await asked.filters(),
         meanings=asked.meanings,
@@ -68,6 +78,20 @@ async def show_list(
         search=asked.first("q"),
         sort=asked.first("sort"),
         is_filtered=bool(asked.arguments.keys() - set(_CONTROLS)),
+        ticked=ticked,
+        elsewhere=elsewhere,
+        is_all_selected=asked.is_all_selected,
+        selected_count=total if asked.is_all_selected else len(elsewhere) + len(ticked),
+        clear=asked.address(),
+        asked=[
+            (name, value)
+            for name, values in asked.arguments.items()
+            if name not in ("page", "pageSize")
+            for value in values
+        ],
+        size_asked=asked.first("pageSize"),
+        page_size=listing.page_size,
+        page_sizes=sorted({*_PAGE_SIZES, listing.page_size}) if total > DEFAULT_PAGE_SIZE else (),
         number=listing.page,
         pages=pages,
         last=asked.address(page=str(pages)) if total else None,
@@ -92,6 +116,7 @@ async def filter_list(page: PageContext, list_page: ListPage[T, V]) -> Response:
     sent = {name: page.form.get(name, "")[:_LONGEST] for name in list_parameters(list_page.list_view)}
     given = {name: value for name, value in sent.items() if value}
     filters = await replace_phone_number(page.request, given, list_page.user_filter)
+    filters |= {name: page.form.getlist(name)[:MOST_SELECTED] for name in ("pageSize", SELECTED)}
     return page.redirect(f"{list_page.place}?{urlencode(filters, doseq=True)}")
 
 

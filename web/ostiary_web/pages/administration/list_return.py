@@ -4,9 +4,11 @@ They go as `back`, which holds a query and never an address, so it always leads 
 """
 
 from typing import Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qs, parse_qsl, urlencode
 
 from quart import request
+
+from ostiary_web.application.resources.lists import query_arguments
 
 HOME: Final = "/"
 """Address that a visitor who may see no list returns to."""
@@ -20,6 +22,11 @@ def address_of_list(place: str) -> str:
     """Return the address of the list at `place` as it was left, or its first page."""
     query = _query()
     return f"{place}?{query}" if query else place
+
+
+def list_arguments() -> dict[str, list[str]]:
+    """Return the parameters of the list that a request is about: those of `back`, else its own."""
+    return parse_qs(_query()) if _BACK in request.args else query_arguments()
 
 
 def with_list_query(address: str, query: str | None = None) -> str:

@@ -72,7 +72,8 @@ class ListTable(Generic[T, V]):
         first = listing.order[0]
         is_sorted = first.field == field.listing_name
         is_ascending = is_sorted and not first.descending
-        address = self._asked.address(sort=f"-{name}" if is_ascending else name, page=None)
+        order = f"-{name}" if is_ascending else name
+        address = self._asked.address(keeps_selection=True, sort=order, page=None)
         return _Column(
             heading, address, ("ascending" if is_ascending else "descending") if is_sorted else None
         )

@@ -5,14 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from markupsafe import Markup
-from quart import Response, request
+from quart import Response
 
 from ostiary_core.events import SessionForcedOut
 from ostiary_core.model.instant import NOT_YET
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.record_type import Kind
 from ostiary_core.model.records import SessionKind, is_of_client
-from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import exceed_permissions
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore, OnlineSession
@@ -23,26 +22,22 @@ from ostiary_web.application.resources.online import (
     operator_for,
     select_visible_sessions,
 )
-from ostiary_web.application.resources.queries import MOST_VALUES
 from ostiary_web.http.browser import forget_login
-from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, require_permission
 from ostiary_web.pages.addresses import see_other
-from ostiary_web.pages.administration.actions import warn_of_oneself
-from ostiary_web.pages.administration.asked_list import ListPage
+from ostiary_web.pages.administration.asked_list import MOST_SELECTED, SELECTED, ListPage
 from ostiary_web.pages.administration.list_page import filter_list, show_list
-from ostiary_web.pages.administration.list_return import (
-    HOME,
-    address_of_list,
-)
 from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
+from ostiary_web.pages.administration.selected_action import add_selected_action
+from ostiary_web.pages.administration.selection import Selectable, SelectionAction
 from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.context import PageContext, render_question
 from ostiary_web.pages.routes import PageRoutes
 
 online_pages = PageRoutes("online_pages", __name__)
 
-_PLACE = "/admin/online"
+_PLACE: Final = "/admin/online"
+_END: Final = f"{_PLACE}/end"
 _MOST_ROLES: Final = 10_000
 
 
@@ -101,7 +96,7 @@ def _list_page(page: PageContext) -> ListPage[OnlineSession, OnlineSession]:
             found.append((f"/admin/audit/sessions/{session.session_id}", "page.history"))
         is_out_of_reach = not is_of_client(session.kind) and session.user_id in out_of_reach
         if may_end and not is_out_of_reach:
-            found.append((f"{_PLACE}/end?id={session.session_id}", "page.online_end"))
+            found.append((f"{_END}?{SELECTED}={session.session_id}", "page.online_end"))
         return found
 
     return ListPage(
@@ -115,7 +110,7 @@ def _list_page(page: PageContext) -> ListPage[OnlineSession, OnlineSession]:
         words={"kind": lambda kind, language: language.word("kind", kind)},
         beneath={"username": "name", "kind": "tokenName", "ip": "userAgent"},
         actions=actions,
-        selection=[(f"{_PLACE}/end", "page.online_end_selected")] if may_end else (),
+        selection=[(_END, "page.online_end_selected")] if may_end else (),
     )
 
 
@@ -153,53 +148,14 @@ async def filter_online(page: PageContext) -> Response:
     return await filter_list(page, _list_page(page))
 
 
-@online_pages.get(f"{_PLACE}/end", gate=require_permission(Permission.ONLINE_KILL))
-async def ask_to_end(page: PageContext) -> Response:
-    """Ask before sessions are ended, and say whose they are."""
-    ids = _read_ids()
-    return await _ask_to_end(page, ids) if ids else page.redirect(_list_or_home(page))
-
-
-def _read_ids() -> list[str]:
-    return [id for id in request.args.getlist("id") if IDENTIFIER.fullmatch(id)][:MOST_VALUES]
-
-
-async def _ask_to_end(page: PageContext, ids: list[str], refused: Refused | None = None) -> Response:
-    sessions: Sequence[OnlineSession] = ()
-    if page.may(Permission.ONLINE_LIST):
-        source = select_visible_sessions(page.request).source
-        listing = Listing(resource=source, filters={"session_id": tuple(ids)}, page_size=MOST_VALUES)
-        sessions = (await page.request.query(lambda store, now: store.page(listing, now))).items
-    return await render_question(
-        page,
-        place=_PLACE,
-        refused=refused,
-        faults=[page.text("page.out_of_reach")]
-        if refused is not None and refused.why is Why.PERMISSION_MISSING
-        else [],
-        heading=page.text("page.online_end_heading", count=len(ids)),
-        confirm_text=page.text("page.online_end_will", count=len(ids)),
-        details=[_describe(page, session) for session in sessions],
-        warnings=warn_of_oneself(page, ids),
-        action_name=page.text("page.online_end"),
-        back=_list_or_home(page),
-    )
-
-
-@online_pages.post(f"{_PLACE}/end", gate=require_permission(Permission.ONLINE_KILL))
-async def end(page: PageContext) -> Response:
-    """End sessions; one refused keeps no other alive, and of several one that has ended is no error."""
-    refused: Refused | None = None
-    ids = _read_ids()
-    for session_id in ids:
-        try:
-            await page.request.decide(SessionForcedOut(caller=page.request.caller, session_id=session_id))
-        except RequestRefused as refusal:
-            if len(ids) == 1 or refusal.reply.why is not Why.NOT_FOUND:
-                refused = refusal.reply
-    if refused is not None:
-        return await _ask_to_end(page, ids, refused)
-    return page.redirect(_list_or_home(page), page.text("page.sessions_ended", count=len(ids)))
+async def _find(page: PageContext, ids: Sequence[str]) -> Mapping[str, OnlineSession]:
+    if not page.may(Permission.ONLINE_LIST):
+        return {}
+    source = select_visible_sessions(page.request).source
+    known = [id for id in ids if IDENTIFIER.fullmatch(id)]
+    listing = Listing(resource=source, filters={"session_id": tuple(known)}, page_size=MOST_SELECTED)
+    found = await page.request.query(lambda store, now: store.page(listing, now))
+    return {session.session_id: session for session in found.items}
 
 
 def _describe(page: PageContext, session: OnlineSession) -> Markup:
@@ -212,5 +168,27 @@ def _describe(page: PageContext, session: OnlineSession) -> Markup:
     )
 
 
-def _list_or_home(page: PageContext) -> str:
-    return address_of_list(_PLACE) if page.may(Permission.ONLINE_LIST) else HOME
+add_selected_action(
+    online_pages,
+    Selectable(
+        list_page=_list_page,
+        permission=Permission.ONLINE_LIST,
+        find=_find,
+        describe=_describe,
+        sessions_of=None,
+        key_of_visitor=lambda page: page.session_id,
+    ),
+    SelectionAction(
+        address=_END,
+        name="page.online_end",
+        question="page.online_end_will",
+        done="page.sessions_ended",
+        permission=Permission.ONLINE_KILL,
+        make_event=lambda page, session_id, session: SessionForcedOut(
+            caller=page.request.caller, session_id=session_id
+        ),
+        # Of several, one that has ended is no error.
+        ignored=frozenset({Why.NOT_FOUND}),
+    ),
+    "end_selected",
+)

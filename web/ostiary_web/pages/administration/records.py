@@ -4,7 +4,7 @@ A resource describes its pages: how its form is read, and which actions there ar
 may hold; faults stand at its fields.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
@@ -39,7 +39,12 @@ from ostiary_web.pages.administration.record_forms import (
     read_form,
     read_original,
 )
-from ostiary_web.pages.administration.selection import add_selection, list_selection_actions
+from ostiary_web.pages.administration.selected_action import add_selected_action
+from ostiary_web.pages.administration.selection import (
+    SelectionAction,
+    make_selectable,
+    make_selection_action,
+)
 from ostiary_web.pages.administration.session_count import count_running_sessions, describe_endings
 from ostiary_web.pages.context import PageContext, render, render_question
 from ostiary_web.pages.routes import PageRoutes
@@ -64,6 +69,8 @@ class RecordPages(Generic[T, V]):
     new_values: Mapping[str, Any] = field(default_factory=dict)
     """Values that it begins with."""
     actions: tuple[RecordAction[T], ...]
+    selection: Sequence[SelectionAction[T]] = ()
+    """Actions on selected records beside those of one."""
     extra_context: Callable[[PageContext, T | None], Awaitable[Values]]
     """Makes what else the templates show, `hints` and `options` of the form; no item for a new record."""
     not_offered: Callable[[PageContext, str], Collection[str]] = lambda page, item_id: ()
@@ -77,13 +84,17 @@ class RecordPages(Generic[T, V]):
 def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
     """Return the routes of a resource's pages."""
     resource, place, may = pages.resource, pages.list_page.place, pages.resource.permissions
+    selection = [
+        make_selection_action(resource, each) for each in pages.actions if each.batch_text is not None
+    ]
+    selection += pages.selection
     routes = PageRoutes(f"{resource.name}_pages", __name__)
     single = f"{place}/<item_id>"
 
     @routes.get(place, gate=require_permission(may.list))
     async def show_records(page: PageContext) -> Response:
-        selection = list_selection_actions(page, resource, pages.actions)
-        return await show_list(page, replace(pages.list_page, selection=selection), tools=_tools(page, pages))
+        offered = [(each.address, each.name) for each in selection if page.may(each.permission)]
+        return await show_list(page, replace(pages.list_page, selection=offered), tools=_tools(page, pages))
 
     @routes.get(f"{place}/export", gate=require_permission(may.list))
     async def export(page: PageContext) -> Response:
@@ -140,8 +151,10 @@ def make_record_pages(pages: RecordPages[T, V]) -> PageRoutes:
     add_import(routes, resource, place)
     for action in pages.actions:
         _add_action(routes, pages, action)
-        if action.batch_text is not None:
-            add_selection(routes, resource, pages.list_page, action)
+    whose = resource.record_type.identifier if pages.has_sessions else None
+    selectable = make_selectable(resource, pages.list_page, whose)
+    for each in selection:
+        add_selected_action(routes, selectable, each, f"{each.address.rpartition('/')[2]}_selected")
     return routes
 
 

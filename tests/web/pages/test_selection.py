@@ -1,0 +1,312 @@
+"""What is selected in a list: from page to page, by a filter, and what comes of an action on it."""
+
+import re
+from dataclasses import replace
+from html import unescape
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+import pytest
+
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.identifiers import names_of
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Table, User
+from tests.support.callers import Api, Browser
+from tests.support.people import browser_of
+from tests.support.served import Served
+
+PEOPLE = "/admin/people"
+Fields = list[tuple[str, str]]
+
+
+async def register_crowd(served: Served, size: int) -> list[str]:
+    """Register `crowd000` and so on, from one account; their identifiers."""
+    await served.user("someone")
+    [one] = [each for each in stored_users(served) if each.username == "someone"]
+    crowd = [
+        replace(one, user_id=f"{number:032x}", username=f"crowd{number:03}", name=f"Crowd {number}")
+        for number in range(size)
+    ]
+    served.store.write([Insert(record) for user in crowd for record in (user, *names_of(user))])
+    return [user.user_id for user in crowd]
+
+
+def stored_users(served: Served) -> list[User]:
+    return [user for user in served.records()[Table.USER] if isinstance(user, User)]
+
+
+def count_enabled(served: Served) -> int:
+    return sum(user.enabled for user in stored_users(served) if user.username.startswith("crowd"))
+
+
+def fields_of_selection(page: httpx.Response, *, tick: int = 0) -> Fields:
+    """What the form of the selection sends, with so many more boxes ticked."""
+    form = re.search('<form id="selection".*?</form>', page.text, re.DOTALL)
+    assert form is not None
+    inside = re.findall('<input type="hidden" name="([^"]*)" value="([^"]*)"', form[0])
+    inside += [("all", "1")] if re.search('name="all" value="1" checked', form[0]) else []
+    boxes = re.findall(
+        '<input type="checkbox" name="selected" value="([^"]*)" form="selection"( checked)?', page.text
+    )
+    ticked = [key for place, (key, checked) in enumerate(boxes) if checked or place < tick]
+    size = re.search("<option selected>([0-9]+)", page.text)
+    return [
+        *((name, unescape(value)) for name, value in inside),
+        *(("selected", key) for key in ticked),
+        *([("pageSize", size[1])] if size else []),
+    ]
+
+
+async def press(
+    browser: Browser,
+    page: httpx.Response,
+    name: str,
+    value: str,
+    *more: tuple[str, str],
+    tick: int = 0,
+    to: str = "",
+) -> httpx.Response:
+    """Press a button of the selection's form, without a script."""
+    query = urlencode([*fields_of_selection(page, tick=tick), *more, (name, value)])
+    return await browser.get(f"{to or urlsplit(str(page.url)).path}?{query}")
+
+
+async def confirm(browser: Browser, question: httpx.Response, **values: str) -> httpx.Response:
+    return await browser.submit(question, values, to=urlsplit(str(question.url)).path)
+
+
+def read_notice(page: httpx.Response) -> list[str]:
+    """The lines that say what was done."""
+    found = re.search('<div class="notice good" role="status">(.*?)</div>', page.text)
+    return [unescape(line) for line in re.findall("<p>(.*?)</p>", found[1])] if found else []
+
+
+# --- pages
+
+
+async def test_pages_are_counted_by_the_size_asked_for(served: Served, browser: Browser) -> None:
+    await register_crowd(served, 299)
+    for size, pages in ((20, 16), (50, 7), (100, 4), (200, 2), (7, 43)):
+        last = await browser.get(f"{PEOPLE}?pageSize={size}&page={pages}")
+        assert f"301 records · page {pages} of {pages}" in last.text
+        assert "crowd" in last.text or "someone" in last.text
+        assert "Nothing is on this page" not in last.text
+        assert f"<option selected>{size}</option>" in last.text
+    audit = await browser.get("/admin/audit?pageSize=1&kind=session-started")
+    assert "page 1 of 2" in audit.text or "page 1 of 1" in audit.text
+
+
+# --- from page to page
+
+
+async def test_what_is_ticked_stays_selected_from_page_to_page(served: Served, browser: Browser) -> None:
+    await register_crowd(served, 60)
+    page = await browser.get(f"{PEOPLE}?q=crowd&sort=-username&pageSize=20")
+    page = await press(browser, page, "page", "2", tick=2)
+    assert "page 2 of 3" in page.text
+    assert "2 selected" in page.text
+    page = await press(browser, page, "tick", "2")
+    assert "22 selected" in page.text
+    page = await press(browser, page, "page", "1")
+    assert "22 selected" in page.text
+    assert page.text.count('form="selection" checked') == 2
+    question = await press(browser, page, "page", "1", to="/admin/selected/users/disable")
+    assert "Disable: 22 selected" in question.text
+    done = await confirm(browser, question)
+    assert done.headers["location"] == f"{PEOPLE}?q=crowd&sort=-username&pageSize=20&page=1"
+    page = await browser.follow(done)
+    assert read_notice(page) == ["22 disabled."]
+    assert "0 selected" in page.text
+    assert count_enabled(served) == 38
+
+
+async def test_a_filter_and_another_order_keep_what_is_selected(served: Served, browser: Browser) -> None:
+    [first, *_] = await register_crowd(served, 21)
+    page = await browser.get(f"{PEOPLE}?selected={first}&q=crowd01")
+    assert "1 selected" in page.text
+    filtered = await browser.submit(page, {"q": "crowd02"}, to=PEOPLE)
+    assert filtered.headers["location"] == f"{PEOPLE}?q=crowd02&selected={first}"
+    sorts = [unescape(each) for each in re.findall('<th[^>]*><a href="([^"]*)"', page.text)]
+    assert all(f"selected={first}" in each for each in sorts)
+
+
+async def test_an_action_on_nothing_says_so(served: Served, browser: Browser) -> None:
+    for address, there in (
+        ("/admin/selected/users/disable?q=a&page=2", f"{PEOPLE}?q=a&page=2"),
+        ("/admin/selected/users/disable?q=nobody&all=1", f"{PEOPLE}?q=nobody"),
+        ("/admin/online/end?q=nobody", "/admin/online?q=nobody"),
+    ):
+        led = await browser.get(address)
+        assert (led.status_code, led.headers["location"]) == (303, there)
+        assert read_notice(await browser.follow(led)) == ["Nothing was selected, so nothing was done."]
+
+
+# --- all that match
+
+
+async def test_all_that_match_are_asked_about_by_number_and_done(served: Served, browser: Browser) -> None:
+    ids = await register_crowd(served, 130)
+    api = served.api()
+    await api.sign_in("someone", "anna's password")
+    page = await browser.get(f"{PEOPLE}?q=crowd")
+    assert "All 130 that match" in page.text
+    question = await press(browser, page, "page", "1", ("all", "1"), to="/admin/selected/users/disable")
+    assert "Disable: all 130 that match" in question.text
+    assert "and 120 more" in question.text
+    page = await browser.follow(await confirm(browser, question))
+    assert read_notice(page) == ["130 disabled."]
+    assert count_enabled(served) == 0
+    trail = [entry for entry in served.audit() if entry.kind is FactKind.USER_DISABLED]
+    assert {entry.user_id for entry in trail} == {*ids}
+    again = await press(browser, page, "page", "1", ("all", "1"), to="/admin/selected/users/disable")
+    assert read_notice(await browser.follow(await confirm(browser, again))) == [
+        "0 disabled.",
+        "130 were so already.",
+    ]
+
+
+async def test_what_matches_is_judged_again_when_it_is_done(served: Served, browser: Browser) -> None:
+    await register_crowd(served, 30)
+    question = await browser.get("/admin/selected/users/delete?q=crowd&all=1")
+    await served.user("crowded")
+    asked = await confirm(browser, question)
+    assert asked.status_code == 200
+    assert "Delete: all 31 that match" in asked.text
+    assert "Another number matches now" in asked.text
+    assert count_enabled(served) == 31
+    page = await browser.follow(await confirm(browser, asked))
+    assert read_notice(page) == ["31 deleted."]
+
+
+async def test_all_that_match_lasts_from_page_to_page_and_ends_with_another_filter(
+    served: Served, browser: Browser
+) -> None:
+    await register_crowd(served, 30)
+    page = await press(browser, await browser.get(f"{PEOPLE}?q=crowd"), "page", "2", ("all", "1"))
+    assert "30 selected" in page.text
+    filtered = await browser.submit(page, {"q": "crowd00"}, to=PEOPLE)
+    assert "all=1" not in filtered.headers["location"]
+
+
+async def test_who_may_not_see_the_list_selects_nothing_by_a_filter(served: Served) -> None:
+    await register_crowd(served, 3)
+    browser = await browser_of(served, Permission.USER_UPDATE)
+    led = await browser.get("/admin/selected/users/disable?q=crowd&all=1")
+    assert (led.status_code, led.headers["location"]) == (303, "/")
+
+
+# --- what comes of it
+
+
+async def act_on_selected(browser: Browser, action: str, kind: str, *ids: str) -> httpx.Response:
+    """Press a button above a list, and that of the question which follows."""
+    address = f"/admin/selected/{kind}/{action}?{urlencode({'selected': ids}, doseq=True)}"
+    return await confirm(browser, await browser.get(address))
+
+
+async def test_selected_users_are_disabled_and_enabled_and_deleted_together(served: Served) -> None:
+    ids = [await served.user(name) for name in ("anna", "bert", "carl")]
+    await served.api().sign_in("bert", "anna's password")
+    browser = await served.sign_in_browser()
+
+    def enabled() -> list[bool]:
+        stored = {user.user_id: user for user in stored_users(served)}
+        return [id in stored and stored[id].enabled for id in ids]
+
+    offered = re.findall('formaction="([^"]*)"', (await browser.get(PEOPLE)).text)
+    assert offered[:3] == [f"/admin/selected/users/{action}" for action in ("enable", "disable", "delete")]
+    done = await act_on_selected(browser, "disable", "users", ids[0], ids[1], ids[0])
+    assert (done.status_code, done.headers["location"]) == (303, PEOPLE)
+    assert read_notice(await browser.follow(done)) == ["2 disabled.", "1 session ended."]
+    assert enabled() == [False, False, True]
+    await act_on_selected(browser, "enable", "users", ids[1])
+    assert enabled() == [False, True, True]
+    await act_on_selected(browser, "delete", "users", ids[1], ids[2], ids[1])
+    assert enabled() == [False, False, False]
+
+
+async def test_what_is_refused_keeps_nothing_else_from_being_done_and_is_named_with_its_reason(
+    served: Served,
+) -> None:
+    for name in ("app", "shop"):
+        await served.client(name)
+    browser = await served.sign_in_browser()
+    done = await act_on_selected(browser, "delete", "clients", "app", "console", "nobody", "mobile", "shop")
+    said = read_notice(await browser.follow(done))
+    assert said[0] == "2 deleted."
+    assert sorted(said[1:]) == [
+        "1 refused: nobody. Not found.",
+        "2 refused: console (console), mobile (mobile). A built-in client is protected.",
+    ]
+    before = served.records()
+    refused = await act_on_selected(browser, "delete", "clients", "console", "nobody")
+    assert refused.status_code == 404, "of nothing that was done the question says why"
+    assert "1 refused: console (console)." in refused.text
+    assert served.records()[Table.CLIENT] == before[Table.CLIENT]
+
+
+async def test_who_is_out_of_reach_is_named_in_the_words_of_their_own_page(served: Served, api: Api) -> None:
+    anna, own = await served.user("anna"), (await api.succeed("GET", "/api/auth/me"))["id"]
+    clerk = await browser_of(served, Permission.USER_LIST, Permission.USER_UPDATE)
+    page = await clerk.follow(await act_on_selected(clerk, "disable", "users", own, anna))
+    done, refused = read_notice(page)
+    assert done == "1 disabled."
+    assert refused.startswith("1 refused: admin (admin). Only administrators with all of its permissions")
+
+
+async def test_the_visitor_is_the_last_to_whom_it_is_done(served: Served) -> None:
+    """Who is disabled in the middle of it would have done the rest no more."""
+    await register_crowd(served, 120)
+    await served.user("another", roleIds=["super_admin"])
+    browser = await served.sign_in_browser()
+    question = await browser.get("/admin/selected/users/disable?all=1")
+    assert "you are signed out at once" in question.text
+    await confirm(browser, question)
+    assert count_enabled(served) == 0
+    left = [user.username for user in stored_users(served) if user.enabled]
+    assert left == ["admin"], "the last of them stays"
+
+
+async def test_whoever_is_among_the_selected_is_told_before_it_is_done(served: Served, api: Api) -> None:
+    anna, own = await served.user("anna"), (await api.succeed("GET", "/api/auth/me"))["id"]
+    served.clock.wait(1)
+    browser = await served.sign_in_browser()
+    here, *_ = (each["id"] for each in (await api.succeed("GET", "/api/monitor/online-users"))["items"])
+    for asked, is_told in (
+        (f"selected/users/delete?selected={anna}&selected={own}", True),
+        (f"selected/users/disable?selected={own}", True),
+        (f"selected/users/enable?selected={own}", False),
+        (f"selected/users/delete?selected={anna}", False),
+        (f"people/{own}/force-out", True),
+        (f"people/{anna}/force-out", False),
+        (f"online/end?selected={here}", True),
+        (f"online/end?selected={anna}", False),
+    ):
+        page = (await browser.get(f"/admin/{asked}")).text
+        assert ("you are signed out at once" in page) is is_told, asked
+
+
+async def test_only_who_may_change_records_can_select_them(served: Served) -> None:
+    anna = await served.user("anna")
+    browser = await browser_of(served, Permission.USER_LIST)
+    assert 'type="checkbox"' not in (await browser.get(PEOPLE)).text
+    assert (await browser.get(f"/admin/selected/users/disable?selected={anna}")).status_code == 403
+
+
+async def test_no_more_are_selected_one_by_one_than_an_address_holds(
+    served: Served, browser: Browser
+) -> None:
+    ids = await register_crowd(served, 210)
+    address = f"/admin/selected/users/disable?{urlencode({'selected': ids}, doseq=True)}"
+    question = await browser.get(address)
+    assert "Disable: 200 selected" in question.text
+    assert "Only the first 200 are taken" in question.text
+    page = await browser.get(f"{PEOPLE}?{urlencode({'selected': ids}, doseq=True)}")
+    assert "200 selected" in page.text
+
+
+@pytest.mark.parametrize("query", ["all=1&createdAtFrom=yesterday", "all=1&nonsense=1"])
+async def test_a_filter_that_is_not_known_selects_nothing(browser: Browser, query: str) -> None:
+    assert (await browser.get(f"/admin/selected/users/delete?{query}")).status_code == 400
