@@ -12,6 +12,8 @@ SERVER_STAMP = $(VENV)/.installed-server
 STAMP = $(VENV)/.installed
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Of the tests, what a change can break; all with `MARKERS=`.
+MARKERS ?= not release
 STEPS ?= 1000000
 SEEDS ?= 500
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
@@ -56,8 +58,8 @@ run: $(SERVER_STAMP)  ## start the server (BIND=127.0.0.1:8000 and the other set
 demo: $(SERVER_STAMP)  ## the whole protocol in a browser: the server with sample data, and a third party
 	@PYTHONPATH=docs/examples $(BIN)/python -m demo
 
-test: $(STAMP)  ## every test, a process for each core
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+test: $(STAMP)  ## what a change can break, a process for each core; every test with MARKERS=
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m "$(MARKERS)"
 
 # Quick, for before a commit: tests only of the folders touched since HEAD. .ci/run takes them all.
 check: $(STAMP)  ## lint, format, types, and the tests of what was touched
@@ -79,8 +81,8 @@ check: $(STAMP)  ## lint, format, types, and the tests of what was touched
 	fi; \
 	case "$$paths" in \
 		"") echo "No code touched since HEAD: no test run." ;; \
-		everything) echo "$(BIN)/python -m pytest -q"; exec $(BIN)/python -m pytest -q ;; \
-		*) echo "$(BIN)/python -m pytest -q$$paths"; exec $(BIN)/python -m pytest -q $$paths ;; \
+		everything) echo "$(BIN)/python -m pytest -q"; exec $(BIN)/python -m pytest -q -m "$(MARKERS)" ;; \
+		*) echo "$(BIN)/python -m pytest -q$$paths"; exec $(BIN)/python -m pytest -q -m "$(MARKERS)" $$paths ;; \
 	esac
 
 fuzz: $(STAMP)  ## sequences (STEPS, SEED), simulation (SEEDS), failing machines, readers, failovers: docs/proving.md

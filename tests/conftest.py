@@ -84,6 +84,63 @@ LONGEST: Final = (
 """Files that take longest: begun first, so that at the end no worker waits for another."""
 
 
+RELEASE: Final = (
+    # What is released and what its pages say.
+    *("test_bench.py", "test_book.py", "test_makefile.py", "test_names.py", "test_packaging.py"),
+    *("test_tutorial.py", "test_words.py", "examples/test_examples.py"),
+    # The campaigns themselves, but for their sequences and what they keep.
+    *("fuzz/processes/", "fuzz/simulation/", "fuzz/test_command_line.py", "fuzz/test_invariants.py"),
+    *("fuzz/test_mutants.py", "fuzz/test_rank_test.py", "fuzz/test_selftest.py"),
+    "fuzz/test_corpus.py::test_a_committed_story_shows_the_mistake_that_it_names",
+    "fuzz/test_sequences.py::test_the_command_that_a_failure_tells_replays_it",
+    # The kit for stores, with its wrong stores and over the slower of ours.
+    *("core/conformance/test_kit.py", "net/store/test_conformance.py::test_our_store_is_sound[postgresql]"),
+    # The same question at another door or store.
+    "net/lane/test_lane.py::test_nobody_waits_for_all_that_others_ask_at_once[sockets",
+    "net/lane/test_lane.py::test_nobody_waits_for_all_that_others_ask_at_once[memory-wrong method]",
+    "net/lane/test_both_doors.py::test_a_request_torn_at_any_byte_is_answered_alike",
+    "net/store/test_listing.py::test_lists_of_which_each_is_long_have_the_pages_of_the_reference[postgresql]",
+    *(
+        f"web/attacks/test_header_fields.py::test_{test}[{door}"
+        for test in ("no_parameter_of_a_page_becomes_a_field", "a_host_that_was_made_up_is_in_no_answer")
+        for door in ("guard", "lane")
+    ),
+    "web/attacks/test_addresses.py::test_another_spelling_of_an_address_is_not_there",
+    "web/test_later_words.py::test_every_route_answers_beside_words_of_a_later_release[postgresql]",
+    "web/test_malformed.py::test_more_than_its_path_takes_is_413[guard]",
+    "web/test_malformed.py::test_more_than_its_path_takes_is_413[lane]",
+    # Every address with every odd word, kind of body and coding; a store that fails at any statement.
+    *(
+        f"web/test_malformed.py::test_{test}"
+        for test in ("an_odd_word", "a_body_of_another", "a_body_with_a_")
+    ),
+    "web/operations/test_failing_statements.py::test_a_store_that_fails_at_any_one_statement",
+    # Every page, width and language in a browser, and pairs of clicks.
+    *("web/browser/test_double_clicks.py", "web/browser/test_every_page.py"),
+    *(f"web/browser/test_signing_in.py::test_{test}" for test in ("a_callback", "two_clicks", "a_page_that")),
+    # Processes, signals, disks and streams as only an operating system has them.
+    *(
+        f"net/front_door/test_processes.py::test_{test}"
+        for test in (
+            *("a_signal_ends_a_server_with_0[supervise]", "a_signal_that_whoever", "a_supervisor_whose"),
+            *("a_worker_that_is_stopped", "no_room_for_a_worker", "systemd_is_given"),
+        )
+    ),
+    "net/postgres/test_rolling_restart.py",
+    "net/test_purging.py::test_a_store_under_a_constant_load_stays_as_large",
+    "web/command_line/test_streams.py",
+    "web/operations/test_backup.py::test_a_backup_goes_to_standard_output_whole",
+    "web/operations/test_deploy.py::test_sockets_that_systemd_hands_over",
+    "web/operations/test_health.py::test_where_few_files_may_be_open",
+    "web/operations/test_storage.py::test_what_root_does_is_no_obstacle",
+    "web/operations/test_storage.py::test_whose_a_file_is",
+    "web/resources/test_hostile_sheets.py::test_what_no_bound_foresees",
+    "web/resources/test_hostile_sheets.py::test_a_bound_refuses_before_the_memory_is_used[two million cells]",
+    "web/resources/test_hostile_sheets.py::test_a_bound_refuses_before_the_memory_is_used[shared texts that",
+)
+"""Beginnings of tests marked `release`: slow, and seldom broken by a change."""
+
+
 ORDER_SEED: Final = os.environ.get("OSTIARY_TEST_ORDER_SEED")
 """Seed of the order of files, and of tests in each; without one they run as they are written."""
 
@@ -92,6 +149,12 @@ ORDER_SEED: Final = os.environ.get("OSTIARY_TEST_ORDER_SEED")
 def pytest_report_header() -> str:
     """Name the seed, which gives the same order again."""
     return f"order of tests: {ORDER_SEED or 'as written'}"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what `make test` leaves to `.ci/run`."""
+    if item.nodeid.removeprefix("tests/").startswith(RELEASE):
+        item.add_marker(pytest.mark.release)
 
 
 def _shuffle(items: list[pytest.Item], seed: str) -> None:

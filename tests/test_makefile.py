@@ -72,7 +72,9 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 SERVE = "run ostiary serve"
-TEST = "run python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder"
+TEST = (
+    "run python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m not release"
+)
 
 
 @pytest.mark.parametrize("target, ran", [("run", SERVE), ("demo", "run python -m demo")])
