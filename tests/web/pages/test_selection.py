@@ -29,7 +29,8 @@ async def register_crowd(served: Served, size: int) -> list[str]:
         replace(one, user_id=f"{number:032x}", username=f"crowd{number:03}", name=f"Crowd {number}")
         for number in range(size)
     ]
-    served.store.write([Insert(record) for user in crowd for record in (user, *names_of(user))])
+    served.store.write([Insert(user) for user in crowd])
+    served.store.write([Insert(name) for user in crowd for name in names_of(user)])
     return [user.user_id for user in crowd]
 
 

@@ -20,8 +20,8 @@ from ostiary_web.pages.administration.asked_list import AskedList
 from ostiary_web.pages.administration.list_return import HOME
 from ostiary_web.pages.administration.selection import (
     MOST_AT_ONCE,
-    SelectedItems,
     Selectable,
+    SelectedItems,
     SelectionAction,
     find_selected,
 )
