@@ -11,7 +11,7 @@ import httpx
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from ostiary_net.front_door.listeners import open_listeners
 from tests.support.asks import VERIFIER
-from tests.support.callers import Registered, forms_in, registration
+from tests.support.callers import REDIRECT_URI, Registered, forms_in, registration
 from tests.support.processes import ForkedServer
 from tests.support.stores import lent_schema
 
@@ -32,13 +32,14 @@ class House:
     def http(self, **headers: str) -> httpx.Client:
         return httpx.Client(base_url=self.base, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False)
 
-    def register(self, client_id: str) -> Registered:
+    def register(self, client_id: str, redirect_uri: str = REDIRECT_URI) -> Registered:
         """A client, registered by the administrator."""
         with self.http() as http:
             login = http.post("/api/auth/login", json={"username": "admin", "password": ADMIN_PASSWORD})
             tokens = login.json()["data"]
             bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
-            response = http.post("/api/oauth/clients", json=registration(client_id), headers=bearer)
+            asked = registration(client_id, redirectUris=[redirect_uri])
+            response = http.post("/api/oauth/clients", json=asked, headers=bearer)
             assert response.status_code == 201, response.text
         secret = response.json()["data"]["secret"]
         self.secrets |= {tokens["accessToken"], tokens["refreshToken"], secret}

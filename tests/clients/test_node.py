@@ -80,15 +80,22 @@ def program(folder: Path, name: str) -> Iterator[Any]:
         process.communicate()
 
 
-def conversation(house: House, folder: Path, name: str, client_id: str, method: str = "basic") -> Any:
+def conversation(
+    house: House,
+    folder: Path,
+    name: str,
+    client_id: str,
+    method: str = "basic",
+    redirect_uri: str = REDIRECT_URI,
+) -> Any:
     """What a program has to tell at the end, its user having signed in and said yes."""
-    client = house.register(client_id)
+    client = house.register(client_id, redirect_uri)
     with program(folder, name) as process:
         told = {
             "server": house.base,
             "clientId": client.client_id,
             "secret": client.secret,
-            "redirectUri": REDIRECT_URI,
+            "redirectUri": redirect_uri,
             "method": method,
         }
         process.stdin.write(json.dumps(told) + "\n")
@@ -149,3 +156,13 @@ def test_passport_oauth2(house: House, programs: Path) -> None:
     assert told["again"] in {"fail", "error"}, "a state is good for one callback"
     assert told["error"] is None
     assert told["second"]["access_token"] != told["first"]["access_token"]
+
+
+def test_authjs(house: House, programs: Path) -> None:
+    """Without the scope in `authorization` it asks for `openid profile email`, which is refused."""
+    address = "https://app.example/auth/callback/ostiary"
+    told = conversation(house, programs, "authjs", "authjs", redirect_uri=address)
+    assert told["location"] == "https://app.example/"
+    assert told["user"]["name"] == "admin"
+    assert (told["first"]["scope"], told["first"]["token_type"]) == ("user.read", "bearer")
+    assert told["first"]["refresh_token"]
