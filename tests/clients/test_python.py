@@ -12,7 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 from authlib.integrations.base_client import OAuthError
+from authlib.integrations.flask_client import OAuth
 from authlib.integrations.requests_client import OAuth2Session
+from flask import Flask
 from oauthlib.oauth2 import BackendApplicationClient
 from oauthlib.oauth2.rfc6749.errors import InvalidGrantError
 from requests.auth import HTTPBasicAuth
@@ -87,6 +89,36 @@ def test_authlib_goes_the_whole_way(house: House, method: str, kind: Any) -> Non
             session.refresh_token(token_url, refresh_token=second["refresh_token"])
     house.secrets |= {in_query(landed, "code")}
     house.secrets |= {pair[name] for pair in (first, second) for name in ("access_token", "refresh_token")}
+
+
+def test_authlibs_flask_integration(house: House) -> None:
+    client = house.register("flask")
+    app = Flask("shop")
+    app.secret_key = "a secret of the application"
+    shop = OAuth(app).register(
+        "ostiary",
+        client_id=client.client_id,
+        client_secret=client.secret,
+        access_token_url=f"{house.base}/api/oauth2/token",
+        authorize_url=f"{house.base}/sso",
+        client_kwargs={"code_challenge_method": "S256", "trust_env": False},
+        user_agent="shop",
+    )
+
+    @app.get("/login")
+    def login() -> Any:
+        return shop.authorize_redirect(REDIRECT_URI)
+
+    @app.get("/callback")
+    def callback() -> Any:
+        token = shop.authorize_access_token()
+        return shop.get(f"{house.base}/api/oauth2/userinfo", token=token).json()["data"]
+
+    browser = app.test_client()
+    landed = house.approve(browser.get("/login").headers["location"])
+    back = browser.get(landed.removeprefix("https://app.example"))
+    assert (back.status_code, back.get_json()["username"]) == (200, "admin")
+    assert browser.get(landed.removeprefix("https://app.example")).status_code == 500, "a state works once"
 
 
 def introspect(house: House, session: Any, token: str) -> Any:
