@@ -14,10 +14,10 @@ from docs.bench.bars import judge, room_for_two
 from docs.bench.cells import LANE, ROOT
 from docs.bench.driver import Address, WrongAnswer, ask_once, drive
 from docs.bench.findings import Crowded, Findings, Idle, Machine, Measured, Stored, read_findings
-from docs.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
+from docs.bench.names import CHAINS, CHALLENGE, client_id, machine_id, secret_of, token
 from docs.bench.peers.installing import Unavailable, node_programs
 from docs.bench.running import running
-from docs.bench.workloads import Introspection, Paths, Refresh
+from docs.bench.workloads import Introspection, Paths, Refresh, RefreshAny, Tokens
 from docs.performance_page import REPORT, measured_section, write_into_page, write_report
 
 PATHS = Paths("/token", "/introspect", "/userinfo")
@@ -95,7 +95,7 @@ def test_every_request_of_a_round_is_counted_and_timed() -> None:
 def test_a_wrong_answer_and_none_end_the_run(answer: bytes) -> None:
     for pieces in ([answer], []):
         with answering(*pieces) as address, pytest.raises(WrongAnswer):
-            drive(address, [Introspection(PATHS, 10_000, seed=1)], 0.0)
+            drive(address, [Introspection(PATHS, Tokens(10_000), seed=1)], 0.0)
 
 
 def test_a_refresh_token_that_stays_as_it_was_is_a_wrong_answer() -> None:
@@ -104,6 +104,21 @@ def test_a_refresh_token_that_stays_as_it_was_is_a_wrong_answer() -> None:
     assert b"refresh_token=second" in chain.ask()
     with pytest.raises(WrongAnswer, match="not rotated"):
         chain.hear(200, b'{"access_token":"b","refresh_token":"second"}')
+
+
+def test_refreshes_of_any_session_spend_the_tokens_that_the_ones_before_were_given() -> None:
+    tokens = Tokens(CHAINS + 3)
+    [first, second] = [RefreshAny(PATHS, tokens, place, 2, seed=1) for place in range(2)]
+    assert {second.ask() for _ in range(20)} == {
+        Refresh(PATHS, CHAINS + 1, token("refresh", CHAINS + 1)).ask()
+    }
+    asked = set()
+    for turn in range(20):
+        asked.add(first.ask())
+        first.hear(200, b'{"access_token":"access-%d","refresh_token":"refresh-%d"}' % (turn, turn))
+    assert b"refresh_token=refresh-" in b"".join(asked)
+    assert tokens.access(CHAINS + 2).startswith("access-")
+    assert tokens.access(CHAINS + 1) == token("access", CHAINS + 1)
 
 
 # --- what is stored before

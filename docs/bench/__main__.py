@@ -26,7 +26,7 @@ from docs.bench.idle import measure_idle
 from docs.bench.measure import measure
 from docs.bench.peers.installing import Unavailable
 from docs.bench.running import Running, running
-from docs.bench.workloads import OPERATIONS, TRACED
+from docs.bench.workloads import OPERATIONS, REFRESH_ANY, TRACED
 from docs.performance_page import REPORT, bars_table, beside_table, write_into_page, write_report
 
 _BEGUN = time.monotonic()
@@ -153,7 +153,7 @@ def _measured(asked: _Asked) -> Findings:
 
 
 def _side_by_side(findings: Findings, asked: _Asked, servers: Sequence[Running]) -> None:
-    operations = ("fixed", *asked.operations, TRACED)
+    operations = ("fixed", *asked.operations, TRACED, REFRESH_ANY)
     for connections, rounds in ((32, asked.rounds), (1, asked.rounds // 2), (256, asked.rounds // 2)):
         _say(f"side by side, connections: {connections}")
         findings.beside += measure(

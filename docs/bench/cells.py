@@ -15,7 +15,7 @@ from typing import Final
 from docs.bench import population
 from docs.bench.driver import Address, WrongAnswer, ask_once
 from docs.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
-from docs.bench.workloads import OPERATIONS, TRACED, Paths
+from docs.bench.workloads import OPERATIONS, REFRESH_ANY, TRACED, Paths
 
 ROOT: Final = Path(__file__).parents[2]
 STORE: Final = "store.db"
@@ -67,7 +67,7 @@ def _own(name: str, *command: str, workers: int = 1) -> Cell:
     return Cell(
         name,
         (sys.executable, "-m", *command),
-        (*OPERATIONS, TRACED),
+        (*OPERATIONS, TRACED, REFRESH_ANY),
         Paths("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/userinfo"),
         _fill_own,
         _own_codes,

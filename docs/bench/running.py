@@ -21,6 +21,8 @@ from docs.bench.workloads import (
     Introspection,
     Issuing,
     Refresh,
+    RefreshAny,
+    Tokens,
     UserInfo,
     post,
 )
@@ -48,28 +50,31 @@ class Running:
         self.sessions = sessions
         self._next_code = 0
         self._chains: list[Refresh] = []
+        self._tokens = Tokens(sessions)
 
     def conversations(
         self, operation: str, connections: int, seed: int, seconds: float
     ) -> list[Conversation]:
         """So many connections' worth of an operation."""
-        paths, sessions = self.cell.paths, self.sessions
+        paths, tokens = self.cell.paths, self._tokens
         everyone = range(connections)
         match operation:
             case "fixed":
                 return [Fixed(paths.introspect) for _ in everyone]
             case "introspect":
-                return [Introspection(paths, sessions, seed + number) for number in everyone]
+                return [Introspection(paths, tokens, seed + number) for number in everyone]
             case workloads.TRACED:
-                return [Introspection(paths, sessions, seed + number, is_traced=True) for number in everyone]
+                return [Introspection(paths, tokens, seed + number, is_traced=True) for number in everyone]
             case "userinfo":
-                return [UserInfo(paths, sessions, seed + number) for number in everyone]
+                return [UserInfo(paths, tokens, seed + number) for number in everyone]
             case "credentials":
                 return [ClientCredentials(paths, number) for number in everyone]
             case "refresh":
                 for number in range(len(self._chains), connections):
                     self._chains.append(Refresh(paths, number, token("refresh", number)))
                 return list(self._chains[:connections])
+            case workloads.REFRESH_ANY:
+                return [RefreshAny(paths, tokens, number, connections, seed + number) for number in everyone]
             case "code":
                 codes = self._laid_out_codes(connections + int(seconds * _CODES_A_SECOND))
                 return [CodeExchange(paths, codes) for _ in everyone]

@@ -17,6 +17,8 @@ from docs.bench.names import CHAINS, REDIRECT_URI, VERIFIER, client_id, machine_
 OPERATIONS: Final = ("introspect", "userinfo", "credentials", "refresh", "code")
 TRACED: Final = "introspect, traced"
 """Introspections of clients that trace: each with another `traceparent`."""
+REFRESH_ANY: Final = "refresh, any session"
+"""Refreshes of sessions drawn from the whole store; `refresh` rotates those of its connections alone."""
 
 _KEPT_TOKENS: Final = 20
 
@@ -71,19 +73,38 @@ class Fixed:
             raise WrongAnswer(f"{len(body)} bytes instead of 120")
 
 
+class Tokens:
+    """The live tokens of a store's sessions, by the numbers of these."""
+
+    def __init__(self, sessions: int) -> None:
+        self.sessions = sessions
+        self._rotated: dict[int, tuple[str, str]] = {}
+
+    def access(self, number: int) -> str:
+        rotated = self._rotated.get(number)
+        return rotated[0] if rotated else token("access", number)
+
+    def refresh(self, number: int) -> str:
+        rotated = self._rotated.get(number)
+        return rotated[1] if rotated else token("refresh", number)
+
+    def rotate(self, number: int, access: str, refresh: str) -> None:
+        self._rotated[number] = access, refresh
+
+
 class Introspection:
     """Live access tokens, drawn from all sessions of the store."""
 
-    def __init__(self, paths: Paths, sessions: int, seed: int, *, is_traced: bool = False) -> None:
-        self._path, self._sessions = paths.introspect, sessions
+    def __init__(self, paths: Paths, tokens: Tokens, seed: int, *, is_traced: bool = False) -> None:
+        self._path, self._tokens = paths.introspect, tokens
         self._chance = random.Random(seed)
         self._is_traced = is_traced
         self._client = b""
 
     def ask(self) -> bytes:
-        number = self._chance.randrange(CHAINS, self._sessions)
+        number = self._chance.randrange(CHAINS, self._tokens.sessions)
         self._client = client_id(number).encode()
-        request = post(self._path, client_id(number), token=token("access", number))
+        request = post(self._path, client_id(number), token=self._tokens.access(number))
         if self._is_traced:
             trace, span = self._chance.getrandbits(128), self._chance.getrandbits(64)
             field = f"\r\nTraceparent: 00-{trace:032x}-{span:016x}-01\r\n\r\n"
@@ -97,12 +118,13 @@ class Introspection:
 class UserInfo:
     """Profiles by live access tokens."""
 
-    def __init__(self, paths: Paths, sessions: int, seed: int) -> None:
-        self._path, self._sessions = paths.userinfo, sessions
+    def __init__(self, paths: Paths, tokens: Tokens, seed: int) -> None:
+        self._path, self._tokens = paths.userinfo, tokens
         self._chance = random.Random(seed)
 
     def ask(self) -> bytes:
-        return get(self._path, token("access", self._chance.randrange(CHAINS, self._sessions)))
+        number = self._chance.randrange(CHAINS, self._tokens.sessions)
+        return get(self._path, self._tokens.access(number))
 
     def hear(self, status: int, body: bytes) -> None:
         _right(status, body, b'"sub":')
@@ -145,6 +167,7 @@ class Refresh(Issuing):
     def __init__(self, paths: Paths, number: int, refresh_token: str) -> None:
         super().__init__(paths, client_id(number))
         self.refresh_token = refresh_token
+        self.access_token = ""
 
     def ask(self) -> bytes:
         return post(
@@ -155,7 +178,28 @@ class Refresh(Issuing):
         answer = self._issued(status, body, b'"refresh_token":')
         if answer["refresh_token"] == self.refresh_token:
             raise WrongAnswer("the refresh token was not rotated")
-        self.refresh_token = answer["refresh_token"]
+        self.refresh_token, self.access_token = answer["refresh_token"], answer["access_token"]
+
+
+class RefreshAny(Refresh):
+    """Sessions drawn from all of the store but those of `Refresh`, no session on two connections."""
+
+    def __init__(self, paths: Paths, tokens: Tokens, place: int, connections: int, seed: int) -> None:
+        super().__init__(paths, 0, "")
+        self._tokens = tokens
+        self._numbers = range(CHAINS + place, tokens.sessions, connections)
+        self._chance = random.Random(seed)
+        self._number = 0
+
+    def ask(self) -> bytes:
+        self._number = self._chance.choice(self._numbers)
+        self.client = client_id(self._number)
+        self.refresh_token = self._tokens.refresh(self._number)
+        return super().ask()
+
+    def hear(self, status: int, body: bytes) -> None:
+        super().hear(status, body)
+        self._tokens.rotate(self._number, self.access_token, self.refresh_token)
 
 
 class CodeExchange(Issuing):
