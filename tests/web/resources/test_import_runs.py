@@ -1,6 +1,7 @@
 """An import of more passwords than a request has time for goes on after it; all of it is done, or nothing."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, TypeVar
 
 import httpx
@@ -10,7 +11,9 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.secret import Entropy
 from ostiary_web.application.resources.imports import MOST_HASHED_IN_A_REQUEST
+from ostiary_web.http.context import RequestContext
 from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.files import SHEET, sheet_of
 from tests.support.people import holder_of
@@ -246,3 +249,30 @@ async def test_the_page_shows_how_far_a_run_is_and_what_is_wrong(
         done = await browser.get(answer.headers["Location"])
         assert shown in done.text
         assert "Refresh" not in done.headers
+
+
+async def test_others_run_between_rows_that_wait_for_nothing(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the server answers nobody while it prepares an import of 2,000 rows."""
+    order: list[str] = []
+    draw_entropy = RequestContext.draw_entropy
+
+    def draw_for_a_row(self: RequestContext) -> Entropy:
+        order.append("row")
+        return draw_entropy(self)
+
+    async def run_beside() -> None:
+        while True:
+            order.append("other")
+            await trio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(RequestContext, "draw_entropy", draw_for_a_row)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run_beside)
+        sheet = [["username", "name"], *([f"user-{number}", "Somebody"] for number in range(50))]
+        done = expect_success(await api.import_sheet(USERS, sheet, mode="insert"))
+        nursery.cancel_scope.cancel()
+    assert done["created"] == order.count("row") == 50
+    longest = max(len(list(same)) for what, same in groupby(order) if what == "row")
+    assert longest < 10
