@@ -1,6 +1,7 @@
 """Whoever holds one permission alone can use all that it opens: each route finds its record, and what a page
 leads to opens."""
 
+import itertools
 import re
 from dataclasses import dataclass
 from html import unescape
@@ -102,6 +103,61 @@ def _links_of(page: httpx.Response) -> set[str]:
     """Where a page leads, within the site."""
     found = {unescape(each).partition("#")[0] for each in re.findall('href="(/[^"]*)"', page.text)}
     return {each for each in found if each and not each.startswith(_ASIDE)}
+
+
+_LISTS = {
+    Permission.CLIENT_LIST: ("/admin/clients", "/admin/clients/app"),
+    Permission.USER_LIST: ("/admin/people", "/admin/people/{user}"),
+    Permission.ROLE_LIST: ("/admin/roles", "/admin/roles/plain"),
+    Permission.ONLINE_LIST: ("/admin", "/admin/online"),
+    Permission.AUDIT_READ: ("/admin/audit?sessionId={session}", "/admin/audit/sessions/{session}"),
+}
+"""Pages of each permission to look at something, on which others lead on."""
+
+
+_NEEDED = {"/admin/online/end": {Permission.ONLINE_LIST, Permission.ONLINE_KILL}}
+"""What is needed to be shown what a route is about, where that is more than its own permission."""
+
+
+def _offers_of(page: httpx.Response) -> set[Route]:
+    """Return the routes with a permission to which a page leads beside its navigation."""
+    assert page.status_code == 200, page.url
+    _, _, content = page.text.partition("<main")
+    assert content
+    pattern = r'(?:method="(\w+)" )?(href|action)="(/[^"?#]*)'
+    found = set()
+    for method, kind, path in re.findall(pattern, content):
+        asked = "GET" if kind == "href" else method.upper()
+        for route, _ in sorted(with_permission(), key=lambda each: each[0].path.count("<")):
+            if (not asked or asked == route.method) and re.fullmatch(
+                re.sub("<[^>]+>", "[^/]+", route.path), path
+            ):
+                found.add(route)
+                break
+    return found
+
+
+async def test_a_page_offers_what_two_permissions_open_together_and_nothing_else(served: Served) -> None:
+    root, admin = await served.administrator(), served.browser()
+    await admin.sign_in()
+    at = {"user": await served.user("anna", "anna's password")}
+    await served.tokens(await served.client(), "anna", "anna's password")
+    await root.succeed("POST", "/api/iam/roles", {"code": "plain", "name": "Plain"}, status=201)
+    at["session"] = (await root.succeed("GET", "/api/monitor/online-users"))["items"][0]["id"]
+    pages = {looked: [page.format(**at) for page in of] for looked, of in _LISTS.items()}
+    every = {page: _offers_of(await admin.get(page)) for of in pages.values() for page in of}
+    browser = await browser_of(served, Permission.ROLE_LIST, username="holder")
+    [role] = (await root.succeed("GET", "/api/iam/roles", params={"q": "holder"}))["items"]
+    for looked, other in itertools.product(_LISTS, Permission):
+        held = {looked, other}
+        change = {"permissions": sorted(held)}
+        await root.succeed("PUT", f"/api/iam/roles/{role['id']}", change)
+        for page in pages[looked]:
+            expected = {
+                route for route in every[page] if _NEEDED.get(route.path, {route.gate.permission}) <= held
+            }
+            offered = _offers_of(await browser.get(page))
+            assert offered == expected, (page, held, sorted(map(str, offered ^ expected)))
 
 
 async def test_server_findings_are_for_super_administrators_and_clients_for_who_sees_clients(

@@ -6,7 +6,7 @@ a token request, whatever is searched for, and what was typed into a form that i
 
 import itertools
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,18 +16,22 @@ import httpx
 import pytest
 
 from ostiary_web.app import factory
+from ostiary_web.application.resources.imports import MOST_HASHED_IN_A_REQUEST
 from ostiary_web.server.brand_color import _rgb, contrast, least_contrast, read_colors
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings
 from tests.support.callers import (
     Browser,
     exchange_of,
+    expect_success,
     form_token_in,
     sso,
 )
-from tests.support.files import png
+from tests.support.files import SHEET, png, sheet_of
 from tests.support.served import Served, in_memory, serving
+from tests.web.test_gate import Route, routes
 
+MANY: Final = MOST_HASHED_IN_A_REQUEST + 1
 MARK: Final = "mark7341"
 HOSTILE: Final = f"{MARK}'\"><x-{MARK} on{MARK}=1 style=x></title></textarea></pre><!--{{{{7*7}}}}%s&lt;"
 ALLOWED_SCHEMES: Final = ("/", "#", "https://app.example/")
@@ -90,23 +94,63 @@ async def named(tmp_path: Path) -> AsyncIterator[tuple[Served, Browser, dict[str
         browser = served.browser(**{"User-Agent": HOSTILE})
         await browser.sign_in()
         [grant] = await api.succeed("GET", "/api/auth/grants")
-        places = {"user": user_id, "session": grant["sessions"][0]["id"]}
+        token = await api.succeed(
+            "POST",
+            "/api/auth/tokens",
+            {"name": HOSTILE[:60], "permissions": ["audit.read"], "expiresInDays": 30},
+            status=201,
+        )
+        sheet = [
+            ["username", "name", "password"],
+            *([f"u{each}", HOSTILE, "long enough"] for each in range(MANY)),
+        ]
+        run = expect_success(await api.import_sheet("/api/iam/users", sheet, "insert"), 202)
+        places = {
+            "user": user_id,
+            "owner": me,
+            "client": "app",
+            "role": "clerk",
+            "run": run["id"],
+            "session": grant["sessions"][0]["id"],
+            "token": token["id"],
+        }
         yield served, browser, places
+
+
+def addresses(route: Route, at: Mapping[str, str]) -> Iterator[str]:
+    """Yield the address of a page about each record that it may be about."""
+    path = route.path.replace("<run_id>", at["run"]).replace(
+        "<item_id>/applications", f"{at['owner']}/applications"
+    )
+    for name, part in (("people", "user"), ("clients", "client"), ("roles", "role")):
+        path = path.replace(f"/admin/{name}/<item_id>", f"/admin/{name}/{at[part]}")
+    path = path.replace("<client_id>", at["client"])
+    if path == "/sso":
+        yield sso("asks")
+    elif path.startswith("/admin/selected/"):
+        of = {"users": "user", "clients": "client", "roles": "role"}[path.split("/")[3]]
+        yield f"{path}?selected={at[of]}"
+    elif path == "/admin/online/end":
+        yield f"{path}?selected={at['session']}"
+    else:
+        yield path.replace("<session_id>", at["token" if "/tokens/" in path else "session"])
 
 
 async def test_no_page_makes_an_element_of_a_name(named: tuple[Served, Browser, dict[str, str]]) -> None:
     _, browser, at = named
-    user, client, role = f"/admin/people/{at['user']}", "/admin/clients/app", "/admin/roles/clerk"
-    for path in (
-        *("/", "/account", "/account/phone", "/account/applications", "/account/sessions", sso("asks")),
-        *("/account/applications/app/withdraw", "/admin/online", "/admin/audit", "/admin/people/new"),
-        *("/admin/clients", client, f"{client}/edit", f"{client}/delete", f"{client}/reset-secret"),
-        *("/admin/people", user, f"{user}/edit", f"{user}/reset-password"),
-        *("/admin/roles", role, f"{role}/edit", f"{role}/delete"),
-        f"/admin/audit/sessions/{at['session']}",
-    ):
-        harmless(await browser.get(path), shows=True)
-    harmless(await browser.get("/password"), shows=False)
+    silent = set()
+    for route in routes():
+        if not route.is_page or route.method != "GET" or route.path in ("/login", "/recover"):
+            continue
+        for address in addresses(route, at):
+            page = await browser.get(address)
+            assert page.status_code == 200, (address, page.status_code)
+            if "attachment" in page.headers.get("content-disposition", ""):
+                continue
+            harmless(page, shows=MARK in page.text)
+            if MARK not in page.text:
+                silent.add(route.path)
+    assert silent == {"/password"}
 
 
 async def test_no_page_makes_an_element_of_what_an_address_says(
@@ -148,6 +192,20 @@ async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
         again = await browser.post(path, data={"form_token": token, **values}, headers={"Origin": "null"})
         assert again.status_code in (400, 422), path
         harmless(again, shows=True)
+    for kind, headings in (
+        ("people", ["username", "name"]),
+        ("clients", ["clientId", "name"]),
+        ("roles", ["code", "name"]),
+    ):
+        for mode, row in (
+            ("insert", ["fine", HOSTILE]),
+            ("insert", [HOSTILE, HOSTILE]),
+            ("insert", ["a", "b", HOSTILE]),
+        ):
+            place = f"/admin/{kind}/import"
+            file = {"file": (HOSTILE, sheet_of([[*headings, HOSTILE][: len(row)], row]), SHEET)}
+            values = {"mode": mode, "preview": "true"}
+            harmless(await browser.submit(await browser.get(place), values, to=place, files=file), shows=True)
     stranger = served.browser()
     for path, values in (
         ("/login", {"username": HOSTILE, "password": "x"}),
