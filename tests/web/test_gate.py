@@ -118,7 +118,7 @@ iam.user.update  PUT /api/iam/users/<record_id>/enabled, PUT /api/iam/users/<use
     ASK /admin/people/<item_id>/disable, ASK /admin/people/<item_id>/reset-password,
     ASK /admin/people/<item_id>/reset-second-factor, ASK /admin/people/<item_id>/force-out,
     ASK /admin/people/<item_id>/applications/<client_id>/withdraw, ASK /admin/selected/users/enable,
-    ASK /admin/selected/users/disable
+    ASK /admin/selected/users/disable, ASK /admin/selected/users/roles, POST /api/iam/users/batch-roles
 iam.user.delete  ASK /admin/selected/users/delete
 iam.role.list    GET /api/iam/permissions
 iam.role.delete  ASK /admin/selected/roles/delete

@@ -8,13 +8,14 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import pytest
 
+from ostiary_core.events import Operator, RoleRegistered
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Table, User
-from tests.support.callers import Api, Browser
-from tests.support.people import browser_of
+from tests.support.callers import Api, Browser, forms_in
+from tests.support.people import HOLDERS_PASSWORD, browser_of
 from tests.support.served import Served
 
 PEOPLE = "/admin/people"
@@ -75,7 +76,11 @@ async def press(
 
 
 async def confirm(browser: Browser, question: httpx.Response, **values: str) -> httpx.Response:
-    return await browser.submit(question, values, to=urlsplit(str(question.url)).path)
+    """Send the form of a question, with these boxes ticked and no others."""
+    [form] = [form for form in forms_in(question) if form.action.startswith("/admin/selected/")]
+    hidden = {name: form.fields[name] for name in ("form_token", "asked")}
+    headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+    return await browser.post(form.action, data={**hidden, **values}, headers=headers)
 
 
 def read_notice(page: httpx.Response) -> list[str]:
@@ -311,3 +316,74 @@ async def test_no_more_are_selected_one_by_one_than_an_address_holds(
 @pytest.mark.parametrize("query", ["all=1&createdAtFrom=yesterday", "all=1&nonsense=1"])
 async def test_a_filter_that_is_not_known_selects_nothing(browser: Browser, query: str) -> None:
     assert (await browser.get(f"/admin/selected/users/delete?{query}")).status_code == 400
+
+
+# --- roles of many
+
+
+async def register_role(served: Served, code: str, *permissions: Permission) -> str:
+    fields = {"code": code, "name": code.capitalize(), "permissions": [each.value for each in permissions]}
+    await served.decide(RoleRegistered(caller=Operator(), fields=fields))
+    return code
+
+
+async def test_roles_are_given_to_and_taken_from_all_that_match(served: Served, browser: Browser) -> None:
+    await register_crowd(served, 30)
+    for code in ("clerk", "reader"):
+        await register_role(served, code)
+    address = "/admin/selected/users/roles"
+    question = await browser.get(f"{address}?q=crowd&all=1")
+    page = await browser.follow(await confirm(browser, question, give="clerk"))
+    assert read_notice(page) == ["The roles of 30 users are changed."]
+    holders = await browser.get("/admin/roles/clerk")
+    assert '<a href="/admin/people?roleIds=clerk">30 users have this role (30 enabled).</a>' in holders.text
+    await confirm(browser, await browser.get(f"{address}?q=crowd01&all=1"), give="reader", take="clerk")
+    roles = {user.username: user.role_ids for user in stored_users(served)}
+    assert (roles["crowd001"], roles["crowd010"]) == (("clerk",), ("reader",))
+    of_clerks = unescape(re.findall(f'href="({address}[^"]*)"', holders.text)[0])
+    page = await browser.follow(await confirm(browser, await browser.get(of_clerks), take="clerk"))
+    assert read_notice(page) == ["The roles of 20 users are changed."]
+    for values, said in (
+        ({}, "Nothing was chosen"),
+        ({"take": "clerk"}, "The roles of 0 users are changed."),
+    ):
+        page = await browser.follow(
+            await confirm(browser, await browser.get(f"{address}?q=crowd&all=1"), **values)
+        )
+        assert read_notice(page)[0].startswith(said)
+
+
+async def test_roles_are_given_after_a_proof_and_never_to_oneself_or_above_oneself(served: Served) -> None:
+    anna = await served.user("anna")
+    await register_role(served, "clerk", Permission.USER_UPDATE)
+    await register_role(served, "auditor", Permission.AUDIT_READ)
+    clerk = await browser_of(served, Permission.USER_LIST, Permission.USER_UPDATE, username="clara")
+    [clara] = [user for user in stored_users(served) if user.username == "clara"]
+    served.clock.wait(3600)
+    address = f"/admin/selected/users/roles?selected={anna}&selected={clara.user_id}"
+    page = await clerk.follow(await confirm(clerk, await clerk.get(address), take="clerk"))
+    assert read_notice(page)[0] == "The roles of 0 users are changed.", "to take needs no proof"
+    asked = await confirm(clerk, await clerk.get(address), give="clerk")
+    assert (asked.status_code, "Confirm that it is you" in asked.text) == (403, True)
+    done = await clerk.submit(asked, {"proof": HOLDERS_PASSWORD})
+    assert read_notice(await clerk.follow(done)) == [
+        "The roles of 1 user are changed.",
+        f"1 refused: {clara.name}. You cannot do this to yourself: ask another administrator.",
+    ]
+    roles = {user.username: user.role_ids for user in stored_users(served)}
+    assert (roles["anna"], roles["clara"]) == (("clerk",), clara.role_ids)
+    above = await confirm(clerk, await clerk.get(address), give="auditor")
+    assert (above.status_code, "Only administrators with all of its permissions" in above.text) == (403, True)
+
+
+async def test_the_question_before_a_role_is_deleted_says_by_how_many_it_is_held(
+    served: Served, browser: Browser
+) -> None:
+    await register_role(served, "clerk")
+    for name in ("anna", "bert"):
+        await served.user(name, roleIds=["clerk"])
+    question = await browser.get("/admin/roles/clerk/delete")
+    link = '<a href="/admin/people?roleIds=clerk">2 users have this role.'
+    assert link in question.text
+    refused = await browser.submit(question, to="/admin/roles/clerk/delete")
+    assert (refused.status_code, link in refused.text) == (409, True)

@@ -166,3 +166,34 @@ async def test_permissions_are_listed_with_what_they_mean(api: Api) -> None:
     assert [each["code"] for each in listed] == [permission.value for permission in Permission]
     described = listed[0]["description"]
     assert described == {"en-US": "See clients and their sessions", "zh-CN": "查看客户端及其会话"}
+
+
+# --- roles of several
+
+
+async def test_roles_are_given_and_taken_in_a_batch_or_not_at_all(served: Served, api: Api) -> None:
+    for code in ("clerk", "reader"):
+        await api.call("POST", "/api/iam/roles", {"code": code, "name": code, "permissions": []})
+    anna, bert = await served.user("anna"), await served.user("bert", roleIds=["reader"])
+    own = (await api.succeed("GET", "/api/auth/me"))["id"]
+    place = "/api/iam/users/batch-roles"
+
+    async def read_roles() -> list[list[str]]:
+        return [(await api.succeed("GET", f"/api/iam/users/{each}"))["roleIds"] for each in (anna, bert)]
+
+    given = await api.succeed("POST", place, {"ids": [anna, bert], "add": ["clerk"], "remove": ["reader"]})
+    assert (given, await read_roles()) == ({"changed": 2}, [["clerk"], ["clerk"]])
+    assert await api.succeed("POST", place, {"ids": [anna], "add": ["clerk"]}) == {"changed": 0}
+    for status, code, ids, roles, path in (
+        (404, "A0404", [anna, "nobody"], {"remove": ["clerk"]}, "ids.1"),
+        (422, "B1003", [anna, own], {"remove": ["clerk"]}, "ids.1"),
+        (400, "A0401", [anna], {"add": ["clerk", "none"]}, "add.1"),
+        (400, "A0401", [anna], {}, "add"),
+        (400, "A0401", [], {"add": ["clerk"]}, "ids"),
+    ):
+        refused = await api.fail(status, code, "POST", place, {"ids": ids, **roles})
+        assert [error["path"] for error in refused["errors"]] == [path]
+    served.clock.wait(1000)
+    await api.fail(403, "A1010", "POST", place, {"ids": [anna], "add": ["reader"]})
+    assert await read_roles() == [["clerk"], ["clerk"]]
+    assert await api.succeed("POST", place, {"ids": [anna], "remove": ["clerk"]}) == {"changed": 1}

@@ -14,10 +14,20 @@ from ostiary_web.api_document.lists import narrowing_parameters, page_parameters
 from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.operations import Body, DescribedOperation
 from ostiary_web.api_document.resources import SHEET, ZONE, convention
-from ostiary_web.api_document.schemas import NEW_PASSWORD, Json, as_sent, optional, page_of, record_type
+from ostiary_web.api_document.schemas import (
+    NEW_PASSWORD,
+    Json,
+    as_sent,
+    optional,
+    page_of,
+    record_type,
+    set_of,
+    text,
+)
 from ostiary_web.application.resources import clients, roles, users
 from ostiary_web.application.resources.audit import AUDIT_EVENTS
 from ostiary_web.application.resources.online import RUNNING_SESSIONS
+from ostiary_web.application.resources.records import MOST_AT_ONCE
 
 # --- clients
 
@@ -89,6 +99,21 @@ _USER_PATH: Final = f"{users.RESOURCE.path}/{{user_id}}"
 USERS: Final[Mapping[str, DescribedOperation]] = {
     **convention(
         users.RESOURCE, _USER, new=Body(members_of_new(USER)), change=Body(members_of_change(USER, _USER))
+    ),
+    f"POST {users.RESOURCE.path}/batch-roles": DescribedOperation(
+        "changeRolesOfUsers",
+        description="Their other roles stay. Nobody is given or taken roles by it themselves.",
+        body=Body(
+            {
+                "ids": set_of(text(), least=1, most=MOST_AT_ONCE),
+                "add": (set_of(text()), []),
+                "remove": (set_of(text()), []),
+            }
+        ),
+        refusals=(
+            *(Why.NOT_FOUND, Why.OWN_ACCOUNT_ALONE, Why.LAST_ADMINISTRATOR, Why.CHANGED_MEANWHILE),
+            *_POWER,
+        ),
     ),
     f"PUT {_USER_PATH}/password": DescribedOperation(
         "resetUserPassword",

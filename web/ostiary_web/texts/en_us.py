@@ -328,6 +328,20 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.selected_deleted": "{count} deleted.",
         "page.selected_same": "{count} {count:one=was|other=were} so already.",
         "page.selected_refused": "{count} refused: {names}. {reason}",
+        "page.selected_not_yourself": "You cannot do this to yourself: ask another administrator.",
+        "page.chosen_none": "Nothing was chosen, so nothing was done.",
+        "page.roles_change": "Give or take roles",
+        "page.roles_change_will": (
+            "What is chosen below is given to and taken from each of them; their other roles stay. It holds "
+            "from their next request on."
+        ),
+        "page.roles_give": "Give",
+        "page.roles_take": "Take",
+        "page.roles_changed": "The roles of {count} {count:one=user|other=users} are changed.",
+        "page.role_change_holders": "Give or take roles of all who have it",
+        "page.role_still_held": (
+            "{count} {count:one=user has|other=users have} this role. It can be deleted once no user has it."
+        ),
         "page.selected_left": "{count} were not reached in time: please do it once more.",
         "page.and_more": "and {count} more",
         "page.page_size": "Rows",

@@ -1,18 +1,25 @@
 """Serve `/api/iam/users`: accounts, as an administrator handles them."""
 
 from ostiary_core import events
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.event_routes import add_event_route
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.api.second_factor import SecondFactorLeft
+from ostiary_web.application.answer_data import AnswerData, Count
 from ostiary_web.application.failed_sign_ins import FailedSignIns, describe_failures
 from ostiary_web.application.grants import Grant, list_grants_of_user
+from ostiary_web.application.resources.batches import decide_each
+from ostiary_web.application.resources.records import combine_refusals
 from ostiary_web.application.resources.users import (
     PATH,
     RESOURCE,
     count_recovery_codes_of,
     make_password_reset,
+    make_role_change,
+    read_role_changes,
 )
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -21,6 +28,38 @@ users = make_routes(RESOURCE)
 
 
 # --- actions
+
+
+class RolesChanged(AnswerData):
+    """The number of users whose roles were changed; the others had them so already."""
+
+    changed: Count
+
+
+@users.post(f"{PATH}/batch-roles", gate=require_permission(Permission.USER_UPDATE))
+async def batch_roles(context: RequestContext) -> RolesChanged:
+    """Give `{add}` to and take `{remove}` from the users `{ids}`: from all of them, or from none."""
+    ids, add, remove = await read_role_changes(context)
+    caller = context.caller
+    known = await decide_each(context, [events.UserRequested(caller=caller, user_id=each) for each in ids])
+    users_found = [None if each is None else RESOURCE.item_in_reply(each.reply) for each in known]
+    faults = [
+        FieldFault(f"ids.{place}", Why.NOT_FOUND) for place, user in enumerate(users_found) if user is None
+    ]
+    if faults:
+        context.refuse(Why.NOT_FOUND, faults)
+    if context.user.user_id in ids:
+        place = ids.index(context.user.user_id)
+        context.refuse(Why.OWN_ACCOUNT_ALONE, [FieldFault(f"ids.{place}", Why.OWN_ACCOUNT_ALONE)])
+    made = {
+        place: event
+        for place, user in enumerate(users_found)
+        if user is not None and (event := make_role_change(context, user, add, remove)) is not None
+    }
+    reply = await context.decide(events.BatchRequested(events=tuple(made.values())))
+    if isinstance(reply, BatchRefused):
+        raise combine_refusals(reply, [f"ids.{place}" for place in made])
+    return RolesChanged(changed=len(made))
 
 
 @users.put(f"{PATH}/<user_id>/password", gate=require_permission(Permission.USER_UPDATE))

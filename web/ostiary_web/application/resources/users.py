@@ -4,16 +4,19 @@ Passwords go no further than this module: they are checked and hashed off the ev
 only the hash.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from ostiary_core import events
-from ostiary_core.model.fields import FieldFault, FieldRule, Fields
+from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule, Fields
+from ostiary_core.model.instant import Instant
 from ostiary_core.model.reply import UserKnown
-from ostiary_core.model.user import USER, new_password_faults
+from ostiary_core.model.user import USER, User, new_password_faults
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import USERS
+from ostiary_core.storage.listing import ROLES, USERS, Listing, ListingStore
 from ostiary_net.runtime.foreign_hashes import normalize_foreign_hash
 from ostiary_web.application.resources.fields import ListView, fields_of
+from ostiary_web.application.resources.records import MOST_AT_ONCE
 from ostiary_web.application.resources.resource import Permissions, RecordContext, Resource
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.zones import is_zone
@@ -21,6 +24,11 @@ from ostiary_web.http.zones import is_zone
 PATH: Final = "/api/iam/users"
 _PASSWORD: Final = "password"
 _PASSWORD_HASH: Final = "passwordHash"
+_ROLES: Final = "roleIds"
+_MOST_ROLES: Final = 10_000
+_IDS: Final = "ids"
+_ADD: Final = "add"
+_REMOVE: Final = "remove"
 
 
 # --- events
@@ -134,6 +142,45 @@ RESOURCE: Final = Resource(
     import_row=_make_import,
     has_password=lambda fields: bool(fields.get(_PASSWORD)),
 )
+
+
+async def read_role_changes(
+    context: RequestContext,
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Read `{ids, add, remove}`: users, and the roles to give to and to take from each."""
+    reader = FieldReader(await context.json_object(), frozenset({_IDS, _ADD, _REMOVE}))
+    ids, add, remove = reader.texts(_IDS, ()), reader.texts(_ADD, ()), reader.texts(_REMOVE, ())
+    if len(ids) > MOST_AT_ONCE:
+        reader.fault(_IDS, FieldRule.TOO_LONG)
+    elif not ids:
+        reader.fault(_IDS, FieldRule.REQUIRED)
+    if not (add or remove):
+        reader.fault(_ADD, FieldRule.REQUIRED)
+    roles = await context.query(_list_role_ids)
+    for place, role_id in enumerate(add):
+        if role_id not in roles:
+            reader.fault(f"{_ADD}.{place}", FieldRule.ROLE)
+    return context.refuse(Why.FIELDS_INVALID, reader.faults) if reader.faults else (ids, add, remove)
+
+
+def _list_role_ids(store: ListingStore, now: Instant) -> frozenset[str]:
+    listing = Listing(resource=ROLES, page_size=_MOST_ROLES)
+    return frozenset(role.role_id for role in store.items_after(listing, None, now))
+
+
+def make_role_change(
+    context: RecordContext, user: User, give: Collection[str], take: Collection[str]
+) -> events.UserChanged | None:
+    """Return the event that gives and takes roles; None where the user has those and not these."""
+    kept = [role_id for role_id in user.role_ids if role_id not in take]
+    role_ids = [*kept, *(role_id for role_id in give if role_id not in user.role_ids)]
+    if role_ids == [*user.role_ids]:
+        return None
+    # With what the roles were: given and taken is what was meant, not the whole list.
+    shown = {_ROLES: [*user.role_ids]}
+    return events.UserChanged(
+        caller=context.caller, user_id=user.user_id, fields={_ROLES: role_ids}, shown=shown
+    )
 
 
 async def make_password_reset(

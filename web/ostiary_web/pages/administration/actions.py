@@ -1,6 +1,6 @@
 """Actions on a record's pages: how one is described, and those of every resource."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar
 
@@ -38,6 +38,8 @@ class RecordAction(Generic[T]):
     """Whether the form asks how long the old secret still works."""
     needs_proof: bool = False
     """Whether it gives power, which the visitor proves themselves for (READINGS 57)."""
+    warn: Callable[[PageContext, T], Sequence[str]] = lambda page, item: ()
+    """Says what stands against it, beside the question."""
     removes_record: bool = False
     """Whether the record is gone afterwards."""
     batch_text: str | None = None
@@ -85,13 +87,18 @@ def enabling_actions(
     return enable, disable
 
 
-def deletion_action(resource: Resource[T, Any], confirm_text: str) -> RecordAction[T]:
+def deletion_action(
+    resource: Resource[T, Any],
+    confirm_text: str,
+    warn: Callable[[PageContext, T], Sequence[str]] = lambda page, item: (),
+) -> RecordAction[T]:
     """Return the action that deletes a record."""
     return RecordAction(
         path="delete",
         name="page.delete",
         confirm_text=confirm_text,
         event=resource.delete,
+        warn=warn,
         done_text="page.delete_done",
         batch_text="page.selected_delete_will",
         batch_done="page.selected_deleted",

@@ -372,7 +372,7 @@ async def _ask(
         confirm_text=page.text(action.confirm_text or action.name, count=count, name=resource.label(item)),
         action_name=page.text(action.name),
         back=page_of_record(page, pages, item_id),
-        warnings=warn_of_oneself(page, [item_id]),
+        warnings=[*warn_of_oneself(page, [item_id]), *action.warn(page, item)],
         asks_password=action.asks_password,
         asks_overlap=action.asks_overlap,
         asks_proof=action.needs_proof and page.asks_proof,

@@ -14,6 +14,7 @@ from ostiary_core.http.envelope import text_of
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.application.resources.batches import decide_each
+from ostiary_web.http.context import ProofRequired
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import warn_of_oneself
 from ostiary_web.pages.administration.asked_list import AskedList
@@ -38,6 +39,11 @@ _NAMED_IN_NOTICE: Final = 3
 _SESSIONS_AT_A_TIME: Final = 500
 _ASKED: Final = "asked"
 """Form field with the number of items that the question was about."""
+_REASONS: Final = {
+    Why.PERMISSION_MISSING: "page.out_of_reach",
+    Why.OWN_ACCOUNT_ALONE: "page.selected_not_yourself",
+}
+"""Keys of the texts of reasons that a page says in words of its own."""
 _PRECEDENCE: Final[Mapping[Why, int]] = {why: place for place, why in enumerate(Why)}
 
 
@@ -63,6 +69,11 @@ def add_selected_action(
             return _refuse_none(page, selectable, asked)
         if found.is_all and str(len(found.items)) != page.form.get(_ASKED):
             return await _ask(page, selectable, action, asked, found, [page.text("page.selected_changed")])
+        choices = () if action.choices is None else await action.choices(page)
+        if choices and not any(page.form.get(each.name) for each in choices):
+            return page.redirect(_list_or_home(page, selectable, asked), page.text("page.chosen_none"))
+        if page.asks_proof and action.gives_power(page):
+            raise ProofRequired
         return await _do(page, selectable, action, asked, found)
 
     routes.add_url_rule(action.address, f"ask_{name}", ask, methods=["GET"], gate=gate)
@@ -79,11 +90,14 @@ async def _do(
     own = selectable.key_of_visitor(page)
     # Oneself at last, or the others would be refused to whom is signed out by it.
     in_order = sorted(found.items, key=lambda key: key == own)
-    made = {key: action.make_event(page, key, found.items[key]) for key in in_order}
+    left_out = {own} if action.is_for_others else {None}
+    made = {key: action.make_event(page, key, found.items[key]) for key in in_order if key not in left_out}
     events = {key: event for key, event in made.items() if event is not None}
     running = await _count_sessions(page, selectable, events)
     decisions = await decide_each(page.request, [*events.values()])
     refused: dict[Why, list[str]] = {}
+    if len(made) < len(found.items):
+        refused[Why.OWN_ACCOUNT_ALONE] = [page.request.user.name]
     done = left = 0
     ignored = action.ignored if len(found.items) > 1 else ()
     for key, decision in zip(events, decisions, strict=True):
@@ -95,7 +109,7 @@ async def _do(
             refused.setdefault(decision.reply.why, []).append(name)
         else:
             done += 1
-    if refused and not done and not left:
+    if refused.keys() - {Why.OWN_ACCOUNT_ALONE} and not done and not left:
         return await _ask(page, selectable, action, asked, found, refused=refused)
     ended = running - await _count_sessions(page, selectable, events)
     lines = [
@@ -125,9 +139,7 @@ def describe_refusals(page: PageContext, refused: Mapping[Why, Sequence[str]], m
         named = between.join(names[:most]) + (
             f" {page.text('page.and_more', count=more)}" if more > 0 else ""
         )
-        reason = (
-            page.text("page.out_of_reach") if why is Why.PERMISSION_MISSING else text_of(why, page.language)
-        )
+        reason = page.text(_REASONS[why]) if why in _REASONS else text_of(why, page.language)
         lines.append(page.text("page.selected_refused", count=len(names), names=named, reason=reason))
     return lines
 
@@ -187,5 +199,7 @@ async def _ask(
         warnings=warnings,
         action_name=page.text(action.name),
         hidden={_ASKED: str(len(found.items))},
+        choices=() if action.choices is None else await action.choices(page),
+        is_danger=action.choices is None,
         back=_list_or_home(page, selectable, asked),
     )

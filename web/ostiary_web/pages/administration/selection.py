@@ -29,6 +29,15 @@ MOST_AT_ONCE: Final = 2_000
 _READ_AT_A_TIME: Final = 500
 
 
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Checkboxes of a question."""
+
+    name: str
+    label: str
+    options: Sequence[tuple[str, str]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionAction(Generic[T]):
     """An action on selected items, with the question that comes before it."""
@@ -45,6 +54,12 @@ class SelectionAction(Generic[T]):
     """Makes the event about the item with a key, None if unknown; no event where nothing is to be done."""
     warns_of_oneself: bool = True
     """Whether the visitor is told before it is done to themselves."""
+    choices: Callable[[PageContext], Awaitable[Sequence[Choices]]] | None = None
+    """Finds what the form of the question asks for; one that is sent without any of it does nothing."""
+    gives_power: Callable[[PageContext], bool] = lambda page: False
+    """Whether what was chosen is given after a proof of who the visitor is (READINGS 57)."""
+    is_for_others: bool = False
+    """Whether the visitor themselves is left out."""
     ignored: frozenset[Why] = frozenset()
     """Reasons of refusals for which it counts as done to one of several."""
 

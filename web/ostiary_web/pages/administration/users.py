@@ -20,7 +20,12 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, ROLES, Listing, ListingStore, OnlineSession
 from ostiary_web.application.failed_sign_ins import count_failures
 from ostiary_web.application.grants import list_grants_of_user
-from ostiary_web.application.resources.users import RESOURCE, count_recovery_codes_of, make_password_reset
+from ostiary_web.application.resources.users import (
+    RESOURCE,
+    count_recovery_codes_of,
+    make_password_reset,
+    make_role_change,
+)
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import (
@@ -30,6 +35,7 @@ from ostiary_web.pages.administration.actions import (
 )
 from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages, page_of_record
+from ostiary_web.pages.administration.selection import Choices, SelectionAction
 from ostiary_web.pages.applications import describe_grant, find_grant
 from ostiary_web.pages.context import PageContext, render_question
 from ostiary_web.pages.moments import zone_groups
@@ -37,6 +43,8 @@ from ostiary_web.pages.moments import zone_groups
 _PLACE: Final = "/admin/people"
 _ROLES_PER_READ: Final = 200
 _SESSIONS_SHOWN: Final = 10
+_GIVE: Final = "give"
+_TAKE: Final = "take"
 
 
 async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]:
@@ -110,9 +118,35 @@ _LIST: Final = ListPage(
     link=lambda user: f"{_PLACE}/{user.user_id}",
 )
 
+
+async def _role_choices(page: PageContext) -> Sequence[Choices]:
+    roles = await _list_role_choices(page.request)
+    return [Choices(name, page.text(f"page.roles_{name}"), roles) for name in (_GIVE, _TAKE)]
+
+
+def _change_roles(page: PageContext, user_id: str, user: User | None) -> Event | None:
+    if user is None:
+        # The rules say what is to be said of one that is gone.
+        return UserRequested(caller=page.request.caller, user_id=user_id)
+    return make_role_change(page.request, user, page.form.getlist(_GIVE), page.form.getlist(_TAKE))
+
+
+_ROLES: Final[SelectionAction[User]] = SelectionAction(
+    address="/admin/selected/users/roles",
+    name="page.roles_change",
+    question="page.roles_change_will",
+    done="page.roles_changed",
+    permission=Permission.USER_UPDATE,
+    make_event=_change_roles,
+    warns_of_oneself=False,
+    choices=_role_choices,
+    gives_power=lambda page: bool(page.form.get(_GIVE)),
+    is_for_others=True,
+)
+
 _ENABLE, _DISABLE = enabling_actions(RESOURCE, "page.user_disable_will")
 
-_PAGES: Final = RecordPages(
+_PAGES: Final[RecordPages[User, User]] = RecordPages(
     resource=RESOURCE,
     list_page=_LIST,
     new="page.user_new",
@@ -152,6 +186,7 @@ _PAGES: Final = RecordPages(
         _DISABLE,
         deletion_action(RESOURCE, "page.user_delete_will"),
     ),
+    selection=(_ROLES,),
     extra_context=_extra_context,
     not_offered=lambda page, user_id: ("phone",) if _is_visitor(page, user_id) else (),
     in_title=frozenset({"username", "name", "enabled", "avatarUrl", "updatedAt"}),
