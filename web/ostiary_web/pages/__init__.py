@@ -10,7 +10,6 @@ from ostiary_web.pages.administration.overview import overview_pages
 from ostiary_web.pages.administration.roles import role_pages
 from ostiary_web.pages.administration.users import user_pages
 from ostiary_web.pages.applications import application_pages
-from ostiary_web.pages.brand import brand_files
 from ostiary_web.pages.consent import consent
 from ostiary_web.pages.home import home, languages
 from ostiary_web.pages.recovery import recovery_pages
@@ -25,7 +24,6 @@ __all__ = ["PAGES"]
 PAGES: tuple[Blueprint, ...] = (
     home,
     languages,
-    brand_files,
     static_files,
     sign_in_pages,
     recovery_pages,

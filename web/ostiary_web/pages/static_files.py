@@ -1,8 +1,11 @@
-"""Styles, scripts and pictures of the pages: `/static/*`.
+"""Styles, scripts and pictures of the pages (`/static/*`), and those of the operator's brand (`/brand/*`).
 
 Pages name each with the digest of its content, and browsers keep it for good: no page of a new release meets
 an old script. Another digest, or none, answers what there is now and is not kept for long: pages of two
 releases are open at once while instances are replaced.
+
+The logo and the colour have their digest in their names too. An SVG may hold scripts: shown as a picture it
+runs none, and opened by itself it is in a sandbox.
 """
 
 import re
@@ -16,8 +19,10 @@ from typing import Final
 from quart import Response, request
 from werkzeug.exceptions import NotFound
 
+from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
+from ostiary_web.server.brand import BRAND_PREFIX
 
 static_files = GatedRoutes("static_files", __name__)
 
@@ -29,6 +34,13 @@ _MEDIA_TYPES: Final = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+}
+
+_BRAND_HEADERS: Final = {
+    "Cache-Control": _KEPT,
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
+    ),
 }
 
 
@@ -67,3 +79,12 @@ async def show_static_file(context: RequestContext, name: str) -> Response:
     response.headers["Cache-Control"] = _KEPT if name == file.digested_name else _KEPT_SHORTLY
     await response.add_etag()
     return await response.make_conditional(request)
+
+
+@static_files.get(f"{BRAND_PREFIX}<name>", gate=OPEN_TO_ALL)
+async def show_brand_file(context: RequestContext, name: str) -> Response:
+    """Send the logo, or the stylesheet of the colour."""
+    file = context.services.settings.brand.files.get(name)
+    if file is None:
+        context.refuse(Why.NOT_FOUND)
+    return Response(file.content, content_type=file.media_type, headers=_BRAND_HEADERS)

@@ -8,17 +8,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
+from xml.parsers import expat
 
 from ostiary_net.front_door.heads import is_host
+from ostiary_web.pictures.formats import MEDIA_TYPES, picture_in
+from ostiary_web.pictures.metadata import strip_metadata
 from ostiary_web.server.brand_color import BrandColor
-from ostiary_web.server.brand_logo import read_logo
+from ostiary_web.server.secret_files import read_whole_file
 
 NAMES_ALLOWED: Final = "1 to 40 printable characters"
 LINKS_ALLOWED: Final = "privacy and help with an https address each, as privacy=https://example.com/privacy"
 _LONGEST_NAME: Final = 40
 _LONGEST_LINK: Final = 2_000
+_LONGEST_LOGO: Final = 256 * 1024
+LOGOS_ALLOWED: Final = (
+    "the path of a PNG, JPEG, WebP or SVG picture of at most 256 KiB and 4096 pixels a side"
+)
+_SVG: Final = "http://www.w3.org/2000/svg svg"
 
 
 BRAND_PREFIX: Final = "/brand/"
@@ -109,3 +118,35 @@ def _is_link(address: str) -> bool:
     is_text = address.isascii() and address.isprintable() and " " not in address
     is_https = parts.scheme == "https" and is_host(parts.netloc.encode())
     return is_https and is_text and len(address) <= _LONGEST_LINK
+
+
+def read_logo(path: str) -> tuple[bytes, str, str]:
+    """Return the picture without metadata, its file ending and media type; raise `ValueError` with its fault.
+
+    An SVG is kept as it is: pages show it as a picture and it is served in a sandbox, so nothing in it runs.
+    """
+    content = read_whole_file(Path(path), _LONGEST_LOGO)
+    picture = picture_in(content)
+    stripped = None if picture is None else strip_metadata(content, picture.type)
+    if picture is not None and stripped is not None:
+        return stripped, picture.type.value, MEDIA_TYPES[picture.type]
+    if picture is None and _is_svg(path, content):
+        return content, "svg", "image/svg+xml"
+    raise ValueError(f"{path!r} is not such a picture, or is a broken one")
+
+
+def _is_svg(path: str, content: bytes) -> bool:
+    """Whether it is a well-formed drawing without entities, which could unfold without end."""
+    elements: list[str] = []
+
+    def refuse(*declared: object) -> None:
+        raise ValueError(f"{path!r} declares entities, which a logo does not need")
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = lambda name, attributes: elements.append(name)
+    try:
+        parser.Parse(content, True)
+    except (expat.ExpatError, LookupError):  # or an encoding that nobody knows
+        return False
+    return elements[0] == _SVG

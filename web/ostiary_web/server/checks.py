@@ -25,9 +25,8 @@ from ostiary_net.runtime.files import find_user_name, read_owner
 from ostiary_net.runtime.outbound import RouteUnusable, read_route
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ServerStore
-from ostiary_web.server.cluster_findings import check_cluster
 from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
-from ostiary_web.server.findings import Finding, Level
+from ostiary_web.server.findings import Finding, Level, check_cluster
 from ostiary_web.server.second_factor_key import KEY_FILE, count_other_keys, read_key_file
 from ostiary_web.server.secret_files import is_world_readable
 from ostiary_web.server.settings import Settings

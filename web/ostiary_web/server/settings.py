@@ -15,6 +15,7 @@ from ostiary_net.runtime.system import count_processors
 from ostiary_web.server import secret_files, setting_values
 from ostiary_web.server.brand import (
     LINKS_ALLOWED,
+    LOGOS_ALLOWED,
     NAMES_ALLOWED,
     Brand,
     BrandFile,
@@ -23,7 +24,6 @@ from ostiary_web.server.brand import (
     read_name,
 )
 from ostiary_web.server.brand_color import COLORS_ALLOWED, BrandColor, read_colors
-from ostiary_web.server.brand_logo import LOGOS_ALLOWED
 from ostiary_web.server.database import ALLOWED, Database, PostgreSQLDatabase, SQLiteFile, read_database
 from ostiary_web.server.setting_values import Network, SettingError, between, parse_setting
 from ostiary_web.server.telephones import REGIONS_ALLOWED, read_region
