@@ -116,7 +116,7 @@ def find_expired(
 def _expired_kind(
     record: Record, has_session: Callable[[str], bool], now: Instant, policy: Policy
 ) -> Expirable | None:
-    """Return the kind of a record that has expired; None where it has not, or never does."""
+    """Return the kind of a record that has expired; None if it has not, or never does."""
     match record:
         case AuthorizationCode(session_id=None):
             kind, since = Expirable.CODES, record.issued_at

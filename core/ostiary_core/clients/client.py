@@ -77,7 +77,7 @@ def find_changeable(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Clien
 
 @require_permission(Permission.CLIENT_CREATE)
 def register(event: events.ClientRegistered, who: Actor, snapshot: Snapshot) -> Decision:
-    """Register a new client; only this answer shows its secret in plain text, where one was drawn."""
+    """Register a new client; only this answer shows its secret in plain text, if one was drawn."""
     read = CLIENT.read(event.fields)
     if isinstance(read, tuple):
         return refuse_fields(read)

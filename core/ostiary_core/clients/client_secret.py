@@ -112,7 +112,7 @@ def _is_waiting_for_first_use(client: Client, now: Instant) -> bool:
 
 @require_record(Permission.CLIENT_UPDATE, find=find_changeable)
 def end_old(event: events.OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot) -> Decision:
-    """End the old secret of a client before its time; where none works any more, nothing happens."""
+    """End the old secret of a client before its time; if none works any more, nothing happens."""
     if client.old_secret_until is None or snapshot.now >= client.old_secret_until:
         return Decision(ClientKnown(client))
     changed = revise(client, **NO_OLD_SECRET, updated_at=snapshot.now)

@@ -47,7 +47,7 @@ class StoreFactory:
     at_once: AtOnce | None = None
 
     def require_unchanged(self, store: Any, before: "Contents", what: str) -> Any:
-        """Require that a store has `before`, also when it is opened again; return it so where possible."""
+        """Require that a store has `before`, also when it is opened again; return it so if possible."""
         wrong = difference(Contents.of(store), before)
         require(wrong is None, f"a partial write: {what} left something ({wrong})")
         if self.reopen is None:

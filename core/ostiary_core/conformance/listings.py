@@ -104,7 +104,7 @@ def _values(name: str, match: Match, items: Sequence[Any]) -> Sequence[FilterVal
 
 
 def _value(item: Any, name: str, match: Match) -> FilterValue | None:
-    """Return the value by which a filter finds this item; None where it has none."""
+    """Return the value by which a filter finds this item; None if it has none."""
     held = getattr(item, name)
     if match is Match.HAS:
         return held[0] if held else None

@@ -51,7 +51,7 @@ def whole_lists_are_read_piece_by_piece(stores: StoreFactory) -> None:
 
 
 def when_clients_were_last_used_is_known(stores: StoreFactory) -> None:
-    """Check that `last_used` returns the latest use of each client, also where a clock was set back."""
+    """Check that `last_used` returns the latest use of each client, also if a clock was set back."""
     store, reference, _ = _make_stores(stores)
     used = dict(store.last_used(["app", "other", "nobody"]))
     require(used == reference.last_used(["app", "other", "nobody"]), "when clients were last used is wrong")

@@ -166,7 +166,7 @@ def _race(stores: StoreFactory, store: Any, at: Instant, events: Sequence[Event]
 
 
 def a_record_that_was_made_again_meanwhile_is_not_written_over(stores: StoreFactory) -> None:
-    """Check that a turn loses, or is waited for, where another one deletes and makes again what it has read.
+    """Check that a turn loses, or is waited for, if another one deletes and makes again what it has read.
 
     The new record is at the revision of the old one, so that no guard tells them apart (`Store`).
     """

@@ -29,7 +29,7 @@ class SignInAttempted(Event):
     """The hash that `PasswordHashRequested` gave; None when it gave none."""
     password_matches: bool
     new_password_hash: str | None = field(default=None, repr=False)
-    """A fresh hash of the password, where the one on file has outdated parameters; stored on success."""
+    """A fresh hash of the password, if the one on file has outdated parameters; stored on success."""
     user_agent: str | None
     source: str
     entropy: Entropy = field(repr=False)

@@ -264,7 +264,7 @@ class AdministratorRefused(Event):
     actor_id: str
     why: Why
     permission: Permission | None
-    """Permission that was asked for; None where one must be super administrator."""
+    """Permission that was asked for; None if one must be super administrator."""
     user_id: str | None
     client_id: str | None
     role_id: str | None

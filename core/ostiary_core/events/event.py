@@ -49,7 +49,7 @@ class Operator:
     name: str | None = None
     """User of the operating system, for the audit trail."""
     actor_id: str = COMMAND_LINE
-    """Administrator in whose name the server goes on, where it is not the command line."""
+    """Administrator in whose name the server goes on, if it is not the command line."""
 
 
 Caller = SignedIn | Operator

@@ -74,7 +74,7 @@ class ProfileRequested(Event):
 
     access_token: Secret
     by_cookie: bool = False
-    """Whether the token came in a cookie, where only a login session's is accepted."""
+    """Whether the token came in a cookie, if only a login session's is accepted."""
 
 
 def with_clock_ahead(event: Event, by_ms: int) -> Event:

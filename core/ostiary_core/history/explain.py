@@ -44,7 +44,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryStep:
-    """One step in the history of a session, None where the audit trail has no value."""
+    """One step in the history of a session, None if the audit trail has no value."""
 
     kind: StepKind
     at: Instant | None

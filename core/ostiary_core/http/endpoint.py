@@ -3,7 +3,7 @@
     pending = endpoint.receive(request, now=now, monotonic=monotonic, entropy=entropy, trace_id=trace_id)
     if isinstance(pending, Answer):                                  # there is nothing to decide
         return pending
-    [decision] = store.turn([pending.event], now, [pending.origin])  # once more where it raises LostRace
+    [decision] = store.turn([pending.event], now, [pending.origin])  # once more if it raises LostRace
     return pending.answer(decision)
 
 Every front door goes this way. `TokenEndpoint.answer` is all of it in one call, for a synchronous store. What
@@ -46,7 +46,7 @@ class Request:
     body: bytes = b""
     """Body, of which a runtime need not read more than `form.LONGEST_FORM` and one byte."""
     sender: Sender | None = None
-    """Sender read from the header fields, where a runtime knows it already."""
+    """Sender read from the header fields, if a runtime knows it already."""
 
     def __repr__(self) -> str:
         return f"Request(method={self.method!r}, path={self.path!r}, source={self.source!r})"
@@ -133,7 +133,7 @@ class TokenEndpoint:
         trace_id: TraceId,
         arrival: Arrival | None = None,
     ) -> PendingRequest | Answer:
-        """Return what to decide for a request, or the answer where there is nothing to decide.
+        """Return what to decide for a request, or the answer if there is nothing to decide.
 
         `entropy` are 32 fresh random bytes, used at `token_service.PATHS_USING_ENTROPY`; `trace_id` names the
         request in log, audit trail and failures; `arrival` is None for one that arrived `now`. Each call

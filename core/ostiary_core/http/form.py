@@ -48,7 +48,7 @@ def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[b
 
 
 def form_encoding(headers: Sequence[tuple[bytes, bytes]]) -> FormEncoding | None:
-    """Return the encoding that the one Content-Type gives a form; None where it is no form (READINGS 44)."""
+    """Return the encoding that the one Content-Type gives a form; None if it is no form (READINGS 44)."""
     match header_values(headers, b"content-type"):
         case [content_type]:
             return _form_encoding(content_type)

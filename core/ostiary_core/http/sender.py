@@ -29,7 +29,7 @@ class Sender:
     """The sender of a request: credentials, User-Agent, language, and what the body is."""
 
     form_encoding: FormEncoding | None
-    """Encoding of the form that the Content-Type says the body is; None where it says another thing."""
+    """Encoding of the form that the Content-Type says the body is; None if it says another thing."""
     has_content_coding: bool = False
     """Whether the body is compressed or coded otherwise."""
     basic: ClientCredentials | Why | None

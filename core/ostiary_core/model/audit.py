@@ -49,7 +49,7 @@ class Origin:
     source: str
     """Address of the sender."""
     user_agent: str | None
-    """User-Agent, its bytes decoded as Latin-1; None where there was none."""
+    """User-Agent, its bytes decoded as Latin-1; None if there was none."""
 
 
 @immutable()
@@ -60,7 +60,7 @@ class AuditEntry:
     at: Instant
     kind: FactKind | UnknownWord
     actor_id: str | None
-    """User who did it, where that is not `user_id`; `COMMAND_LINE` for the operator."""
+    """User who did it, if that is not `user_id`; `COMMAND_LINE` for the operator."""
     user_id: str | None
     client_id: str | None
     session_id: str | None
@@ -91,7 +91,7 @@ def audit_entries(
 ) -> list[AuditEntry]:
     """Return the audit entries of a turn at `now`, in the order of its facts.
 
-    `origins` is empty or has one for each decision, None where there was no request; else `ValueError`.
+    `origins` is empty or has one for each decision, None if there was no request; else `ValueError`.
     """
     all_decisions = list(decisions)
     if origins and len(origins) != len(all_decisions):

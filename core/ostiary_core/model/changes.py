@@ -23,7 +23,7 @@ CUT: Final = "…"
 
 
 class FieldChange(NamedTuple):
-    """A field before and after; None where there was no record, or no value."""
+    """A field before and after; None if there was no record, or no value."""
 
     field: str
     """Name in the interface."""

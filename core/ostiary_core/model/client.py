@@ -66,7 +66,7 @@ class Client:
     secret_expires_on: str | None = None
     """Last day, in UTC, on which the present secret authenticates, as 2027-06-30; None for no end."""
     old_secret_digest: Digest | None = field(default=None, repr=False)
-    """Digest of the previous secret, where a reset kept it."""
+    """Digest of the previous secret, if a reset kept it."""
     old_secret_until: Instant | None = None
     """Instant from which the old secret no longer authenticates."""
     old_secret_expires_on: str | None = None

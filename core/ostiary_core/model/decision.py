@@ -31,7 +31,7 @@ class Delete:
 
 
 Change = Insert | Update | Delete
-"""One guarded write. A store makes all those of a turn or, where one guard fails, raises `LostRace`."""
+"""One guarded write. A store makes all those of a turn or, if one guard fails, raises `LostRace`."""
 
 
 @immutable()

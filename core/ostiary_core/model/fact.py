@@ -82,7 +82,7 @@ class Acting:
 
 
 NOBODY: Final = Acting()
-"""What acted where nobody was signed in: a client, or a user before signing in."""
+"""What acted if nobody was signed in: a client, or a user before signing in."""
 
 
 @immutable()
@@ -91,7 +91,7 @@ class Fact:
 
     kind: FactKind
     actor_id: str | None = None
-    """User who did it, where that is not `user_id`; `COMMAND_LINE` for the operator."""
+    """User who did it, if that is not `user_id`; `COMMAND_LINE` for the operator."""
     user_id: str | None = None
     client_id: str | None = None
     session_id: str | None = None

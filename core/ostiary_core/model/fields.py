@@ -104,7 +104,7 @@ class FieldReader:
         return tuple(self._faults.values())
 
     def fault(self, path: str, rule: FieldRule | Why, choices: tuple[str, ...] = ()) -> None:
-        """Add that the field `path` broke `rule`, where `choices` are allowed."""
+        """Add that the field `path` broke `rule`, if `choices` are allowed."""
         if len(self._faults) < MOST_FAULTS:
             self._faults.setdefault(path, FieldFault(path, rule, choices))
 
@@ -113,7 +113,7 @@ class FieldReader:
         return path in self._fields
 
     def text(self, path: str, default: str | None, longest: int) -> str:
-        """Read a visible string that is not blank; it is required where there is no default.
+        """Read a visible string that is not blank; it is required if there is no default.
 
         White space around it is left for the caller to take off, or to refuse.
         """
@@ -134,7 +134,7 @@ class FieldReader:
         return ""
 
     def optional_text(self, path: str, default: str | None) -> str | None:
-        """Read a string that may be missing; None where it is null or empty."""
+        """Read a string that may be missing; None if it is null or empty."""
         value = self._fields.get(path, default)
         if value is None or value == "":
             return None
@@ -205,11 +205,11 @@ def _are_same(one: object, other: object, *, in_any_order: bool) -> bool:
 def merge_edits(
     fields: Fields, shown: Fields | None, stored: Fields, read: Callable[[Fields], object]
 ) -> Fields | tuple[FieldFault, ...]:
-    """Return the fields to change; where others changed the same ones meanwhile, the conflicts instead.
+    """Return the fields to change; if others changed the same ones meanwhile, the conflicts instead.
 
     A form sends all its fields, so one that is sent as it was `shown` is no change; without `shown`, every
     field is. `stored` has the present values. `read` returns the record with some fields replaced, to compare
-    values however they are spelled, or faults where the record breaks today's rules.
+    values however they are spelled, or faults if the record breaks today's rules.
     """
     if shown is None:
         return fields

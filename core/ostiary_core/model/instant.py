@@ -87,7 +87,7 @@ class Arrival(NamedTuple):
     """
 
     earliest: Instant
-    """Earliest instant: before `latest` only where the server stalled while the request lay in a socket."""
+    """Earliest instant: before `latest` only if the server stalled while the request lay in a socket."""
     latest: Instant
 
 

@@ -32,7 +32,7 @@ ALL_PERMISSIONS: Final = tuple(permission.value for permission in Permission)
 
 
 class TokenPower(StrEnum):
-    """What a personal access token may do only where this was chosen too, as it cannot prove its user.
+    """What a personal access token may do only if this was chosen too, as it cannot prove its user.
 
     No role holds one: with a login session a proof stands for it (READINGS 57).
     """

@@ -104,7 +104,7 @@ class RecordField(Generic[R]):
     convert: Callable[[str], str] = str
     """Make the stored text or item of an allowed one."""
     read_value: Callable[[R], Value] | None = None
-    """Return the value, where it is not the attribute."""
+    """Return the value, if it is not the attribute."""
     mask: Callable[[str], str] | None = None
     """Return what the audit trail shows in place of a text."""
     is_audited: bool = False
@@ -121,7 +121,7 @@ class RecordField(Generic[R]):
         return tuple(map(str, value)) if isinstance(value, tuple) else value
 
     def read(self, reader: FieldReader, stored: Any, policy: Policy, *, is_new: bool) -> Any:
-        """Read the field; `stored` is its present value, which it keeps where none is sent."""
+        """Read the field; `stored` is its present value, which it keeps if none is sent."""
         match self.kind:
             case Kind.INTEGER:
                 assert self.bounds is not None
@@ -221,7 +221,7 @@ class RecordType(Generic[R]):
         )
 
     def values(self, record: R | None) -> dict[str, Value]:
-        """Return the audited values, unmasked; None for each where there is no record."""
+        """Return the audited values, unmasked; None for each if there is no record."""
         return {field.name: None if record is None else field.value(record) for field in self.audited}
 
     def defaults(self) -> dict[str, Value]:

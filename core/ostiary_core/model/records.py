@@ -78,7 +78,7 @@ class Epochs(NamedTuple):
 class Identifier:
     """A reserved user name or telephone number and its owner: the record that makes names unique.
 
-    Always at revision 1, also where it passes to another user in one turn: an account that gives a name up
+    Always at revision 1, also if it passes to another user in one turn: an account that gives a name up
     does not load it. The revision of that account, written in the same turn, guards it.
     """
 
@@ -220,7 +220,7 @@ class Consent:
     user_id: str
     client_id: str
     scopes: tuple[str, ...]
-    """Remembered scopes; none where the user did not need to be asked."""
+    """Remembered scopes; none if the user did not need to be asked."""
     granted_at: Instant
     withdrawn_at: Instant | None = None
     """Instant of the withdrawal; None once a code was issued since."""

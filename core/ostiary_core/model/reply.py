@@ -22,7 +22,7 @@ class Refused:
     why: Why
     faults: tuple[FieldFault, ...] = ()
     wait_seconds: int | None = None
-    """Seconds of `Retry-After`, where waiting helps."""
+    """Seconds of `Retry-After`, if waiting helps."""
 
 
 @immutable()
@@ -154,7 +154,7 @@ class IdentityConfirmed:
 
 @immutable()
 class PasswordOnFile:
-    """The encoded hash to verify a password against; None where there is no such account.
+    """The encoded hash to verify a password against; None if there is no such account.
 
     Verify against some hash then too, so that both take as long.
     """
@@ -192,11 +192,11 @@ class UserKnown:
 
     user: User
     code_waits_until: Instant | None = None
-    """Instant before which no code of its second factor is taken; told where the account is asked for."""
+    """Instant before which no code of its second factor is taken; told when the account is asked for."""
     recovery_codes_left: int | None = None
-    """Recovery codes of its second factor that were not used; told where the account is asked for."""
+    """Recovery codes of its second factor that were not used; told when the account is asked for."""
     out_of_reach: tuple[Permission, ...] = ()
-    """Permissions that the caller cannot use on it (READINGS 40); told where the account is asked for."""
+    """Permissions that the caller cannot use on it (READINGS 40); told when the account is asked for."""
 
 
 @immutable()
@@ -205,7 +205,7 @@ class RoleKnown:
 
     role: Role
     out_of_reach: tuple[Permission, ...] = ()
-    """Permissions that the caller cannot use on it (READINGS 40); told where the role is asked for."""
+    """Permissions that the caller cannot use on it (READINGS 40); told when the role is asked for."""
 
 
 @immutable()

@@ -46,14 +46,14 @@ def make_ticket(key: bytes, user_id: str, username: str, now: Instant, epochs: E
 
 
 def read_ticket(text: str) -> Ticket | None:
-    """Return the ticket that was sent as `text`; None where it has not the form of one."""
+    """Return the ticket that was sent as `text`; None if it has not the form of one."""
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         issued_at, user_id, username = raw[32:].decode("utf-8", "surrogatepass").split(":", 2)
         made_at = Instant(int(issued_at))
     except ValueError:
         return None
-    # Whoever forges one names whom they like: no store is asked for what no identifier can be.
+    # A forger may write any name: no store is asked for what no identifier can be.
     if not (
         user_id.isascii() and user_id.isprintable() and max(len(user_id), len(username)) <= _LONGEST_NAME
     ):

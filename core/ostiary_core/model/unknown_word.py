@@ -31,7 +31,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def read_word(kind: type[E], word: str) -> E | UnknownWord:
-    """Return the member of a stored word, or the word itself where `kind` has none.
+    """Return the member of a stored word, or the word itself if `kind` has none.
 
     >>> from ostiary_core.model.client import GrantType
     >>> read_word(GrantType, "refresh_token"), read_word(GrantType, "device_code")

@@ -59,7 +59,7 @@ class User:
     tokens_epoch: int = 0
     """Sum of the epochs of user and console client under which they were made: either ends them all."""
     last_sign_in_at: Instant = NOT_YET
-    """Instant of the last sign-in; `NOT_YET` where there was none."""
+    """Instant of the last sign-in; `NOT_YET` if there was none."""
     created_at: Instant
     updated_at: Instant
     revision: int = 1

@@ -134,7 +134,7 @@ def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def permissions_held(who: Person, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return what a caller may do; by a personal access token, of what was chosen what its holder may do."""
+    """Return what a caller may do; with a personal access token, what was chosen and its holder may do."""
     held = permissions_of(who.user, snapshot.of_callers)
     if who.is_by_token:
         return tuple(permission for permission in held if permission in who.session.scopes)

@@ -22,7 +22,7 @@ _NOT_AUTHENTICATED: Final = frozenset(
 """Reasons answered with `invalid_client` ("Authentication", rule 1)."""
 
 _NO_SECRET: Final = digest_of("")
-"""Stand-in that is compared where there is no secret."""
+"""Stand-in that is compared if there is no secret."""
 
 
 def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot) -> Client | Why:
@@ -45,7 +45,7 @@ def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot) -> C
 
 
 def is_authenticated(reply: Reply) -> bool:
-    """Whether the client authenticated, even where its request was refused for another reason."""
+    """Whether the client authenticated, even if its request was refused for another reason."""
     return not (isinstance(reply, Refused) and reply.why in _NOT_AUTHENTICATED)
 
 

@@ -111,7 +111,7 @@ def _refuse_exchange(
 
 
 def _refuse_used_code(why: Why, session_id: str, client: Client, snapshot: Snapshot) -> Decision:
-    """Refuse a used code; where the policy says so, end the session it started (READINGS 10)."""
+    """Refuse a used code; if the policy says so, end the session it started (READINGS 10)."""
     made = snapshot.session(session_id)
     if (
         not snapshot.policy.revoke_on_code_replay

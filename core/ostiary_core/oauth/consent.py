@@ -59,7 +59,7 @@ def check(event: events.AuthorizationChecked, snapshot: Snapshot) -> Decision:
 
 
 def approve(event: events.ConsentGiven, snapshot: Snapshot) -> Decision:
-    """Issue a code after the user approved, and remember the consent where the user was asked."""
+    """Issue a code after the user approved, and remember the consent if the user was asked."""
     request = _check_request(event.caller, event.parameters, snapshot)
     if isinstance(request, Refused):
         return Decision(request)

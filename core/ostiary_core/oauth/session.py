@@ -6,7 +6,7 @@ Rules, all in this file ("Session and tokens", READINGS 1-8):
   from the refresh token it spends, so one token can only ever lead to one pair.
 - The spent access token is dead at once. The spent refresh token leads to the same pair again for the
   grace period after its *first* use, with the same User-Agent; the window never slides.
-- What counts is when the retry arrived, not when its turn came. Where the server cannot know whether that
+- What counts is when the retry arrived, not when its turn came. If the server cannot know whether that
   was in time, it gives no pair and ends nothing (READINGS 46).
 - Any other use of a spent refresh token is a replay and ends the session.
 - No pair is given with less than a whole second left: that is the maximum already (READINGS 53).

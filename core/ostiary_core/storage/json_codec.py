@@ -38,7 +38,7 @@ def to_text(item: Record | AuditEntry) -> str:
 def record_from_text(table: Table, text: str) -> Record:
     """Return the record of `table` from text of `to_text`.
 
-    Any other text raises: `ValueError` where it is no JSON, `KeyError` or `TypeError` where fields differ.
+    Any other text raises: `ValueError` if it is no JSON, `KeyError` or `TypeError` if fields differ.
     """
     kind, hints = _KINDS[table]
     made: Record = _construct(kind, hints, text)

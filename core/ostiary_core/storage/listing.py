@@ -73,9 +73,9 @@ class GrantedAccess:
     client_id: str
     client_name: str
     scopes: tuple[str, ...]
-    """Scopes of the remembered consent; empty where none is remembered."""
+    """Scopes of the remembered consent; empty if none is remembered."""
     granted_at: Instant | None
-    """Instant of the consent; None where none is remembered."""
+    """Instant of the consent; None if none is remembered."""
     session_count: int
     """Number of running sessions of the client for the user."""
 
@@ -285,7 +285,7 @@ class Listing(Generic[T]):
     ranges: tuple[TimeRange, ...] = ()
     search: str | None = None
     sort: tuple[Sort, ...] = ()
-    """Fields to sort by; the default of `resource` where empty."""
+    """Fields to sort by; the default of `resource` if empty."""
     page: int = 1
     page_size: int = 20
 
@@ -348,7 +348,7 @@ class ListingStore(Protocol):
         ...
 
     def session_history(self, session_id: str) -> SessionHistory | None:
-        """Return a session with all that happened to it; None where there is no such session."""
+        """Return a session with all that happened to it; None if there is no such session."""
         ...
 
     def last_used(self, client_ids: Collection[str]) -> Mapping[str, Instant]:

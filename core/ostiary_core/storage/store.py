@@ -46,7 +46,7 @@ class Store(Protocol):
     """A store of records, whose `turn` is atomic, and durable when it returns.
 
     A turn must read one moment, and no other turn may write since then what it writes. Revisions alone do not
-    ensure that: a role or text code that is deleted and made again is at revision 1 again, where a stale
+    ensure that: a role or text code that is deleted and made again is at revision 1 again, if a stale
     write would pass its guard. So take one turn at a time, or each in a transaction that is serializable, or
     that has a snapshot and fails on concurrent writes (PostgreSQL's `REPEATABLE READ`; `READ COMMITTED` is
     too little).
@@ -57,8 +57,8 @@ class Store(Protocol):
     ) -> list[Decision]:
         """Decide `events` in order at `now` and keep their changes and audit entries: all or, raising, none.
 
-        Raises `LostRace` where another writer was quicker, and what the storage raises. `origins` is empty or
-        has one for each event, None where there was no request.
+        Raises `LostRace` if another writer was quicker, and what the storage raises. `origins` is empty or
+        has one for each event, None if there was no request.
         """
         ...
 
@@ -90,7 +90,7 @@ def _merge(changes: Sequence[Change]) -> Change | None:
     if any(isinstance(change, Insert) for change in changes):
         if replace(after, revision=before.revision) == before:
             return None
-        # Whoever frees a name does so without having read it: `Identifier` has no second revision.
+        # A name is freed without having been read: `Identifier` has no second revision.
         if not isinstance(after, Identifier):
             after = replace(after, revision=before.revision + 1)
     return Update(before, after)
@@ -179,7 +179,7 @@ class MemoryStore:
         return items_after_in_memory(self, listing, last, now)
 
     def session_history(self, session_id: str) -> SessionHistory | None:
-        """Return a session with all that happened to it; None where there is no such session."""
+        """Return a session with all that happened to it; None if there is no such session."""
         snapshot = load((roots(session_key(session_id)),), self.fetch)
         session = snapshot.session(session_id)
         if session is None:

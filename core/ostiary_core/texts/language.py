@@ -1,6 +1,6 @@
 """Languages: tag, plural forms and texts; and which of several a request prefers.
 
-A text has a key of words in lower case with dots between, and placeholders in braces. Where words depend on
+A text has a key of words in lower case with dots between, and placeholders in braces. If words depend on
 a number, the placeholder has a form for each plural category of its language, or `other` for all others:
 `{count} {count:one=day|other=days}`.
 """
@@ -57,7 +57,7 @@ class Language:
         return text.format_map(values) if values else text
 
     def word(self, family: str, word: str) -> str:
-        """Return the text of a stored word; the word itself where only a later release has one."""
+        """Return the text of a stored word; the word itself if only a later release has one."""
         return self.texts.get(f"{family}.{word}", word)
 
     def with_texts(self, texts: Mapping[str, str]) -> "Language":
@@ -98,7 +98,7 @@ class Languages:
 
         A range loses subtags from its end (RFC 4647 §3.4) until a tag equals it or begins with it: `zh-TW`
         and `zh` find zh-CN. Unreadable ranges are ignored. `*` is the first language that no other range
-        names. A refused language (`q=0`) is chosen only where all are refused.
+        names. A refused language (`q=0`) is chosen only if all are refused.
         """
         if not accept_language:
             return self.default

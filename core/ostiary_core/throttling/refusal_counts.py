@@ -25,7 +25,7 @@ class RefusalCounts(Generic[K, V]):
         self._open: dict[K, tuple[Monotonic, int, V]] = {}
 
     def count(self, key: K, value: V, now: Monotonic) -> int:
-        """Count a refusal, and return how many are to be told now; 0 where it waits for its hour to end."""
+        """Count a refusal, and return how many are to be told now; 0 if it waits for its hour to end."""
         known = self._open.get(key)
         if known is None and len(self._open) >= self._most:
             return 0
@@ -39,7 +39,7 @@ class RefusalCounts(Generic[K, V]):
     def take_due(self, now: Monotonic | None) -> list[tuple[K, V, int]]:
         """Take those that came again and whose hour is over, with the last value of each and its number.
 
-        Take all that came again where no time is given, as the process ends.
+        Take all that came again if no time is given, as the process ends.
         """
         due = [key for key, (since, _, _) in self._open.items() if now is None or now >= since + WINDOW_MS]
         taken = [(key, *self._open.pop(key)) for key in due]

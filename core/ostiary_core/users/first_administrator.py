@@ -17,7 +17,7 @@ from ostiary_core.users.own_account import own_change
 
 
 def create_first_administrator(event: FirstAdministratorCreated, snapshot: Snapshot) -> Decision:
-    """Create a super administrator with the built-in role and clients, where there is none.
+    """Create a super administrator with the built-in role and clients, if there is none.
 
     The role comes with its first holder, and its last enabled one stays: so it says whether there is one.
     """

@@ -166,7 +166,7 @@ def end_own_session(event: events.OwnSessionEnded, who: Person, snapshot: Snapsh
 def sign_out_elsewhere(event: events.OtherSessionsEnded, who: Person, snapshot: Snapshot) -> Decision:
     """End all sessions and codes of the caller but the login session that asks."""
     user, why = who.user, Why.SIGNED_OUT_ELSEWHERE
-    # Wrong passwords still count, or whoever holds one session could guess on for ever.
+    # Wrong passwords still count, or the holder of one session could guess for ever.
     ended = with_next_epoch(user, why, snapshot.now, wrong_passwords_at=user.wrong_passwords_at)
     return end_other_sessions(who, why, ended)
 
@@ -227,7 +227,7 @@ def refuse_wrong_password(
     now: Instant,
     policy: Policy,
 ) -> Decision | None:
-    """Refuse and count a wrong current password; None where it was right.
+    """Refuse and count a wrong current password; None if it was right.
 
     One too many within the window ends all sessions and codes of the user (READINGS 24).
     """

@@ -115,7 +115,7 @@ def end_token(token: Session, why: Why, snapshot: Snapshot, actor_id: str | None
     if user is None:
         return Decision(Done(), changes, (fact,))
     left = list(_find_living_expiries(user, snapshot))
-    # It is not there where a release made it that did not count.
+    # It is not there if a release made it that did not count.
     if token.expires_at in left:
         left.remove(token.expires_at)
         changes = (*changes, _count_tokens(user, tuple(left), snapshot))

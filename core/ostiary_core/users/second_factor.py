@@ -5,7 +5,7 @@ Rules, all in this file (docs/decisions/0051-second-factor.md):
 - A user begins with the current password and is shown a secret and ten recovery codes; a first code confirms
   that an authenticator has the secret. Until then nothing is asked for.
 - At sign-in the right password gives a ticket, good for five minutes and one sign-in, and a code with the
-  ticket a session. Whoever must have a second factor and has none sets it up with the ticket.
+  ticket a session. A user who must have one and has none sets it up with the ticket.
 - A code is good in its time step and those beside it. A step that was used and earlier ones are used up, for
   sign-ins and every other use together. Each recovery code works once; none confirms a new second factor.
 - Five wrong codes within fifteen minutes make the user wait until the first of them is that old, whatever
@@ -341,7 +341,7 @@ def _spend(
 
 
 def code_waits_until(stored: SecondFactor, snapshot: Snapshot) -> Instant | None:
-    """Return the instant before which no code of the user is taken; None where one is taken now."""
+    """Return the instant before which no code of the user is taken; None if one is taken now."""
     wrong_at, policy = _recent_wrong_codes(stored, snapshot), snapshot.policy
     if len(wrong_at) < policy.wrong_codes_until_wait:
         return None
@@ -349,7 +349,7 @@ def code_waits_until(stored: SecondFactor, snapshot: Snapshot) -> Instant | None
 
 
 def count_recovery_codes(stored: SecondFactor | None) -> int | None:
-    """Return how many recovery codes are left; None where no second factor is confirmed."""
+    """Return how many recovery codes are left; None if no second factor is confirmed."""
     return None if stored is None or stored.confirmed_at is None else len(stored.recovery_digests)
 
 

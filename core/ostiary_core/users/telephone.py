@@ -9,7 +9,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
   which keeps telephones from being flooded and codes from being guessed.
 - An account asks for twenty codes a day, to all numbers together (READINGS 43). Requests count, not codes:
   so a refusal tells nothing of a number.
-- A wrong code is recorded even where no code stands or the number is unknown, so that each costs one write.
+- A wrong code is recorded even if no code stands or the number is unknown, so that each costs one write.
 - A new number asks for the current password, which is checked before the code: a wrong password counts and
   spends no code (READINGS 41).
 - A new number ends every session and unredeemed code of the user but the login session in which it was set.

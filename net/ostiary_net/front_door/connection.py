@@ -67,7 +67,7 @@ class GuardedConnection(TCPServer):
         self._idle_watcher = guard.watch_connections(self.context, self.config)
         self._is_client_gone = make_disconnect_check(self.stream)
         self._has_begun = False
-        # Hypercorn calls `restart` and `stop` of this where a connection becomes idle and where a request
+        # Hypercorn calls `restart` and `stop` of this when a connection becomes idle and when a request
         # came.
         self.idle_task = self  # type: ignore[assignment]
 
@@ -94,7 +94,7 @@ class GuardedConnection(TCPServer):
         await super().run()
 
     async def restart(self, task_group: object, action: object) -> None:
-        """Mark the connection as idle, or as new where it begins."""
+        """Mark the connection as idle, or as new when it begins."""
         if self._has_begun:
             self.mark_idle()
         else:

@@ -9,7 +9,7 @@ import structlog
 _log = structlog.get_logger("ostiary")
 
 _FILES_FOR_OTHER_THINGS: Final = 128
-"""Files for the store, listening sockets, logs and the interpreter; half of all where there are few."""
+"""Files for the store, listening sockets, logs and the interpreter; half of all if there are few."""
 
 
 class OpenConnection(Protocol):
@@ -34,7 +34,7 @@ class OpenConnections:
 
     At the limit a new connection evicts the one that has been idle longest, else the one that has waited
     longest for its client to send a body or to take an answer: so no client keeps others out by holding
-    connections open. Where all are being answered, the new one is refused.
+    connections open. If all are being answered, the new one is refused.
     """
 
     def __init__(self, most: int) -> None:
@@ -60,7 +60,7 @@ class OpenConnections:
         return frozenset(self._open)
 
     def admit(self, connection: OpenConnection) -> bool:
-        """Give a connection a place; return False where there is none."""
+        """Give a connection a place; return False if there is none."""
         if self._most is None:  # not earlier: the start may raise the limit on open files
             self._most = _limit_to_files(self._wanted)
         if len(self._open) >= self._most:
@@ -139,7 +139,7 @@ def _limit_to_files(most: int) -> int:
 
 
 def raise_file_limit(most_connections: int) -> None:
-    """Raise the limit on open files as far as the system allows; warn where not all connections fit."""
+    """Raise the limit on open files as far as the system allows; warn if not all connections fit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most_connections + _FILES_FOR_OTHER_THINGS
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -33,7 +33,7 @@ from ostiary_net.observability.log import list_frames, log_door_refusal, unwrap_
 from ostiary_net.observability.request_ids import REQUEST_IDS
 from ostiary_net.runtime.system import SystemEntropy
 
-if TYPE_CHECKING:  # OpenTelemetry is imported only where it is configured
+if TYPE_CHECKING:  # OpenTelemetry is imported only if it is configured
     from ostiary_net.observability.spans import Spans
 
 _log = structlog.get_logger("ostiary")
@@ -270,7 +270,7 @@ class _GuardedRequest:
             await self._finish_early({"type": "http.response.body", "body": body})
 
     async def _make_page(self, status: int) -> tuple[Fields, bytes] | None:
-        """Return fields and body of the application's page for a refusal; None where it makes none."""
+        """Return fields and body of the application's page for a refusal; None if it makes none."""
         fields = [field for field in self._scope["headers"] if field[0] not in _BODY_FIELDS]
         limit = trio.CancelScope()
         scope = {**self._scope, "headers": fields, "ostiary.refused": status, "ostiary.limit": limit}

@@ -37,7 +37,7 @@ def read_head(scope: Scope, limits: DoorLimits) -> HeadVerdict:
     """Judge a head, and write path, scheme, host and `ostiary.source` into the scope.
 
     Scheme and host become those that the user sees, the path what follows `public_path`. `X-Request-ID`
-    stays only where a trusted proxy set it.
+    stays only if a trusted proxy set it.
     """
     lengths: list[bytes] = []
     codings: list[bytes] = []

@@ -52,7 +52,7 @@ class Lifeline:
 
     async def wait_for_silence(self) -> None:
         """Wait until the other end has given no sign of life for a while."""
-        # Looks are counted, and no time: where this process or the whole machine stood still, the other end
+        # Looks are counted, and no time: if this process or the whole machine stood still, the other end
         # could give none, and has missed one look by that.
         missed = 0
         while missed < _MOST_MISSED:
@@ -92,7 +92,7 @@ def take_inherited_lifeline() -> Lifeline | None:
 
 
 def notify_manager(state: str) -> None:
-    """Send systemd `READY=1` or `STOPPING=1`, where it listens (sd_notify(3), `Type=notify`); never fail."""
+    """Send systemd `READY=1` or `STOPPING=1`, if it listens (sd_notify(3), `Type=notify`); never fail."""
     address = os.environ.get(_NOTIFY_SOCKET, "")
     if not address.startswith(("/", "@")):
         return
@@ -104,7 +104,7 @@ def notify_manager(state: str) -> None:
 
 
 async def feed_watchdog() -> None:
-    """Send systemd `WATCHDOG=1` thrice in the time that it allows, where it watches this process."""
+    """Send systemd `WATCHDOG=1` thrice in the time that it allows, if it watches this process."""
     seconds = _read_watchdog_seconds()
     while seconds < math.inf:
         notify_manager("WATCHDOG=1")

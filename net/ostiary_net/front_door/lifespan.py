@@ -19,7 +19,7 @@ class Lifespan:
         """Event of an application that ended by itself."""
 
     async def serve(self, app: Application, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the lifespan of `app`; fail the start where the application raises in it."""
+        """Serve the lifespan of `app`; fail the start if the application raises in it."""
         # Servers take an exception here for an application without a lifespan, and serve it (ASGI
         # "Lifespan").
         has_asked = has_started = False

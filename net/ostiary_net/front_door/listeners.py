@@ -142,7 +142,7 @@ def _lock_folder(folder: str) -> Iterator[None]:
 
 
 def _remove_dead_socket(path: str) -> None:
-    """Remove the socket of a process that has died. Raises `OSError` where a process listens on it."""
+    """Remove the socket of a process that has died. Raises `OSError` if a process listens on it."""
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             return  # to bind there will say so

@@ -1,7 +1,7 @@
 """Serves as one process: Hypercorn's Trio worker on our sockets, from its start to a stop that always ends.
 
 A stop is graceful first: running requests are answered, idle connections close (`idle_watcher.py`). After
-`graceful_seconds` requests are cancelled and connections cut off. Where a thread or a finalizer still hangs,
+`graceful_seconds` requests are cancelled and connections cut off. If a thread or a finalizer still hangs,
 the process exits (`stopping.py`).
 """
 
@@ -60,7 +60,7 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, on_listening:
     """Serve until one of `STOP_SIGNALS` comes, also during the start; a second one ends the process.
 
     `on_listening` is called with the addresses. Raises `AddressError` for an address that cannot be listened
-    on, `ServerFailed` where the application could not start or has ended.
+    on, `ServerFailed` if the application could not start or has ended.
     """
     stop = trio.Event()
     with (
@@ -133,7 +133,7 @@ async def serve_on(
 
     def announce() -> None:
         serving.set()
-        # Hypercorn reports its start also where the lifespan has failed, and raises a moment later.
+        # Hypercorn reports its start also if the lifespan has failed, and raises a moment later.
         if app.lifespan.failure is None:
             on_listening([format_listener_url(each) for each in listeners])
 

@@ -4,7 +4,7 @@ Each proxy appends its caller's address to `X-Forwarded-For`. Read from the righ
 proxy that wrote it: the first address that is no trusted proxy is the source, and nothing left of it is
 believed. An entry that is no address ends the reading at the proxy that wrote it.
 
-A peer on a Unix socket has no address. As a process of this machine it counts as trusted where any proxy is.
+A peer on a Unix socket has no address. As a process of this machine it counts as trusted if any proxy is.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ from functools import lru_cache
 from ostiary_net.front_door.limits import Network
 
 LOCAL = "local"
-"""Source of a request over a Unix socket, where no proxy names a better one."""
+"""Source of a request over a Unix socket, if no proxy names a better one."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -4,7 +4,7 @@ The lane reads bytes only while h11 is at rest, or not made yet: no request begu
 hands over, h11 reads as if there were no lane. The answers of a connection leave in the order of its
 requests, as none is read before the one ahead was answered.
 
-Bytes come from a reader without a task where there is one, else the connection's own task reads. Whatever
+Bytes come from a reader without a task if there is one, else the connection's own task reads. Whatever
 brings bytes or an answer goes on with what they make possible (`_advance`); the task is woken for what it
 alone can do: to hand over, to write to a client that is slow to read, to end.
 
@@ -175,7 +175,7 @@ class LaneConnection(GuardedConnection):
         return isinstance(protocol, GuardedProtocol) and protocol.is_at_rest
 
     async def _receive(self) -> bytes:
-        """Read the next bytes; none, with `_has_ended` set, where the client sends no more."""
+        """Read the next bytes; none, with `_has_ended` set, if the client sends no more."""
         data = await receive_some(self.stream)
         self._answered_in_a_row = 0
         self._has_ended = not data
@@ -260,7 +260,7 @@ class LaneConnection(GuardedConnection):
         return True
 
     def _mark_sent(self) -> None:
-        """Mark the connection as idle again. Raises `ClosedResourceError` where it is over."""
+        """Mark the connection as idle again. Raises `ClosedResourceError` if it is over."""
         if self._has_said_close:
             raise trio.ClosedResourceError("the server stops")
         self.mark_idle()
@@ -273,7 +273,7 @@ class LaneConnection(GuardedConnection):
         return self._phase is Phase.ANSWERING or self._phase is Phase.IN_LINE
 
     def receive(self, data: bytes) -> None:
-        """Take the next bytes from the reader; none where the client sends no more."""
+        """Take the next bytes from the reader; none if the client sends no more."""
         assert self._lane.poller is not None
         if self._lane.poller.wake_ups > self._row_lasts_until:
             self._row_lasts_until = self._lane.poller.wake_ups

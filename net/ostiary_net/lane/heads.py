@@ -41,7 +41,7 @@ _TRACED_FIELDS: Final = (b"traceparent", REQUEST_ID_FIELD)
 _UNREAD_LINES: Final = re.compile(
     rb"\r\n(?!(?i:%b):)%b: ?%b(?=\r\n)" % (b"|".join(sorted(READ_FIELDS)), FIELD_NAME, FIELD_VALUE)
 )
-"""Lines that can be left out of a head: what is left is plain exactly where the head is."""
+"""Lines that can be left out of a head: what is left is plain exactly if the head is."""
 _TRACED_LINES: Final = re.compile(rb"\r\n((?i:%b)): ?(%b)(?=\r\n)" % (b"|".join(_TRACED_FIELDS), FIELD_VALUE))
 
 
@@ -71,7 +71,7 @@ class HeadReader:
         self._longest_known = min(_LONGEST_KNOWN, limits.head_bytes)
 
     def read(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
-        """Read a complete head; None where it is not plain, or the front door refuses it."""
+        """Read a complete head; None if it is not plain, or the front door refuses it."""
         if head.startswith(b"GET") or len(head) > self._longest_known:
             return self._judge(head, client)
         peer = client[0] if client else ""

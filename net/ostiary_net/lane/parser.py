@@ -18,7 +18,7 @@ from ostiary_net.lane.scanner import may_become_plain
 
 
 class Need(Enum):
-    """The parser's need where no request is complete."""
+    """The parser's need if no request is complete."""
 
     REQUEST = "the next one, of which nothing is there"
     HEAD = "the rest of its head"
@@ -38,7 +38,7 @@ class RequestParser:
         self._start = 0
         """Index at which the next request begins."""
         self._head: PlainRequestHead | None = None
-        """Head of the next request, where only its body is still to come."""
+        """Head of the next request, if only its body is still to come."""
         self._body_start = 0
         self._wanted = 0
         """Count of bytes below which there is nothing new to parse."""

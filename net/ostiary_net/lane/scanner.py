@@ -64,7 +64,7 @@ class PlainHead:
 
 
 def read_plain_head(head: bytes, lines: RequestLines = _AT_ROOT) -> PlainHead | None:
-    r"""Read a complete head, with the empty line at its end; None where it is not plain.
+    r"""Read a complete head, with the empty line at its end; None if it is not plain.
 
     >>> read_plain_head(b"POST /api/oauth2/revoke HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n").length
     2

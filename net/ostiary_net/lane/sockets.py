@@ -33,7 +33,7 @@ if sys.platform == "linux":
         def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
             """Call `readable`, which never waits or raises, whenever there are bytes, an end or an error.
 
-            Raises `OSError` where the system allows no more.
+            Raises `OSError` if the system allows no more.
             """
             if self._epoll is None:
                 self._epoll = select.epoll()
@@ -72,7 +72,7 @@ if sys.platform == "linux":
 
 
 def open_poller() -> "Poller | None":
-    """Make a poller; None where the system has no epoll."""
+    """Make a poller; None if the system has no epoll."""
     return Poller() if sys.platform == "linux" else None
 
 
@@ -85,7 +85,7 @@ class ByteReceiver(Protocol):
         ...
 
     def receive(self, data: bytes) -> None:
-        """Take the next bytes; none where the client sends no more."""
+        """Take the next bytes; none if the client sends no more."""
         ...
 
     def fail(self, error: Exception) -> None:
@@ -106,7 +106,7 @@ class SocketReader:
         self._is_watched = False
 
     def start(self) -> None:
-        """Begin to read, if not reading yet. Raises `OSError` where no more sockets can be watched."""
+        """Begin to read, if not reading yet. Raises `OSError` if no more sockets can be watched."""
         if self._is_watched:
             return
         self._descriptor = self._stream.socket.fileno()

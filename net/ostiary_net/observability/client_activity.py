@@ -2,7 +2,7 @@
 
 A request does not wait for a disk to keep this, and the audit trail has neither introspections nor refusals,
 as anybody may cause those. So it is counted in memory and flushed now and then (`upkeep/flushing.py`); what
-was not flushed is lost where a process dies. A client is named only where the reason proves that it is
+was not flushed is lost if a process dies. A client is named only if the reason proves that it is
 registered, so that no stranger fills the memory.
 """
 

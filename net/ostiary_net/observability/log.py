@@ -93,7 +93,7 @@ class LogLines:
         For a reader that stands still, as a pager or a terminal may, at most `_MOST_WAITING` are held.
         """
         if descriptor is None:
-            # Python sets None where it was closed at the start: its number may be a database's by now.
+            # Python sets None if it was closed at the start: its number may be a database's by now.
             stream = sys.__stderr__
             descriptor = os.open(os.devnull, os.O_WRONLY) if stream is None else stream.fileno()
         self._writer = writer = _LineWriter(self, descriptor)
@@ -129,7 +129,7 @@ class _LineWriter:
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
     def add(self, line: str) -> None:
-        """Queue a line, or several with breaks between them; drop them where too many wait."""
+        """Queue a line, or several with breaks between them; drop them if too many wait."""
         with self._changed:
             if self._size + len(line) > _MOST_WAITING:
                 self._count_dropped(line)

@@ -6,7 +6,7 @@ from typing import Final
 from ostiary_core.model.audit import TraceId
 
 REQUEST_ID_FIELD: Final = b"x-request-id"
-"""Field that the front door leaves in a head only where a trusted proxy wrote it."""
+"""Field that the front door leaves in a head only if a trusted proxy wrote it."""
 
 REQUEST_ID_PATTERN: Final = rb"[A-Za-z0-9._~+/=:@-]{1,128}"
 """Pattern of an id, in characters that end neither a field nor a line of the log."""

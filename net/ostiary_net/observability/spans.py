@@ -118,9 +118,9 @@ class Spans:
         self._running.pop(trace_id).end()
 
     def record_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
-        """Record a request's operation and outcome in its span; the last, where a page asks for several.
+        """Record a request's operation and outcome in its span; the last, if a page asks for several.
 
-        `decision` is None where no turn could be taken.
+        `decision` is None if no turn could be taken.
         """
         span = self._running.get(str(origin.trace_id))
         if span is not None:
@@ -143,7 +143,7 @@ class Spans:
                 ).end(ended)
 
     def _extract_context(self, fields: Sequence[tuple[bytes, bytes]]) -> Context:
-        """Return the context of the caller's span, where `traceparent` is valid (W3C Trace Context §3.2)."""
+        """Return the context of the caller's span, if `traceparent` is valid (W3C Trace Context §3.2)."""
         parents = [value for name, value in fields if name == b"traceparent"]
         if len(parents) != 1 or len(parents[0]) > _LONGEST_TRACEPARENT:
             return Context()

@@ -96,7 +96,7 @@ class StoreState(NamedTuple):
     schema: int
     """Version of its schema."""
     known_schema: int
-    """Version that this release knows; smaller where a newer release shares the store."""
+    """Version that this release knows; smaller if a newer release shares the store."""
     milestones: Mapping[Milestone, Instant]
     """Last time of each; without those that never were."""
     uncounted: int
@@ -110,7 +110,7 @@ class SummaryStore(Protocol):
         """Count up to `limit` entries that are not counted yet; return how many.
 
         The summaries and the place up to which the trail is counted are kept together, so that each entry
-        counts once, also where two processes count.
+        counts once, also if two processes count.
         """
         ...
 
@@ -164,7 +164,7 @@ def tally_entries(entries: Iterable[AuditEntry]) -> dict[SummaryKey, Tally]:
 
 
 def count_refusal(found: dict[SummaryKey, Tally], at: Instant, why: Why, client_id: str | None) -> None:
-    """Add one refusal to tallies, also to those of its client where that is known."""
+    """Add one refusal to tallies, also to those of its client if that is known."""
     _add(found, at, Metric.REFUSED, why.value, client_id, Tally(1))
 
 
@@ -189,7 +189,7 @@ def _add(
 
 
 def _classify(entry: AuditEntry) -> tuple[Metric, str, Tally] | None:
-    """Return the metric, detail and tally of an entry; None where no summary counts it."""
+    """Return the metric, detail and tally of an entry; None if no summary counts it."""
     match entry.kind:
         case FactKind.SESSION_STARTED:
             return Metric.STARTED, _kind_of(entry).value, Tally(1)

@@ -31,7 +31,7 @@ class Standby:
     behind_bytes: int
     """Bytes that the primary has written and the standby has not replayed."""
     behind_seconds: float
-    """Seconds that the last replayed bytes had waited; 0 where nothing is going on."""
+    """Seconds that the last replayed bytes had waited; 0 if nothing is going on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ClusterStatus:
     is_synchronous: bool
     """Whether a commit waits until a standby has it."""
     failing_archive: str
-    """Last segment that could not be archived, and the number of failures; empty where all is well."""
+    """Last segment that could not be archived, and the number of failures; empty if all is well."""
     shares_connections: bool
     """Whether a pooler lends one connection of the database to several of ours, turn by turn."""
 

@@ -61,7 +61,7 @@ class ReasonLog:
 class ConnectionDemand:
     """The number of threads that wait for a connection: no more are made at a time.
 
-    The pool replaces each broken connection. Where many end at once, making all of them anew delayed the few
+    The pool replaces each broken connection. If many end at once, making all of them anew delayed the few
     that threads waited for by seconds.
     """
 
@@ -154,7 +154,7 @@ class BoundedConnection(Connection[Any]):
     has_stalled = False
     """Whether it was given up because no answer came in time."""
     database, timeline = 0, 0
-    """Identifier and timeline of the database; 0 where the engine has none."""
+    """Identifier and timeline of the database; 0 if the engine has none."""
     server = ""
     """Address of the server in the last transaction; empty before the first."""
     deadline = math.inf
@@ -247,7 +247,7 @@ class BoundedConnection(Connection[Any]):
 
 
 def _stop_if_cancelled(gen: PQGen[RV]) -> PQGen[RV]:
-    """Do as `gen` does; raise `trio.Cancelled` where nothing came for a while and the caller has left."""
+    """Do as `gen` does; raise `trio.Cancelled` if nothing came for a while and the caller has left."""
     try:
         asked = next(gen)
         while True:
@@ -302,7 +302,7 @@ _IN_EACH_SESSION: Final = ", ".join(
 )
 """Statement that sets up a session in one round trip: many connections may be made at a time."""
 IN_EACH_TRANSACTION: Final = _set_bounds(True)
-"""Statement that sets up a transaction behind a pooler, where settings must not outlive it."""
+"""Statement that sets up a transaction behind a pooler, if settings must not outlive it."""
 
 
 def _apply_session_settings(connection: BoundedConnection, prepares: bool | None) -> None:

@@ -2,7 +2,7 @@
 
 A host that refuses is tried again, with pauses. Tried one after the other, a lost machine would be waited for
 before the next host, at each connection, and a host that is about to become the primary would be tried too
-early. The last primary has a head start: where only connections were cut, the others cost more time than they
+early. The last primary has a head start: if only connections were cut, the others cost more time than they
 save.
 """
 

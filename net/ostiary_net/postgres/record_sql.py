@@ -214,7 +214,7 @@ def write(connection: Connection[Any], changes: Iterable[Change], entries: Seque
 
     Raises `LostRace` if a record is no longer at the revision that was read; the caller then rolls back.
     """
-    # In one order, by table and key, so that two turns which write the same rows wait for each other. Where
+    # In one order, by table and key, so that two turns which write the same rows wait for each other. If
     # the database takes rows in another order, as it may in a small table, a deadlock is a lost race for one
     # of them.
     with connection.pipeline():

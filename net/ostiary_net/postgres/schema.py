@@ -99,8 +99,8 @@ def bring_up_to_date(
     """Apply the missing steps, if `opening` allows them; wait while another instance applies them.
 
     Consecutive steps are one transaction, but for those that make an index while others write to its table.
-    Raises `SchemaError` for a database of a newer or different Ostiary or of another program, where `opening`
-    forbids a step, and where a table stays locked.
+    Raises `SchemaError` for a database of a newer or different Ostiary or of another program, if `opening`
+    forbids a step, and if a table stays locked.
     """
     steps = known_migrations() if steps is None else steps
     with lend() as connection:
@@ -109,7 +109,7 @@ def bring_up_to_date(
             find_missing([], steps, opening)
             _create_version_tables(connection)
         attempts = 0
-        # No lock where no step is missing: a lock is a write, which waits for standbys.
+        # No lock if no step is missing: a lock is a write, which waits for standbys.
         while missing := find_missing(_read_applied_on(connection), steps, opening):
             try:
                 if not _apply_next(connection, lend, steps):
@@ -210,7 +210,7 @@ def _examine_tables(connection: Connection[Any]) -> set[str]:
 
 
 def _create_version_tables(connection: Connection[Any]) -> None:
-    """Make the version tables where they are missing."""
+    """Make the version tables if they are missing."""
     for attempt in range(_MOST_ATTEMPTS):
         try:
             connection.execute(_VERSION_TABLES)

@@ -135,13 +135,13 @@ class PostgreSQLStore(SQLStore):
 
         `tell_waiting` is called once, with the reason, if the database has to be waited for. A turn's
         connection is given up after `turn_seconds` (READINGS 47). `prepares` says whether statements are
-        prepared, by default where no pooler is seen: one that lends connections by transaction must keep
+        prepared, by default if no pooler is seen: one that lends connections by transaction must keep
         track of them. `read_password` is called before each connection; None for the password in `url`. With
         `keeps_time` the database's time replaces the caller's; a simulation turns it off. By `read_monotonic`
-        it goes on where the database's clock is set back, or a new primary's is behind.
+        it goes on if the database's clock is set back, or a new primary's is behind.
 
         Raises `SchemaError` for a database of a newer or different Ostiary, one whose encoding cannot hold
-        every name, or where `opening` forbids a step.
+        every name, or if `opening` forbids a step.
         """
         super().__init__(policy, _DIALECT)
         self._keeps_time = keeps_time
@@ -161,7 +161,7 @@ class PostgreSQLStore(SQLStore):
                 examine_encoding(connection)
             bring_up_to_date(self._lend_without_deadline, opening=opening)
             with self._connections.lend() as connection:
-                # Joins of tables on several machines are slow, where they are allowed.
+                # Joins of tables on several machines are slow, if they are allowed.
                 self._is_distributed = is_distributed(connection)
                 self._fetch_by = fetch if self._is_distributed else fetch_with_all
         except BaseException:
@@ -274,7 +274,7 @@ class PostgreSQLStore(SQLStore):
         """Do `work`, which ends its own transaction, within so many seconds.
 
         Tries other connections until one lives and leads to a primary; once begun, `work` is retried once
-        where the connection broke, or turned out to reach a standby, before a commit.
+        if the connection broke, or turned out to reach a standby, before a commit.
         """
         deadline = time.monotonic() + seconds
         is_last_attempt = False
@@ -300,7 +300,7 @@ class PostgreSQLStore(SQLStore):
                     is_last_attempt = True
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
+        """Take or keep the lease `name` for so many seconds; False if another holder has it."""
         try:
             return super().take_lease(name, holder, seconds, now)
         except LostRace:

@@ -70,13 +70,13 @@ DisconnectCheck = Callable[[], bool]
 """Whether the client has closed the connection, or its side of it; never waits or raises, in any thread."""
 
 CLIENT_GONE: Final[ContextVar[DisconnectCheck | None]] = ContextVar("CLIENT_GONE", default=None)
-"""Disconnect check of the current task's connection; None where it cannot be known."""
+"""Disconnect check of the current task's connection; None if it cannot be known."""
 
 _CLOSED: Final = getattr(select, "POLLRDHUP", 0)
 
 
 def make_disconnect_check(stream: Any) -> DisconnectCheck | None:
-    """Return a check whether the peer of `stream` has gone; None where the system cannot tell."""
+    """Return a check whether the peer of `stream` has gone; None if the system cannot tell."""
     transport = getattr(stream, "transport_stream", stream)
     if not _CLOSED or not isinstance(transport, trio.SocketStream):
         return None

@@ -96,7 +96,7 @@ def normalize_foreign_hash(text: str) -> str | FieldRule:
 
 
 def read_foreign_hash(text: str) -> ForeignHash | None:
-    """Read a hash in one of the seven forms; None where `text` is none."""
+    """Read a hash in one of the seven forms; None if `text` is none."""
     for form, read in _FORMS:
         if match := form.fullmatch(text):
             return read(match)
@@ -136,7 +136,7 @@ def _read_werkzeug_scrypt(match: re.Match[str]) -> ForeignHash | None:
 def _make_scrypt_hash(
     cost: int, block: int, lanes: int, salt: bytes | None, digest: bytes | None
 ) -> ForeignHash | None:
-    """Make a scrypt hash of cost N, a power of two (RFC 7914 §2); None where its parameters are invalid."""
+    """Make a scrypt hash of cost N, a power of two (RFC 7914 §2); None if its parameters are invalid."""
     if salt is None or digest is None or cost < 2 or not block or not lanes:
         return None
     size = 128 * block * cost

@@ -17,13 +17,13 @@ MOST_DOUBTS: Final = 3
 MOST_WAITING_A_PLACE: Final = 100
 """Most calls that wait for one place: 2.5 s of hashes."""
 LONGEST_WAIT_SECONDS: Final = 5.0
-"""Longest wait for a place: where hashes are slow, requests are answered within 10 s (READINGS 47)."""
+"""Longest wait for a place: if hashes are slow, requests are answered within 10 s (READINGS 47)."""
 RETRY_SECONDS: Final = 3
 """Time after which to try again: a whole line is gone by then."""
 
 
 class PasswordsBusy(RuntimeError):
-    """Raised in place of hashing where too many wait."""
+    """Raised in place of hashing if too many wait."""
 
     def __init__(self, wait_seconds: int) -> None:
         super().__init__(f"too many passwords wait to be hashed; try again in {wait_seconds} s")

@@ -1,7 +1,7 @@
 """Reads from the environment how a server is asked: by which proxy, and which authorities are trusted.
 
 Machines set these variables for all programs. So what does not matter for the one host that is asked is not
-looked at: a list of exceptions in an unknown form, a proxy of another scheme, authorities where nothing is
+looked at: a list of exceptions in an unknown form, a proxy of another scheme, authorities if nothing is
 encrypted.
 """
 

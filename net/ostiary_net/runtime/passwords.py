@@ -39,7 +39,7 @@ _LONGEST_EQUAL_SECONDS: Final = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """Whether a password was right, and its new hash where the stored one is outdated."""
+    """Whether a password was right, and its new hash if the stored one is outdated."""
 
     matches: bool
     new_hash: str | None = field(default=None, repr=False)
@@ -83,7 +83,7 @@ class Passwords:
     async def verify_and_renew(
         self, password_hash: str | None, password: str, *, doubts: int = _USUAL_DOUBTS
     ) -> Verified:
-        """Verify `password`; hash it anew where it is right and its hash outdated. Raises a refusal.
+        """Verify `password`; hash it anew if it is right and its hash outdated. Raises a refusal.
 
         The fewer `doubts` (`SignInThrottle.count_doubts`), the sooner.
 

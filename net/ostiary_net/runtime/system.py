@@ -24,7 +24,7 @@ _NANOSECONDS_A_MILLISECOND: Final = 1_000_000
 _nanoseconds_since_start: Final = partial(
     time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Reader of the nanoseconds since the machine started, suspended ones too where the system counts them."""
+"""Reader of the nanoseconds since the machine started, suspended ones too if the system counts them."""
 
 
 class Clock(Protocol):

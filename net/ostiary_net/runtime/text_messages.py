@@ -227,7 +227,7 @@ class TextMessages:
         self._enter, self._leave = trio.open_memory_channel[tuple[MessageJob, str]](most_waiting)
 
     async def send(self, job: MessageJob, trace_id: str) -> None:
-        """Queue a job, or run it at once where delivery is local; failures are only logged."""
+        """Queue a job, or run it at once if delivery is local; failures are only logged."""
         if self._delivery.is_local:
             await self._run(job, trace_id)
             return

@@ -1,8 +1,8 @@
 """Convert records to rows and back: a column for each field, worked out once from the record classes.
 
-Text, numbers and digests stay as they are, enumerations go by value, and come back as an `UnknownWord` where
+Text, numbers and digests stay as they are, enumerations go by value, and come back as an `UnknownWord` if
 only a later release knows it; lists are JSON, and a named tuple (the epochs) is one column for each of its
-fields. The changes of an entry are JSON, or NULL where there are none. The schemas are written out in the
+fields. The changes of an entry are JSON, or NULL if there are none. The schemas are written out in the
 migrations, as those must stay as they were; tests compare both.
 """
 
@@ -68,7 +68,7 @@ class RowCodec:
 
     columns: tuple[str, ...]
     kinds: tuple[type, ...]
-    """Type of each column's values where they are not NULL: str, bytes, int or bool."""
+    """Type of each column's values if they are not NULL: str, bytes, int or bool."""
     to_row: Callable[[Any], list[SQLValue]]
     difference: Callable[[Any, Any], tuple[tuple[int, ...], list[SQLValue]]]
     """Returns the places in which a second object's row differs from a first one's, and its values there."""

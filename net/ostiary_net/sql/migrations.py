@@ -18,7 +18,7 @@ class Opening(Enum):
     """Degree to which opening a store may change the database."""
 
     MAKES = auto()
-    """Make a database where there is none, and bring its schema up to date."""
+    """Make a database if there is none, and bring its schema up to date."""
     UPDATES = auto()
     """Bring the schema of an existing database up to date."""
     KEEPS = auto()

@@ -233,7 +233,7 @@ class Pager:
         return tuple(map(sql.source.item.from_row, execute(*statement)))
 
     def _find_few(self, execute: Execute, sql: _ListSQL, listing: Listing[T]) -> Page[T] | None:
-        """Read and count in one pass where all rows are read and few match; None for another list."""
+        """Read and count in one pass if all rows are read and few match; None for another list."""
         with self._lock:
             is_long = sql.signature in self._counts
         if is_long or not sql.is_read_whole:
@@ -273,7 +273,7 @@ class Pager:
     # --- from a listing to SQL
 
     def _to_sql(self, listing: Listing[Any], now: Instant) -> _ListSQL | None:
-        """Return the listing as SQL; None where no item can match it."""
+        """Return the listing as SQL; None if no item can match it."""
         source = SOURCES[listing.resource.name]
         conditions: list[str] = []
         by_users: dict[str, str] = {}

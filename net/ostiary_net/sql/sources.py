@@ -28,7 +28,7 @@ class Source:
 
     tables: str
     """FROM clause. For a database without statistics, `[[name|other]]` is the index to count by when no
-    filter narrows the list, and the one to read all rows by where a filter compares what the first lacks
+    filter narrows the list, and the one to read all rows by if a filter compares what the first lacks
     (without one, as they lie in the table); `((name))` is the one to check items by without reading them
     whole."""
     base_condition: str

@@ -140,7 +140,7 @@ class SQLStore(SummaryTables):
         return self._find(read_end)
 
     def _writers_of_entries(self, execute: Execute) -> frozenset[str]:
-        """Return running transactions that may have drawn numbers; none where writers take turns."""
+        """Return running transactions that may have drawn numbers; none if writers take turns."""
         return frozenset()
 
     def entries_between(self, after: int, last: int, most: int) -> tuple[AuditEntry, ...]:
@@ -164,7 +164,7 @@ class SQLStore(SummaryTables):
         return {client_id: Instant(at) for client_id, at in rows if at is not None}
 
     def session_history(self, session_id: str) -> SessionHistory | None:
-        """Read one session with all its entries; None where there is no such session."""
+        """Read one session with all its entries; None if there is no such session."""
 
         def read(reading: Reading) -> SessionHistory | None:
             snapshot = load((roots(session_key(session_id)),), reading.fetch)
@@ -224,7 +224,7 @@ class SQLStore(SummaryTables):
         return ExpiredBatch(tuple(tuple(row) if len(row) > 1 else row[0] for row in rows))
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
+        """Take or keep the lease `name` for so many seconds; False if another holder has it."""
         # One that would run longer than any was stamped by a clock that was ahead.
         statement = (
             "INSERT INTO leases (name, holder, until) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"
@@ -255,7 +255,7 @@ def decide_and_write(
     policy: Policy,
     write: Callable[[Sequence[Change], Sequence[AuditEntry]], None],
 ) -> list[Decision]:
-    """Decide `events` in order at `now`; call `write` where there is something to keep."""
+    """Decide `events` in order at `now`; call `write` if there is something to keep."""
     decisions = take_turn(events, snapshot, now, policy)
     changes = net_changes(decisions)
     entries = audit_entries(decisions, origins, now)

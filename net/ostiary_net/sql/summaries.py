@@ -96,7 +96,7 @@ class SummaryTables(Transactions):
             return counted, list(map(ENTRIES.from_row, rows))
 
         def add(execute: Execute, _: Instant) -> bool:
-            # False where another instance has counted on from there.
+            # False if another instance has counted on from there.
             moved = execute(_COUNT_ON, (_COUNTED, entries[-1].number, counted))
             if moved:
                 _add_tallies(execute, tally_entries(entries))

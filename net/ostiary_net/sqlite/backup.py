@@ -58,7 +58,7 @@ def _make_copy(
         raise BackupError(f"{source} could not be copied to {target}: {describe_fault(error)}") from error
     finally:
         for end in ("", "-wal", "-shm", "-journal", ".lock"):
-            # Where it cannot be removed, it could not be made: that error is told.
+            # If it cannot be removed, it could not be made: that error is told.
             with suppress(OSError):
                 unfinished.with_name(unfinished.name + end).unlink()
     flush_to_disk(target.parent)
@@ -71,12 +71,12 @@ def _refuse_unfit(source: Path, target: Path) -> None:
     if target.exists():
         raise BackupError(f"{target} exists already; name another file, or move it away")
     if not target.parent.is_dir():
-        # Not made here: where its disk is not mounted, the copy would land beside it.
+        # Not made here: if its disk is not mounted, the copy would land beside it.
         raise BackupError(f"there is no folder {target.parent}; make it, or mount what it is on")
 
 
 def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None = None) -> int:
-    """Make a database from a backup, where there is none; return its size in bytes.
+    """Make a database from a backup, if there is none; return its size in bytes.
 
     `finish` is called on the database before it gets its name. Made by root, it belongs to the owner of its
     folder. Raises `BackupError`, `SchemaError`, and what `finish` raises.

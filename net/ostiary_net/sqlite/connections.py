@@ -43,7 +43,7 @@ _WRITER_SETTINGS: Final = f"""
     PRAGMA journal_size_limit = 67108864;
 """
 # mmap_size: pages are read where the system keeps them (docs/decisions/0023-readers-map-the-file.md).
-# cache_size: for what is in the log, and all of it where a file cannot be mapped.
+# cache_size: for what is in the log, and all of it if a file cannot be mapped.
 _READER_SETTINGS: Final = f"""
     PRAGMA query_only = ON;
     PRAGMA mmap_size = {_MOST_MAPPED_BYTES};

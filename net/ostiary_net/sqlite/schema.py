@@ -28,7 +28,7 @@ def known_migrations() -> tuple[Migration, ...]:
 
 
 def examine(connection: apsw.Connection, opening: Opening) -> None:
-    """Raise `SchemaError` for a newer or foreign file, or where `opening` forbids a missing step."""
+    """Raise `SchemaError` for a newer or foreign file, or if `opening` forbids a missing step."""
     find_missing(_read_applied(connection), known_migrations(), opening)
 
 

@@ -141,7 +141,7 @@ class SQLiteStore(SQLStore):
     ) -> None:
         """Open the file, or make one that only its owner can read, as far as `opening` allows.
 
-        Raises `SchemaError` for a file of a newer Ostiary or of another program, or where `opening` forbids
+        Raises `SchemaError` for a file of a newer Ostiary or of another program, or if `opening` forbids
         a step; `PermissionError` for one that cannot be written.
         """
         super().__init__(policy, _DIALECT)

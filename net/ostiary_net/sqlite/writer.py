@@ -93,7 +93,7 @@ class Writer:
         finally:
             set_busy_timeout(connection, waits=True)
         self._file.require_log_in_place()
-        # None where another process wrote since: a process that never waits is always quicker than one that
+        # None if another process wrote since: a process that never waits is always quicker than one that
         # does.
         return connection if _version(connection) == self._version else None
 
@@ -156,7 +156,7 @@ class Writer:
             self._lock.close()
 
     def _open_connection(self) -> apsw.Connection:
-        """Return the connection, a new one where the last was given up."""
+        """Return the connection, a new one if the last was given up."""
         if self._connection is None:
             self._file.forget_log()
             self._connection = connect_writer(self._file.path)

@@ -87,7 +87,7 @@ class ServerStore(ReadingStore, Protocol):
         ...
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
+        """Take or keep the lease `name` for so many seconds; False if another holder has it."""
         ...
 
     def present(self, now: Instant) -> Instant:

@@ -32,7 +32,7 @@ class RefusedAdministrators:
         turns: Turns,
         now: Monotonic,
     ) -> None:
-        """Tell of the refusals in a decision, or count those that came before; log it where that fails."""
+        """Tell of the refusals in a decision, or count those that came before; log it if that fails."""
         for fact in decision.facts:
             if fact.kind is FactKind.REFUSED and fact.actor_id is not None and fact.why is not None:
                 # All that an entry says but how often: refusals alike in it are the same.
@@ -51,7 +51,7 @@ class RefusedAdministrators:
                     await _tell(refusal, origin, times, turns)
 
     async def report_repeated(self, turns: Turns, now: Monotonic | None) -> None:
-        """Tell of counted refusals whose hour is over; of all where no time is given, as the process ends."""
+        """Tell of counted refusals whose hour is over; of all if no time is given, as the process ends."""
         for refusal, origin, times in self._counts.take_due(now):
             await _tell(refusal, origin, times, turns)
 

@@ -33,7 +33,7 @@ from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed, wait_for_resul
 from ostiary_net.turns.turns import ListQuery, Turns
 from ostiary_net.turns.unlocks import Unlocks
 
-if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+if TYPE_CHECKING:  # or OpenTelemetry would be imported if nobody asks for it
     from ostiary_net.observability.spans import Spans
 
 _log = structlog.get_logger("ostiary")
@@ -168,7 +168,7 @@ class Service:
         return trace_id
 
     def close_request(self, trace_id: TraceId, status: int | None = None, route: str | None = None) -> None:
-        """End what `open_request` began; without a status where the connection closed before the answer."""
+        """End what `open_request` began; without a status if the connection closed before the answer."""
         REQUEST_IDS.end(trace_id)
         if self.tracing is not None:
             if status is not None:
@@ -186,7 +186,7 @@ class Service:
         deliver: Callable[[Answer], None],
         is_client_gone: DisconnectCheck | None,
     ) -> Answer | QueuedEvent:
-        """Begin to answer a request; return its answer where that needs no turn, else its queued event.
+        """Begin to answer a request; return its answer if that needs no turn, else its queued event.
 
         `deliver` is given the answer once that event is decided, unless it has left the queue. What must not
         happen is logged and answered 500.
@@ -211,7 +211,7 @@ class Service:
             return self._fail(request, trace_id, error)
 
     def receive(self, request: Request, trace_id: TraceId) -> PendingRequest | Answer:
-        """Read a request; return what to decide for it, or its answer where that needs no turn."""
+        """Read a request; return what to decide for it, or its answer if that needs no turn."""
         now, monotonic = self.clock.now(), self.clock.monotonic()
         pending = self.endpoint.receive(
             request,

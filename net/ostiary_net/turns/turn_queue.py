@@ -24,7 +24,7 @@ from ostiary_net.turns.ports import CommitUnconfirmed
 from ostiary_net.turns.turn_taking import TakeTurn, has_something_to_keep
 from ostiary_net.turns.unanswered import UnansweredRefreshes
 
-if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+if TYPE_CHECKING:  # or OpenTelemetry would be imported if nobody asks for it
     from ostiary_net.observability.spans import Spans
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class TurnFailed(RuntimeError):
 class QueuedEvent:
     """An event in a queue, and the caller to tell its decision.
 
-    `is_client_gone` is believed at once where the event `may_be_stale`, as it was found in a socket after the
+    `is_client_gone` is believed at once if the event `may_be_stale`, as it was found in a socket after the
     server had stood still.
     """
 
@@ -249,7 +249,7 @@ class TurnQueue:
             if isinstance(cause, CommitUnconfirmed):
                 for waiting, decision in zip(self._batch, cause.decisions, strict=False):
                     self._unanswered.record(waiting.event, decision)
-            self._choose()  # where the turn could not even begin, nobody did
+            self._choose()  # if the turn could not even begin, nobody did
             self._fail(cause, began_at)
         else:
             if decisions:
@@ -260,7 +260,7 @@ class TurnQueue:
     def _fail(self, cause: Exception, began_at: float) -> None:
         """Retry the events of a failed turn one by one, so that only the one at fault fails.
 
-        Give them up instead where the turn may be kept.
+        Give them up instead if the turn may be kept.
         """
         if len(self._batch) < 2 or isinstance(cause, CommitUnconfirmed):
             self._give_up(self._batch, cause)

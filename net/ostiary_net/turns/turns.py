@@ -38,7 +38,7 @@ from ostiary_net.turns.turn_taking import (
     run_turns_inline,
 )
 
-if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+if TYPE_CHECKING:  # or OpenTelemetry would be imported if nobody asks for it
     from ostiary_net.observability.spans import Spans
 
 _MOST_READ_IN_PLACE: Final = 32

@@ -29,7 +29,7 @@ class CopyError(RuntimeError):
 def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int], None]) -> dict[str, int]:
     """Copy everything; return the number of rows of each table, and call `tell` for each that is done.
 
-    Raises `CopyError` where the target holds something, or the numbers differ afterwards, and what
+    Raises `CopyError` if the target holds something, or the numbers differ afterwards, and what
     `open_exclusively` does: no program may write to the source meanwhile.
     """
     filled = [name for name, number in target.counts().items() if number]
