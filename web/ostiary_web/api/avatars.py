@@ -1,6 +1,6 @@
 """Serve `/api/auth/avatar` and `/files/*`: pictures of accounts.
 
-Other systems show these pictures, so they are served to whoever has the address, without what cameras write
+Other systems show these pictures, so they are served to all who have the address, without what cameras write
 into them (`pictures/metadata.py`). Nothing in them is ever run: the type is the one their first bytes prove,
 and the answer forbids a browser to see anything else.
 """

@@ -60,7 +60,7 @@ async def post_ticket(context: RequestContext) -> SecondFactorSecret:
 
 @second_factor.get(_OWN, gate=SIGNED_IN)
 async def get_second_factor(context: RequestContext) -> SecondFactorLeft:
-    """Say how many recovery codes the caller's second factor has left; 404 where there is none."""
+    """Say how many recovery codes the caller's second factor has left; 404 if there is none."""
     return SecondFactorLeft(recovery_codes_left=await count_own_recovery_codes(context))
 
 

@@ -99,7 +99,7 @@ class DescribedOperation:
     name: str
     """Identifier in generated clients."""
     summary: str = ""
-    """Summary where the docstring of the handler has none."""
+    """Summary if the docstring of the handler has none."""
     _: KW_ONLY
     description: str = ""
     security: list[Json] | None = None
@@ -108,7 +108,7 @@ class DescribedOperation:
     """Query and header parameters, each with a type for its schema."""
     body: Body | None = None
     data: Any = None
-    """Type of a success's `data` in the envelope, where it is not what the handler returns."""
+    """Type of a success's `data` in the envelope, if it is not what the handler returns."""
     status: int = 200
     begun: Any = None
     """Type of `data` when the work continues after the answer (202)."""

@@ -1,6 +1,6 @@
 """Store and remove pictures of accounts.
 
-Other systems show these pictures, so they are served to whoever has the address, without what cameras write
+Other systems show these pictures, so they are served to all who have the address, without what cameras write
 into them (`pictures/metadata.py`).
 """
 
@@ -61,7 +61,7 @@ async def remove_picture(context: RequestContext) -> None:
 
 
 async def _read_file() -> bytes | None:
-    """Return the one file that was sent, cut off where it is known to be too large."""
+    """Return the one file that was sent, cut off if it is known to be too large."""
     sent = (await request.files).getlist(_FIELD)
     if len(sent) != 1:
         return None

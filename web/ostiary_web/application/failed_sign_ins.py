@@ -23,7 +23,7 @@ class FailedSignIns(AnswerData):
 
     Every process counts on its own, so another may count others. `waitsUntil` is the time before which it
     takes no guess from anywhere, or no code of the second factor, and at an address none from there; null
-    where it takes one now.
+    if it takes one now.
     """
 
     counted_since: Time

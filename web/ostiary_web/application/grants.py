@@ -53,7 +53,7 @@ async def list_grants_of_user(
 ) -> list[Grant]:
     """Return what a user lets other systems do: one entry a client, in the order of their identifiers.
 
-    A client may have sessions and no remembered consent, where nobody needed to be asked.
+    A client may have sessions and no remembered consent, if nobody needed to be asked.
     """
 
     def question(store: ListingStore, now: Instant) -> list[Grant]:

@@ -53,7 +53,7 @@ class Span:
         return zip(self.starts, (*self.starts[1:], self.end), strict=True)
 
     def place(self, hour: Instant) -> int:
-        """Return the index of the period in which an hour begins, also where a zone is half an hour off."""
+        """Return the index of the period in which an hour begins, also if a zone is half an hour off."""
         return max(0, bisect_right(self.starts, hour) - 1)
 
 

@@ -62,7 +62,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
 
 
 async def admit_guess(context: RequestContext, name: str) -> None:
-    """Count a guess at a canonical name, of a password or code; raise `RequestRefused` where it must wait."""
+    """Count a guess at a canonical name, of a password or code; raise `RequestRefused` if it must wait."""
     wait = await context.service.admit_guess(name, context.origin)
     if wait:
         raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))

@@ -33,7 +33,7 @@ def has_text_recovery(context: RequestContext) -> bool:
 async def send_recovery_code(context: RequestContext, phone: str) -> None:
     """Have a recovery code sent, if the core draws one; the caller does not wait for it.
 
-    Raises `RequestRefused` where no password is recovered so.
+    Raises `RequestRefused` if no password is recovered so.
     """
     _require_text_recovery(context)
     await _send_text_code(context, TextCodePurpose.RESET_PASSWORD, phone, None)

@@ -163,7 +163,7 @@ async def prove_identity(context: RequestContext, password: str | None, code: st
 
 
 async def _decide(context: RequestContext, event: Event) -> Reply:
-    """Decide an event; log an error where a code cannot be checked, as instances have different keys."""
+    """Decide an event; log an error if a code cannot be checked, as instances have different keys."""
     try:
         return await context.decide(event)
     except RequestRefused as refusal:

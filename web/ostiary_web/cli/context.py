@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def _system_user() -> str:
-    """Return the user of the operating system, by number where it has no name."""
+    """Return the user of the operating system, by number if it has no name."""
     number = os.getuid()
     try:
         return pwd.getpwuid(number).pw_name

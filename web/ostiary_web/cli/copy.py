@@ -39,7 +39,7 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
         exit_with("FROM: names no existing SQLite file; allowed: sqlite:///PATH")
     if not isinstance(target_database, PostgreSQLDatabase):
         exit_with("TO: names no PostgreSQL database; allowed: postgresql://USER@HOST/DATABASE")
-    # Here, as whoever keeps a file need not have the driver.
+    # Here, as a server on a file needs no driver.
     import psycopg
 
     from ostiary_net.postgres import PostgreSQLStore

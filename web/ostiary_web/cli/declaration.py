@@ -126,7 +126,7 @@ def _unknown(
 
 
 def _overlap_faults(clients: Mapping[str, Mapping[str, object]]) -> Iterator[FieldFault]:
-    """Yield what is wrong with overlaps: the rules read one only where a secret is replaced."""
+    """Yield what is wrong with overlaps: the rules read one only if a secret is replaced."""
     for client_id, table in clients.items():
         read = read_overlap(_overlap(table))
         if isinstance(read, tuple):

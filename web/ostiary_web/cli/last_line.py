@@ -45,6 +45,6 @@ def describe_trouble(error: BaseException) -> str | None:
             return describe_fault(error)
         case CannotStart() | SchemaError():
             return format_on_one_line(error)
-    # Whoever keeps a file need not have the driver.
+    # A server on a file needs no driver.
     is_of_driver = any(each.__module__.partition(".")[0] == "psycopg" for each in type(error).__mro__)
     return format_on_one_line(error) if is_of_driver else None

@@ -6,7 +6,7 @@ Rules, all in this file:
   client or to reset its secret is a deed of the day and not a declaration.
 - Lists are compared without their order, which means nothing.
 - Roles come before clients, and what is deleted last. Each change brings what it saw, so that it is refused
-  where somebody else has changed the same since.
+  if somebody else has changed the same since.
 - Only what is not built in is pruned. A role cannot be disabled: it stays, unless it is to be deleted, and
   then nobody may hold it. A client that is disabled already stays as it is.
 """

@@ -3,7 +3,7 @@
 The tokens are in `HttpOnly; SameSite=Lax` cookies (READINGS 25), which over https are called `__Host-…`: no
 sister site and nobody on a plain connection can put one of theirs in the place. Under a path of a host that
 others share they are sent to that path alone, and called `__Secure-…`, as only a whole host says `__Host-`.
-Browsers give cookies to every port of a host (RFC 6265 §8.5), so their names end with the port, where there
+Browsers give cookies to every port of a host (RFC 6265 §8.5), so their names end with the port, if there
 is one. A request that relies on them to change something must carry the form token, which only our own pages
 can know, and must not come from another site.
 """
@@ -152,7 +152,7 @@ def has_form_cookie() -> bool:
 
 def refuse_unproven_origin(context: RequestContext) -> NoReturn:
     """Refuse a change that no page of ours asks for; raise `RequestRefused`."""
-    # Where only a proxy makes the two differ, `PUBLIC_URL` or `TRUST_PROXY` is to be corrected.
+    # If only a proxy makes the two differ, `PUBLIC_URL` or `TRUST_PROXY` is to be corrected.
     origins = {"origin": request.headers.get("Origin", ""), "own_origin": own_origin()}
     context.log_refusal(
         Why.ORIGIN_UNPROVEN,

@@ -1,6 +1,6 @@
 """The gate of every route: who may use it, before anything of the request is read.
 
-A handler runs behind its route's gate. Whoever is not let in makes the server read no body, form or upload,
+A handler runs behind its route's gate. A caller who is not let in makes the server read no body, form or upload,
 hash no password and go through no list. The rules check a permission again with the change itself.
 """
 

@@ -1,6 +1,6 @@
 """Tell browsers in every answer: guess no type, show it in no frame, tell no site about it.
 
-Whoever answers may say something stricter of its own or, as pictures do, something wider. The four operations
+An answer may say something stricter of its own or, as pictures do, something wider. The four operations
 of third-party backends are left as the core means them, which says of every answer that its type is not to be
 guessed: no browser calls them, and every front door answers them byte for byte alike.
 """

@@ -50,7 +50,7 @@ async def withdraw(page: PageContext, client_id: str) -> Response:
 
 
 async def find_grant(page: PageContext, user_id: str, client_id: str) -> Grant:
-    """Return what a user lets one client do; raise `RequestRefused` where it is nothing."""
+    """Return what a user lets one client do; raise `RequestRefused` if it is nothing."""
     found = await list_grants_of_user(page.request, user_id, client_id)
     return found[0] if found else page.request.refuse(Why.NOT_FOUND)
 

@@ -146,7 +146,7 @@ class PageContext:
         return is_of_visitor or has_proven_origin(self.form.get(FORM_FIELD, ""))
 
     def require_own_form(self) -> None:
-        """Raise `RequestRefused` where another page made the form."""
+        """Raise `RequestRefused` if another page made the form."""
         if not self.is_form_ours:
             refuse_unproven_origin(self.request)
 
@@ -183,7 +183,7 @@ class PageContext:
         return hand_out_form_cookie(response)
 
     def sign_in_page(self, return_to: str, *parameters: str) -> str:
-        """Return the sign-in page with its form, even where a user is signed in."""
+        """Return the sign-in page with its form, even if a user is signed in."""
         make = sign_in_page if self.user is None else other_sign_in_page
         return make(return_to, *parameters)
 
@@ -244,7 +244,7 @@ class PageContext:
 
 
 async def open_page() -> PageContext:
-    """Open the page that this request asks for, and refresh its login session where needed."""
+    """Open the page that this request asks for, and refresh its login session if needed."""
     page = PageContext(request_context(), choose_language(None))
     g.page = page
     context = page.request
@@ -262,7 +262,7 @@ async def open_page() -> PageContext:
 
 
 def find_opened_page() -> PageContext | None:
-    """Return the page that this request opened; None where it asked for something else."""
+    """Return the page that this request opened; None if it asked for something else."""
     found: PageContext | None = g.get("page")
     return found
 

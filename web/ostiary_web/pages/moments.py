@@ -82,6 +82,6 @@ def day_bounds(day: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
     >>> [each.isoformat() for each in day_bounds(date(2027, 1, 15), ZoneInfo("Asia/Shanghai"))]
     ['2027-01-15T00:00:00+08:00', '2027-01-15T23:59:59.999999+08:00']
     """
-    # Where the clocks go back at midnight, the day's last hour comes twice: the second one is the last.
+    # If the clocks go back at midnight, the day's last hour comes twice: the second one is the last.
     last = datetime.combine(day, time.max, zone).replace(fold=1)
     return datetime.combine(day, time.min, zone), last

@@ -24,7 +24,7 @@ class PageRoutes(GatedRoutes):
     """Routes that each have a gate, and whose handlers are given a page.
 
     A visitor who may not pass is redirected to the page they need first, and the form is not read. A form of
-    another site's page is refused. `form_is_on` is the page with the form, where it has another address.
+    another site's page is refused. `form_is_on` is the page with the form, if it has another address.
 
     The handler of a form that is open to all checks the form's origin itself, as each shows it differently.
     """

@@ -74,7 +74,7 @@ async def submit_sign_in(page: PageContext) -> Response:
 
 
 async def _show_second_step(page: PageContext, return_to: str, asked: SecondFactorAsked) -> Response:
-    """Ask for a code or, where a second factor must be set up first, offer one."""
+    """Ask for a code or, if a second factor must be set up first, offer one."""
     ticket = asked.ticket.reveal()
     if asked.set_up_required:
         offered = await begin_at_sign_in(page.request, ticket)

@@ -104,7 +104,7 @@ def _postgresql(value: str) -> PostgreSQLDatabase:
 
 
 def _find_unknown_parameter(value: str) -> str | None:
-    """Return the first parameter that the driver does not know; None where it may be a part of a password."""
+    """Return the first parameter that the driver does not know; None if it may be a part of a password."""
     from psycopg import pq
 
     query = value.rpartition("@")[2].partition("?")[2]

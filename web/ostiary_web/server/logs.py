@@ -48,7 +48,7 @@ def configure_logs(level: str, form: str) -> None:
     )
     handler = _Handler(line)
     logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
-    # The driver warns of what comes on top of an error that it raises, even where another was quicker
+    # The driver warns of what comes on top of an error that it raises, even if another was quicker
     # and there is no fault; its pool, of connections that cannot be had, which is told with the reason.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
 
@@ -69,7 +69,7 @@ def log_failed_start(
 
 
 def _is_json(environment: Mapping[str, str]) -> bool:
-    """Whether the log is JSON, also where another setting is what is wrong."""
+    """Whether the log is JSON, also if another setting is what is wrong."""
     own = {name: environment[name] for name in ("LOG_FORMAT",) if name in environment}
     try:
         return Settings.from_environment(own).log_format == "json"

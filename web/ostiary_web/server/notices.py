@@ -2,7 +2,7 @@
 
 That is a password, a telephone number, a second factor, its recovery codes, and a personal access token.
 
-Whoever changed it, the user reads of it on a telephone that the change did not touch: a changed number is
+No matter who changed it, the user reads of it on a telephone that the change did not touch: a changed number is
 told to the old one. A message that cannot be sent is logged and changes nothing of the change itself.
 """
 

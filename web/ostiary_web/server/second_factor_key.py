@@ -1,6 +1,6 @@
 """The key that second factors are derived from: a setting, or a file that the first start makes.
 
-Whoever has the key and the database can compute one-time passwords; the key alone yields nothing.
+With the key and the database, one-time passwords can be computed; the key alone yields nothing.
 """
 
 import os
@@ -39,7 +39,7 @@ def read_second_factor_key(text: str) -> bytes:
 
 
 def read_key_file(folder: Path) -> bytes | None:
-    """Return the key in the data folder; None where there is none, or none that can be read."""
+    """Return the key in the data folder; None if there is none, or none that can be read."""
     try:
         return read_second_factor_key(secret_files.read_secret_file(folder / KEY_FILE))
     except ValueError:

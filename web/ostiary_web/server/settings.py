@@ -159,7 +159,7 @@ class Settings:
 
 
 def _refuse_marks_of_files(environment: Mapping[str, str], names: Set[str]) -> None:
-    """Raise `SettingError` where a name or value has in it what only the file of variables should have.
+    """Raise `SettingError` if a name or value has in it what only the file of variables should have.
 
     A mark before the first name would make that setting none, and quotes would be part of a path or password.
     """

@@ -107,7 +107,7 @@ def _open_when_ready(
             except (OSError, apsw.Error, SchemaError) as error:
                 raise _setting_error(settings, describe_fault(error)) from error
         case PostgreSQLDatabase(url):
-            # Here, as whoever keeps a file need not have the driver.
+            # Here, as a server on a file needs no driver.
             import psycopg
 
             from ostiary_net.postgres import PostgreSQLStore

@@ -48,7 +48,7 @@ class Submissions:
         """Return the reply of `make`, which runs once for equal requests within a second.
 
         A browser that sends a form twice has stopped waiting for the first answer. So `make` is not
-        cancelled, and the second request gets the first one's reply: a secret is shown once. Where the first
+        cancelled, and the second request gets the first one's reply: a secret is shown once. If the first
         one fails, the second tries in its turn, in the time that is left of its own.
 
         Raises `trio.TooSlowError` at the deadline of the request, which its shield does not lift.

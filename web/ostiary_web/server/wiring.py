@@ -54,7 +54,7 @@ from ostiary_web.server.storage import DAY_SECONDS, LoggingStore, open_store
 from ostiary_web.server.submissions import Submissions
 from ostiary_web.sheets.reader import ReadSheet, SheetReader
 
-if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+if TYPE_CHECKING:  # or OpenTelemetry would be imported if nobody asks for it
     from ostiary_net.observability.spans import Spans
 
 
@@ -169,7 +169,7 @@ async def open_services(
 ) -> AsyncIterator[AppServices]:
     """Open the store, the queue of turns and everything beside them; raise `SettingError` if one fails.
 
-    Makes the first administrator if there is none. `make_busy_refusal` makes what is raised where too many
+    Makes the first administrator if there is none. `make_busy_refusal` makes what is raised if too many
     passwords wait to be hashed, given the seconds after which to try again.
     """
     dependencies = dependencies or Dependencies()

@@ -50,7 +50,7 @@ def _set_limits() -> None:
         _, hard = resource.getrlimit(kind)
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (bound, bound))
-    # Where the machine itself has no memory left, Linux ends this process before the server.
+    # If the machine itself has no memory left, Linux ends this process before the server.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_DIE)
 

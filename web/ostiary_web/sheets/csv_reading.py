@@ -74,7 +74,7 @@ def _is_chinese(text: str) -> bool:
     """Whether at least half of the characters beyond ASCII are common Chinese ones.
 
     An accented letter of a Western text and the letter behind it can be read as a rare Chinese character,
-    but as a common one (GB 2312) only where two accented letters meet.
+    but as a common one (GB 2312) only if two accented letters meet.
     """
     # ASCII takes a byte, a common character two, and a rare one is left out.
     return len(text.encode("gb2312", "ignore")) >= len(text)

@@ -65,7 +65,7 @@ class SheetReader:
                     answer = await _exchange(process, content)
                     await process.wait()
             finally:
-                # Also where the client is gone or the server stops.
+                # Also if the client is gone or the server stops.
                 await _end(process)
         finally:
             self._places.release()

@@ -6,7 +6,7 @@ rows come from. What a bound does not foresee ends the process that reads the sh
 else.
 
 No library reads cells here: those there are give numbers as floats, of which the digits after the 15th are
-lost, and nothing where a cell has an error.
+lost, and nothing if a cell has an error.
 """
 
 import posixpath

@@ -774,7 +774,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "permission.audit.read": "Read the audit trail",
         "permission.iam.user.credentials": "Reset passwords and factors, change numbers (unasked)",
         "permission.iam.role.assign": "Give roles and change what they allow (unasked)",
-        # --- the audit trail; why, where a client is told less than an administrator
+        # --- the audit trail; why, if a client is told less than an administrator
         "fact.code-issued": "Code issued",
         "fact.code-used": "Code redeemed",
         "fact.code-voided": "Code voided",

@@ -654,7 +654,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "permission.audit.read": "查看审计记录",
         "permission.iam.user.credentials": "重置密码与两步验证、修改手机号（无需确认身份）",
         "permission.iam.role.assign": "授予角色、修改角色权限（无需确认身份）",
-        # --- the audit trail; why, where a client is told less than an administrator
+        # --- the audit trail; why, if a client is told less than an administrator
         "fact.code-issued": "签发授权码",
         "fact.code-used": "兑换授权码",
         "fact.code-voided": "授权码作废",

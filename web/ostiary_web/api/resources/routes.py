@@ -6,12 +6,12 @@ GET    /x/export           a sheet of the list         list
 GET    /x/import-template  an empty sheet to fill in   create
 POST   /x                  a new record                create
 POST   /x/import           a sheet of records          create (and update, for rows that are there)
-GET    /x/import/:id       how far an import is        create; where records have passwords
+GET    /x/import/:id       how far an import is        create; if records have passwords
 POST   /x/batch-delete     several records             delete
 GET    /x/:id              one record                  list
 PUT    /x/:id              some of its fields          update
 DELETE /x/:id                                          delete
-PUT    /x/:id/enabled      enabled, or disabled        update; where records have a switch
+PUT    /x/:id/enabled      enabled, or disabled        update; if records have a switch
 """
 
 from typing import Annotated, Final, TypeVar

@@ -77,7 +77,7 @@ async def show_failed_sign_ins(context: RequestContext, user_id: str) -> FailedS
 
 @users.get(f"{PATH}/<user_id>/second-factor", gate=require_permission(Permission.USER_LIST))
 async def show_second_factor(context: RequestContext, user_id: str) -> SecondFactorLeft:
-    """Say how many recovery codes the second factor of a user has left; 404 where there is none."""
+    """Say how many recovery codes the second factor of a user has left; 404 if there is none."""
     left = await count_recovery_codes_of(context, user_id)
     return context.refuse(Why.NOT_FOUND) if left is None else SecondFactorLeft(recovery_codes_left=left)
 

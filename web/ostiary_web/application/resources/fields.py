@@ -42,7 +42,7 @@ class Field(Generic[V]):
     """Return its value as JSON has it, an `Instant` for a time, or None."""
     _: KW_ONLY
     listing_name: str | None = None
-    """Name in the core's listing; None where the list neither sorts nor filters by it."""
+    """Name in the core's listing; None if the list neither sorts nor filters by it."""
     choices: Mapping[str, tuple[str, ...]] | None = None
     """Accepted filter values, each with the stored values that it matches; None for any text."""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from ostiary_web.http.context import RequestRefused
 
 Outcome = Literal["created", "updated", "unchanged"]
 Preview = Mapping[int, tuple[Fact, ...]]
-"""The facts that each row would make, by its number in the sheet; none where it changes nothing."""
+"""The facts that each row would make, by its number in the sheet; none if it changes nothing."""
 
 _NO_HASH: Final = "previewed"
 
@@ -118,6 +118,6 @@ class _Previewing:
         return self
 
     async def hash(self, password: str, *, may_be_refused: bool = True) -> str:
-        """Return what stands for a hash where none is stored."""
+        """Return what stands for a hash if none is stored."""
         await trio.lowlevel.checkpoint()
         return _NO_HASH

@@ -244,7 +244,7 @@ async def import_rows(
 
 
 def refuse_rows(reply: Reply, rows: Iterable[int]) -> None:
-    """Raise `RequestRefused` with every fault of each row, by its number, where a batch was refused."""
+    """Raise `RequestRefused` with every fault of each row, by its number, if a batch was refused."""
     if isinstance(reply, BatchRefused):
         raise combine_refusals(reply, [f"rows.{number}" for number in rows])
 

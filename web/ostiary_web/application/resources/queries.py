@@ -2,7 +2,7 @@
 
 Rules, all in this file ("Common conventions", READINGS 35):
 
-- `page` counts from 1; `pageSize` is 1 to 200, 20 where it is not given.
+- `page` counts from 1; `pageSize` is 1 to 200, 20 if it is not given.
 - `sort` names fields, comma-separated, a hyphen first for descending order.
 - `<field>From` and `<field>To` are ISO-8601 times, both inclusive; without an offset they are in UTC, and a
   date alone is the whole day.

@@ -41,7 +41,7 @@ class PasswordHashing(Protocol):
         ...
 
     async def hash(self, password: str, *, may_be_refused: bool = True) -> str:
-        """Return the hash to store; refuse where too many wait, if it `may_be_refused`."""
+        """Return the hash to store; refuse if too many wait, if it `may_be_refused`."""
         ...
 
 

@@ -7,7 +7,7 @@ Rules, all in this file ("Generic list/record convention"):
 - A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, booleans,
   passwords and their hashes it says nothing. A cell with an error, or with a formula that has no result, is
   not empty: it is refused, in whatever column.
-- A number in a column of text is what its cell shows, and refused where that cannot be known: programs keep
+- A number in a column of text is what its cell shows, and refused if that cannot be known: programs keep
   15 digits of it.
 - A fault is at `rows.<number>.<field>`, the number being the one beside the row in the sheet; a person is
   told it by the heading.

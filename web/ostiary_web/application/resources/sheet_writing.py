@@ -5,7 +5,7 @@ Rules, all in this file:
 - What is text stays text: no cell becomes a formula or a link, neither when the sheet is opened nor when a
   cell is edited. Text that would be read as a formula has the quote prefix, which is no part of it.
 - Times are local to one zone, which their headings name; lists stand line by line.
-- The text of a cell is the whole value or, where no cell can hold it, something that no import takes.
+- The text of a cell is the whole value or, if no cell can hold it, something that no import takes.
 """
 
 from collections.abc import Iterable, Sequence

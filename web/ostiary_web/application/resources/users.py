@@ -171,7 +171,7 @@ def _list_role_ids(store: ListingStore, now: Instant) -> frozenset[str]:
 def make_role_change(
     context: RecordContext, user: User, give: Collection[str], take: Collection[str]
 ) -> events.UserChanged | None:
-    """Return the event that gives and takes roles; None where the user has those and not these."""
+    """Return the event that gives and takes roles; None if the user has those and not these."""
     kept = [role_id for role_id in user.role_ids if role_id not in take]
     role_ids = [*kept, *(role_id for role_id in give if role_id not in user.role_ids)]
     if role_ids == [*user.role_ids]:

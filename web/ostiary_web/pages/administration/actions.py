@@ -26,7 +26,7 @@ class RecordAction(Generic[T]):
     name: str
     """Key of its text."""
     confirm_text: str | None
-    """Key of the text of the question; None where none is asked, as nothing is taken away."""
+    """Key of the text of the question; None if none is asked, as nothing is taken away."""
     event: type[Event] | ReadForm
     """Event that does it, or what reads its form."""
     _: KW_ONLY
@@ -43,7 +43,7 @@ class RecordAction(Generic[T]):
     removes_record: bool = False
     """Whether the record is gone afterwards."""
     batch_text: str | None = None
-    """Key of the text of the question about several; None where it is done to one at a time."""
+    """Key of the text of the question about several; None if it is done to one at a time."""
     batch_done: str | None = None
     """Key of the text that says to how many it was done."""
 
@@ -107,6 +107,6 @@ def deletion_action(
 
 
 def warn_of_oneself(page: PageContext, ids: Collection[str]) -> list[str]:
-    """Return what to say before sessions end, where the visitor or the visitor's session is among `ids`."""
+    """Return what to say before sessions end, if the visitor or the visitor's session is among `ids`."""
     is_among = page.request.user.user_id in ids or page.session_id in ids
     return [page.text("page.includes_yourself")] if is_among else []

@@ -33,7 +33,7 @@ _BESIDE: Final = ("erased", FOUND, SELECTED, ALL, TICK)
 MOST_SELECTED: Final = 200
 """Most items that are selected one by one: their keys stand in addresses."""
 _NAMES_SAID: Final = 8
-"""Most users that are named where several match a filter."""
+"""Most users that are named if several match a filter."""
 _COUNT: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
@@ -54,7 +54,7 @@ class ListPage(Generic[T, V]):
     words: Mapping[str, Callable[[str, Language], str]] = field(default_factory=dict)
     """Texts of a field's codes."""
     sentences: Mapping[str, Callable[[V, Language], str | None]] = field(default_factory=dict)
-    """Texts of fields that take more than the field; None where the field alone says it."""
+    """Texts of fields that take more than the field; None if the field alone says it."""
     has_seconds: bool = False
     """Whether times are shown to the second."""
     names: Callable[[RequestContext, Sequence[V]], Awaitable[Mapping[str, str]]] | None = None
@@ -74,7 +74,7 @@ class ListPage(Generic[T, V]):
     link: Callable[[V], str] | None = None
     """Address that a row's first cell leads to."""
     below: tuple[str, Callable[[V, Language], Sequence[str]]] | None = None
-    """Field shown below all others, line by line, where it is not empty."""
+    """Field shown below all others, line by line, if it is not empty."""
     beneath: Mapping[str, str] = field(default_factory=dict)
     """Fields beneath which another field stands in the same cell."""
     selection: Sequence[tuple[str, str]] = ()
@@ -124,7 +124,7 @@ class AskedList(Generic[T, V]):
         self.known: dict[str, Sequence[str]] = {}
         """Arguments with days as moments of the visitor's zone, and users as identifiers (`resolve`)."""
         self.left_out: list[str] = []
-        """What to say where more users match than are taken."""
+        """What to say if more users match than are taken."""
         self.meanings: list[str] = []
         """Whom the filters stand for that several users match."""
 
@@ -143,7 +143,7 @@ class AskedList(Generic[T, V]):
             ]
             if found:
                 self.known[name] = [value for each in found for value in each.ids]
-            # Where names are said, the sentence with them says how many count.
+            # If names are said, the sentence with them says how many count.
             totals += [each.total for each in found if each.total > len(each.ids) and not each.names]
         if totals:
             text = self.page.text("page.users_left_out", count=max(totals), most=MOST_VALUES)

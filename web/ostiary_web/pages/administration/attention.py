@@ -43,7 +43,7 @@ class Attention:
     link: str = "page.overview_state"
     """Key of the link's text, which says where it leads."""
     remedy: str = ""
-    """What to do about it, where neither the text nor the link says so."""
+    """What to do about it, if neither the text nor the link says so."""
     urgency: Urgency = Urgency.WARNING
 
 

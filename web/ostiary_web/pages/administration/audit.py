@@ -51,7 +51,7 @@ LESS_TOLD_TO_CLIENTS: Final = frozenset(
 
 
 def reason_text(why: str, language: Language) -> str:
-    """Return a reason as an administrator reads it; the code itself where only a newer release knows it."""
+    """Return a reason as an administrator reads it; the code itself if only a newer release knows it."""
     known = {each.value: each for each in Why}.get(why)
     if known is None:
         return why
@@ -159,7 +159,7 @@ async def filter_audit(page: PageContext) -> Response:
 
 @audit_pages.get(f"{_PLACE}/sessions/<session_id>", gate=require_permission(Permission.AUDIT_READ))
 async def show_session_history(page: PageContext, session_id: str) -> Response:
-    """Show a session's history; redirect to its audit entries where its record was erased."""
+    """Show a session's history; redirect to its audit entries if its record was erased."""
     context = page.request
     if not IDENTIFIER.fullmatch(session_id):
         context.refuse(Why.NOT_FOUND)

@@ -25,7 +25,7 @@ class Series:
     numbers: tuple[int, ...]
     total: int
     code: str | None = None
-    """Code of the reason, where the label is a sentence."""
+    """Code of the reason, if the label is a sentence."""
     href: str | None = None
 
 

@@ -39,7 +39,7 @@ class _Cell:
     wrapping: str = ""
     """Where it breaks: `long` within words, `whole` nowhere, else between words."""
     name: str | None = None
-    """Name behind an identifier, where it is known."""
+    """Name behind an identifier, if it is known."""
     beneath: object = None
     """Value of the field beneath it."""
 

@@ -43,7 +43,7 @@ class View:
         return f"/admin/audit?{urlencode(query)}"
 
     def client(self, client_id: str) -> str | None:
-        """Return the address of a client's page; None where the visitor may not see it."""
+        """Return the address of a client's page; None if the visitor may not see it."""
         return (
             f"/admin/clients/{quote(client_id, safe='')}" if self.page.may(Permission.CLIENT_LIST) else None
         )

@@ -22,7 +22,7 @@ IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
 """Form of the identifiers that the core generates."""
 
 FOUND: Final = "found"
-"""Query parameter that says how many users match, where not all of them are taken."""
+"""Query parameter that says how many users match, if not all of them are taken."""
 
 _WHOLE_NUMBER: Final = re.compile("[+]?[0-9]{7,20}", re.ASCII)
 
@@ -34,7 +34,7 @@ class FoundUsers(NamedTuple):
     """At most `MOST_VALUES`."""
     total: int
     names: Sequence[str] = ()
-    """Their names, where they are several."""
+    """Their names, if they are several."""
 
 
 async def find_users(context: RequestContext, typed: str) -> FoundUsers:
@@ -93,9 +93,9 @@ def name_of(user: User, language: Language) -> str:
 async def replace_phone_number(
     context: RequestContext, asked: Mapping[str, str], user_filter: str
 ) -> dict[str, Sequence[str]]:
-    """Replace a telephone number among the filters by its users, or by its last digits where it has none.
+    """Replace a telephone number among the filters by its users, or by its last digits if it has none.
 
-    `FOUND` says how many match, where not all are taken.
+    `FOUND` says how many match, if not all are taken.
     """
     filters: dict[str, Sequence[str]] = {name: [value] for name, value in asked.items()}
     for name in ("q", user_filter):

@@ -100,7 +100,7 @@ def describe_form(
 ) -> list[FormField]:
     """Return the form of a record; `hints` and `options` are those that no declaration has, by field.
 
-    What is `stored` is offered too, also where only a later release knows it: a form that left it out would
+    What is `stored` is offered too, also if only a later release knows it: a form that left it out would
     take it away.
     """
     return [
@@ -198,7 +198,7 @@ def _most_characters(field: RecordField[Any]) -> int:
 
 
 def read_original(form: Form) -> Values | None:
-    """Return what the form was filled with when it was sent out; None where it does not say."""
+    """Return what the form was filled with when it was sent out; None if it does not say."""
     try:
         original: Values = msgspec.json.decode(form.get("shown", ""), type=dict[str, Any])
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -216,7 +216,7 @@ def keep_order(record_type: RecordType[Any], fields: Values, original: Values) -
 
 
 def faults_by_field(page: PageContext, faults: tuple[FieldFault, ...], stored: Values) -> Mapping[str, str]:
-    """Return the faults by field of the form, with the stored value where another user changed it."""
+    """Return the faults by field of the form, with the stored value if another user changed it."""
     found: dict[str, list[str]] = {}
     for fault in faults:
         field, _, place = fault.path.partition(".")

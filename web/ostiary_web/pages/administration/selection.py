@@ -51,7 +51,7 @@ class SelectionAction(Generic[T]):
     """Key of the text that says to how many it was done."""
     permission: Permission
     make_event: Callable[[PageContext, str, T | None], Event | None]
-    """Makes the event about the item with a key, None if unknown; no event where nothing is to be done."""
+    """Makes the event about the item with a key, None if unknown; no event if nothing is to be done."""
     warns_of_oneself: bool = True
     """Whether the visitor is told before it is done to themselves."""
     choices: Callable[[PageContext], Awaitable[Sequence[Choices]]] | None = None
@@ -75,7 +75,7 @@ class Selectable(Generic[T]):
     """Finds those with these keys that the visitor may see."""
     describe: Callable[[PageContext, T], str | Markup]
     sessions_of: str | None
-    """Filter of running sessions by the key of an item; None where no sessions belong to it."""
+    """Filter of running sessions by the key of an item; None if no sessions belong to it."""
     key_of_visitor: Callable[[PageContext], str | None] = lambda page: None
     """Returns the key of the item that is the visitor."""
 
@@ -95,7 +95,7 @@ class SelectedItems(Generic[T]):
 async def find_selected(
     page: PageContext, selectable: Selectable[T], asked: AskedList[T, Any]
 ) -> SelectedItems[T] | None:
-    """Return what is selected; None where nothing is."""
+    """Return what is selected; None if nothing is."""
     if asked.is_all_selected:
         return await _find_all(page, selectable, asked)
     keys = asked.selected
@@ -173,7 +173,7 @@ def make_selection_action(resource: Resource[T, Any], action: RecordAction[T]) -
         return None if is_so_already else resource.event(kind, page.request.caller, key)
 
     return SelectionAction(
-        # Not below the list's own address, where a record may be called "selected".
+        # Not below the list's own address, if a record may be called "selected".
         address=f"/admin/selected/{resource.name}/{action.path}",
         name=action.name,
         question=action.batch_text,
