@@ -38,7 +38,7 @@ MODULES: Final = modules()
 
 
 def find_imports(tree: ast.AST) -> set[str]:
-    """What a module names in its imports; of `from a import b` the module `a.b` where there is one."""
+    """What a module names in its imports; of `from a import b` the module `a.b` if there is one."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -252,7 +252,7 @@ def test_every_public_class_and_function_says_what_it_is(module: str) -> None:
 
 
 def test_the_core_is_imported_without_its_doors_and_its_kit() -> None:
-    """Whoever needs the rules alone does not wait for the rest."""
+    """The rules alone are imported without waiting for the rest."""
     program = "import sys, ostiary_core; print(*(name for name in sys.modules if name.startswith('ostiary')))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     loaded = result.stdout.split()

@@ -42,7 +42,7 @@ throttle tick tidy time trace track transfer transform translate treat trim trun
 unpack unregister unwrap update upgrade upload use validate verify void wait wake walk warn watch weigh
 weight whiten withdraw work wrap write yield
 """
-"""Words with which a function's docstring may begin; add yours where it is a verb in its plain form."""
+"""Words with which a function's docstring may begin; add yours if it is a verb in its plain form."""
 
 RIDDLES: Final = """\
 of for beside besides by it its itself those these this that they them same likewise whoever whatever

@@ -26,7 +26,7 @@ class House:
         self.server = server
         self.base = f"http://127.0.0.1:{server.port}"
         self.database = database
-        """The address of its database, where that is no file."""
+        """The address of its database, if that is no file."""
         self.secrets = {ADMIN_PASSWORD, VERIFIER}
 
     def http(self, **headers: str) -> httpx.Client:

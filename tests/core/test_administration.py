@@ -76,7 +76,7 @@ def test_each_asks_for_its_own_permission(
     asked: dict[str, Any],
     enough: Permission | tuple[Permission, ...],
 ) -> None:
-    """Or for one of several, where each is enough."""
+    """Or for one of several, if each is enough."""
 
     def allow(permissions: Iterable[Permission]) -> None:
         held = {"permissions": sorted({each.value for each in permissions})}
@@ -289,7 +289,7 @@ def test_nobody_puts_more_into_a_role_than_they_hold(world: World) -> None:
     assert [(fact.kind, fact.actor_id) for fact in made.facts] == [(FactKind.ROLE_REGISTERED, actor)]
     assert world.decide(e.RoleChanged, "clerk", role_id="mine", fields={"permissions": more}) == missing
     assert world.decide(e.RoleChanged, "clerk", role_id="keeper", fields={"permissions": []}) == missing
-    # Whoever has every permission by another role is no super administrator.
+    # Every permission by another role makes no super administrator.
     root, clerk = (world.user_ids[name] for name in ("root", "clerk"))
     assert world.decide(e.UserForcedOut, "keeper", user_id=root) == missing
     assert world.decide(e.UserForcedOut, "keeper", user_id=clerk).changes

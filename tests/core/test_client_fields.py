@@ -139,7 +139,7 @@ def test_a_client_may_register_any_of_three_grants_and_the_only_scope() -> None:
 
 
 def bad(name: str, path: str, rule: FieldRule | None, *values: object) -> Any:
-    """Values of a field that are refused, at this path and by this rule where there is only one."""
+    """Values of a field that are refused, at this path and by this rule if there is only one."""
     return pytest.param(name, path, rule, values, marks=row(TABLE, name), id=f"{path} {rule}")
 
 

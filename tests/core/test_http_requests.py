@@ -217,7 +217,7 @@ def test_a_client_authenticates_by_basic_or_by_form_fields(world: World, path: s
 @row(TABLE, "only one authentication method")
 @ALL
 def test_both_methods_at_once_are_refused(path: str) -> None:
-    """READINGS 15, even where both are right; a `client_id` alone beside Basic is tolerated when equal."""
+    """READINGS 15, even if both are right; a `client_id` alone beside Basic is tolerated when equal."""
     world = given(client(), client("other"))
     secret = world.secrets["app"]
     right = basic_header("app", secret)

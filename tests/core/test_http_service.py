@@ -49,7 +49,7 @@ def answer_of(
     endpoint: TokenEndpoint,
     reported: list[tuple[type[Exception], str]] | None = None,
 ) -> Answer:
-    """The answer in one call; what is reported of it is told, and nothing may be where nobody asks."""
+    """The answer in one call; what is reported of it is told, and nothing may be if nobody asks."""
     told: list[tuple[type[Exception], str]] = [] if reported is None else reported
     answer = endpoint.answer(
         one,

@@ -12,7 +12,7 @@ from ostiary_core.model.reply import Done
 from ostiary_core.storage.store import net_changes
 
 Step = str | None
-"""What the role is called from here on; None where it is deleted."""
+"""What the role is called from here on; None if it is deleted."""
 
 steps: st.SearchStrategy[list[Step]] = st.lists(st.sampled_from(["one", "other", None]), max_size=6)
 

@@ -32,7 +32,7 @@ def creation(login: LoginIssued, **changed: object) -> e.PersonalTokenCreated:
 
 
 def account_of(world: World, token: Secret, **asked: Any) -> AccountKnown | None:
-    """What a program learns with a token; None where it is refused."""
+    """What a program learns with a token; None if it is refused."""
     reply = world.when(e.AccountRequested(caller=e.SignedIn(access_token=token), **asked)).reply
     assert isinstance(reply, AccountKnown | Refused)
     return reply if isinstance(reply, AccountKnown) else None

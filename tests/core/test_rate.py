@@ -85,7 +85,7 @@ def test_what_counts_as_one_source(one: str, other: str, same: bool) -> None:
     "operation, waits",
     [
         (Operation.AUTHORIZE_CHECK, {0: 60, 1_000: 59, 30_500: 30, 59_001: 1, 59_999: 1}),
-        # Half of the grace: whoever has to send a refresh again, and waits as told, is still in time.
+        # Half of the grace: a refresh that is sent again after that wait is still in time.
         (Operation.TOKEN, {0: 15, 44_000: 15, 46_000: 14, 59_999: 1}),
     ],
 )

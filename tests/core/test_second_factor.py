@@ -138,7 +138,7 @@ def alice() -> Alice:
 
 @pytest.fixture
 def keeper() -> Alice:
-    """The same, where she may change accounts."""
+    """The same, if she may change accounts."""
     may_change = asks.role("keeper", "iam.user.update")
     return Alice(given(may_change, asks.user(roles=("keeper",)), policy=POLICY)).set_up()
 

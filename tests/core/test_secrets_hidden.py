@@ -40,7 +40,7 @@ PRINTED = [*EVENTS, *RECORDS, *typing.get_args(Reply)]
 
 
 def secret_fields(kind: type) -> set[str]:
-    """The fields of a class that must not show: by type, or by name where they are plain text."""
+    """The fields of a class that must not show: by type, or by name if they are plain text."""
     hints = typing.get_type_hints(kind)
     return {
         field.name

@@ -148,7 +148,7 @@ def test_a_cookie_is_the_place_of_a_login_sessions_token_alone(world: World) -> 
     ],
 )
 def test_a_request_without_one_bearer_token(headers: list[tuple[bytes, bytes]]) -> None:
-    """READINGS 22; RFC 6750 §3: the challenge names no error where no token was presented."""
+    """READINGS 22; RFC 6750 §3: the challenge names no error if no token was presented."""
     assert refusal(get_userinfo(given(), *headers)) == (401, "A1001", 'Bearer realm="oauth2"')
 
 

@@ -62,7 +62,7 @@ def _service(store: Store, clock: HandClock) -> TokenService:
 
 @contextmanager
 def open_unix_door(path: Path) -> Iterator[Door]:
-    """The asyncio example where callers have no address."""
+    """The asyncio example if callers have no address."""
     clock, store = HandClock(), MemoryStore()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))

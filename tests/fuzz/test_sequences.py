@@ -149,7 +149,7 @@ def test_the_command_that_a_failure_tells_replays_it() -> None:
             failure_of(next(run for number in range(20) if (run := run_world(SEED, number)).stories))
         )
     (asked,) = (line for line in told.splitlines() if line.startswith("replay it:"))
-    # As whoever copies the line does, without the environment that the tests run in.
+    # As one does who copies the line, without the environment that the tests run in.
     copied = shlex.split(asked.removeprefix("replay it:"))
     with fault("code-redeemable-twice").plant():
         assert main(["replay", copied[-1]]) == 1

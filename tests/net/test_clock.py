@@ -1,4 +1,4 @@
-"""The clocks of a process: the wall's, slowed down where it was set back, and one that nobody can set."""
+"""The clocks of a process: the wall's, slowed down if it was set back, and one that nobody can set."""
 
 from hypothesis import given, strategies as st
 

@@ -1,4 +1,4 @@
-"""Lines of the log leave together where they belong together, and none of them can do harm."""
+"""Lines of the log leave together if they belong together, and none of them can do harm."""
 
 import fcntl
 import io

@@ -50,7 +50,7 @@ class Callers:
         await trio.sleep(seconds)
 
     async def refresh(self, pair: TokensIssued, by: ClientCredentials | None = None) -> Reply | None:
-        """Return the reply; None where nobody can know."""
+        """Return the reply; None if nobody can know."""
         event = asks.refresh(by or self.world.basic(), pair, arrival=arrival_at(self.clock.now()))
         assert self.turns is not None
         try:

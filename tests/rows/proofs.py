@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, order=True)
 class Proof:
-    """A test that proves a row: its file and its name, with the parameter where only that one proves it."""
+    """A test that proves a row: its file and its name, with the parameter if only that one proves it."""
 
     file: str
     name: str
@@ -33,7 +33,7 @@ class _Collector:
 
 
 def collected_proofs() -> Mapping[tuple[str, str], tuple[Proof, ...]]:
-    """The tests of each row, by table and name. Raises `RuntimeError` where tests cannot be collected."""
+    """The tests of each row, by table and name. Raises `RuntimeError` if tests cannot be collected."""
     collector, output = _Collector(), io.StringIO()
     files = _find_marking_files()
     arguments = ["--collect-only", "-qq", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *files]

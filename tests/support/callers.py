@@ -81,7 +81,7 @@ class Api(Caller):
     async def call(
         self, method: str, path: str, json: object = None, *, token: str | None = None, **options: Any
     ) -> httpx.Response:
-        """A call of the backend's own interface, with the Bearer token of whoever signed in here."""
+        """A call of the backend's own interface, with the Bearer token of the user who signed in here."""
         bearer = token or self.token
         headers = {**options.pop("headers", {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
         if json is not None:
@@ -291,7 +291,7 @@ DOCUMENT: Final = api_document(APP, version("ostiary"), LANGUAGES)
 
 
 def hold_to_document(response: httpx.Response) -> None:
-    """Fail where an operation of the interface answers what is not described."""
+    """Fail if an operation of the interface answers what is not described."""
     path = response.request.url.path
     operation = _operation(response.request.method, path)
     status = str(response.status_code)
@@ -311,7 +311,7 @@ def hold_to_document(response: httpx.Response) -> None:
 
 
 def _hold_request(operation: dict[str, Any], request: httpx.Request) -> None:
-    """Fail where a request was taken that the document forbids, so that what is generated from it would not
+    """Fail if a request was taken that the document forbids, so that what is generated from it would not
     send it."""
     body = operation.get("requestBody", {"required": False, "content": {}})
     media_type = request.headers.get("content-type", "").partition(";")[0]

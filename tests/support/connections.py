@@ -79,7 +79,7 @@ def connect_stream(
 
 
 async def _serve(opened: Any, held: Any) -> None:
-    """Until it is over; then whoever accepted a connection closes it."""
+    """Until it is over; then the one that accepted the connection closes it."""
     try:
         await opened.run()
     finally:

@@ -111,7 +111,7 @@ class Ran:
 
 
 class Process(subprocess.Popen[str]):
-    """A process whose streams a test reads; it is told to stop where a block around it ends."""
+    """A process whose streams a test reads; it is told to stop if a block around it ends."""
 
     @property
     def out(self) -> IO[str]:

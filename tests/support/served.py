@@ -127,7 +127,7 @@ class Served:
         return Registered(client_id, response.json()["data"]["secret"])
 
     async def code(self, api: Api, client_id: str = "app", **asked: str | None) -> str:
-        """A code for whoever is signed in at `api`, approved over the interface."""
+        """A code for the user who is signed in at `api`, approved over the interface."""
         body = {**authorization(client_id, **asked), "approve": True}
         response = await api.call("POST", "/api/oauth2/authorize", body)
         assert response.status_code == 200, response.text

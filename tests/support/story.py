@@ -88,7 +88,7 @@ class Outcome:
     def then(
         self, reply: type[R], *, changes: Sequence[str] | None = None, facts: Sequence[FactKind] | None = None
     ) -> R:
-        """The reply, which is of this kind; changes and facts are looked at where they are named."""
+        """The reply, which is of this kind; changes and facts are looked at when they are named."""
         assert isinstance(self.reply, reply), f"expected {reply.__name__}, got {self.reply!r}"
         self._look(changes, facts)
         return self.reply

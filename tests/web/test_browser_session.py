@@ -126,7 +126,7 @@ async def test_a_form_from_the_public_address_is_one_of_ours(tmp_path: Path) -> 
 
 
 async def test_a_sign_in_leads_only_to_a_path_of_this_server(served: Served) -> None:
-    """READINGS 27; also where the form was tampered with."""
+    """READINGS 27; also if the form was tampered with."""
     for return_to in FOREIGN:
         browser = served.browser()
         response = await browser.sign_in(return_to=return_to)

@@ -27,7 +27,7 @@ PAGES = sorted(
 
 @row("Authentication rules", "2 any other backend endpoint answers 401")
 async def test_a_third_partys_token_opens_nothing_but_user_info(served: Served) -> None:
-    """Nor in the place of a browser's cookies, where pages are shown as to a stranger."""
+    """Nor in the place of a browser's cookies, if pages are shown as to a stranger."""
     client = await served.client()
     issued = await served.tokens(client)
     api = served.api()

@@ -1,8 +1,8 @@
-"""Every route has a gate: whoever is not let in makes the server do nothing, and everybody else gets through.
+"""Every route has a gate: for those not let in the server does nothing, and everybody else gets through.
 
 The walk goes over every route that there is, of the interface and of the pages, with an account for each
 permission, one for all permissions but one, one that must change its password first, and nobody. The command
-line asks for no permission: whoever runs it has the machine.
+line asks for no permission: who runs it has the machine.
 """
 
 import re
@@ -421,7 +421,7 @@ def leads_to(response: httpx.Response, page: str) -> None:
 
 @row("General envelope and status codes", "403")
 async def test_nobody_without_the_permission_of_a_route_opens_it_or_costs_a_thing(house: House) -> None:
-    """The route and the rules behind it must agree: whoever passes one alone is not let in."""
+    """The route and the rules behind it must agree: a caller who passes one alone is not let in."""
     holders = {each: await house.holder(f"has-{each.replace('.', '-')}", [each]) for each in Permission}
     for route, permission in with_permission():
         for held, visitor in holders.items():

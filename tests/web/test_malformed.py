@@ -116,7 +116,7 @@ class Besieged:
     met: list[int] = field(default_factory=list)
 
     def path(self, rule: str) -> str:
-        """A path of a rule; where it names a record, one that is there."""
+        """A path of a rule; if it names a record, one that is there."""
         for beginning, identifier in self.known.items():
             if rule.startswith(beginning):
                 return VARIABLE.sub(identifier, rule)
@@ -157,7 +157,7 @@ async def open_besieged(folder: Path, door: Door) -> AsyncIterator[Besieged]:
 
 
 def nothing_changed(before: Any, found: Besieged, statuses: list[int], asked: object) -> None:
-    """Where everything was refused, everything stands."""
+    """If everything was refused, everything stands."""
     if all(status >= 400 for status in statuses):
         assert standing(found.served) == before, asked
 
@@ -315,7 +315,7 @@ RIGHT: Final[dict[tuple[str, str], dict[str, object]]] = {
 
 
 COUNTED: Final = ("/api/auth/phone", "password")
-"""Five texts that are not the password end the session of whoever sends them (READINGS 24, 41)."""
+"""Five texts that are not the password end the session of the user who sends them (READINGS 24, 41)."""
 
 
 async def test_no_value_of_any_field_is_more_than_a_bad_field(siege: Besieged) -> None:

@@ -1,4 +1,4 @@
-"""Whoever holds one permission alone can use all that it opens: each route finds its record, and what a page
+"""A holder of one permission alone can use all that it opens: each route finds its record, and what a page
 leads to opens."""
 
 import itertools
@@ -15,7 +15,7 @@ from tests.support.served import Served
 from tests.web.test_gate import Route, right_content, submit, with_permission
 
 _ASIDE = ("/language", "/static/", "/logout")
-"""What a page links to whoever sees it."""
+"""What a page links to for its visitor."""
 
 
 def _name_in(path: str, record_id: str) -> tuple[str, str]:
@@ -78,7 +78,7 @@ async def test_one_permission_alone_opens_all_of_its_routes_and_what_its_pages_l
     held = await holders(served)
     for route, permission in with_permission():
         if "<run_id>" in route.path:
-            continue  # a run is shown to whoever began it: tests/web/resources/test_import_runs.py
+            continue  # a run is shown to the user who began it: tests/web/resources/test_import_runs.py
         api, browser = held[permission]
         address, record_id = await records.make(route)
         sent = right_content(route, address, f"sent-{records.made}", record_id)
@@ -116,7 +116,7 @@ _LISTS = {
 
 
 _NEEDED = {"/admin/online/end": {Permission.ONLINE_LIST, Permission.ONLINE_KILL}}
-"""What is needed to be shown what a route is about, where that is more than its own permission."""
+"""What is needed to be shown what a route is about, if that is more than its own permission."""
 
 
 def _offers_of(page: httpx.Response) -> set[Route]:

@@ -24,7 +24,7 @@ NOT_PAGES: Final = ("/api/", "/brand/", "/files/", "/static/", "/healthz", "/rea
 
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> Languages:
-    """What there is where one more file lies in the folder of the languages."""
+    """What there is if one more file lies in the folder of the languages."""
     folder = Path(__file__).parent / "languages"
     monkeypatch.setattr(Caller, "is_held_to_document", False)
     monkeypatch.setattr(texts, "__path__", [*texts.__path__, str(folder)])

@@ -33,7 +33,7 @@ class PartialWrite(MemoryStore):
 
 
 class InsertOver(MemoryStore):
-    """A record may be made where one stands: `INSERT OR REPLACE`."""
+    """A record may be made over another: `INSERT OR REPLACE`."""
 
     def write(self, changes: Sequence[Change]) -> None:
         kept = [change for change in changes if not (isinstance(change, Insert) and self._over(change))]
@@ -61,7 +61,7 @@ class Unguarded(MemoryStore):
 
 
 class OlderAccepted(MemoryStore):
-    """Whoever has read a later revision than the one that stands may write: `WHERE revision <= ?`."""
+    """A writer that has read a later revision than the one that stands may write: `WHERE revision <= ?`."""
 
     def write(self, changes: Sequence[Change]) -> None:
         super().write([self._let_through(change) for change in changes])
@@ -184,7 +184,7 @@ class AuditBesides(InSteps):
 
 
 class EachOnItsOwn(MemoryStore):
-    """Every event of a turn is a turn: the first are kept where a later one fails."""
+    """Every event of a turn is a turn: the first are kept if a later one fails."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions: list[Decision] = []
@@ -211,7 +211,7 @@ class DeletesLast(MemoryStore):
 
 
 class CommitsEachChange(InSteps):
-    """A turn commits change by change, as where a connection has `autocommit`."""
+    """A turn commits change by change, as if a connection has `autocommit`."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions = self.decide(events, now)
@@ -236,7 +236,7 @@ class LooksFirst(MemoryStore):
 
 
 class EntriesOfLostRaces(InSteps):
-    """The trail is written before the records, and stays where they lose their race."""
+    """The trail is written before the records, and stays if they lose their race."""
 
     def turn(self, events: Events, now: Instant, origins: Origins = ()) -> list[Decision]:
         decisions = self.decide(events, now)
@@ -256,7 +256,7 @@ class LostRaceAnswered(InSteps):
 
 
 class EmptyFetchIsAll(MemoryStore):
-    """Asked for no records it gives all: a condition that is left out where it is empty."""
+    """Asked for no records it gives all: a condition that is left out if it is empty."""
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
         return super().fetch(table, identifiers) if identifiers else self.records(table)

@@ -99,7 +99,7 @@ class WrongTotal(MemoryStore):
 
 
 class CaseCounts(MemoryStore):
-    """Letters are compared with their case where a part of a text is looked for."""
+    """Letters are compared with their case if a part of a text is looked for."""
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         found = super().page(listing, now)

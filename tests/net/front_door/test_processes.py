@@ -339,7 +339,7 @@ def say(port: int, request: bytes) -> bytes:
 
 
 def ask(port: int) -> int:
-    """The process id of whoever answers."""
+    """The process id of the server that answers."""
     return int(say(port, GET).rpartition(b"\r\n\r\n")[2])
 
 

@@ -1,4 +1,4 @@
-"""The lane answers by itself, keeps the front door's limits, and closes where Hypercorn is another."""
+"""The lane answers by itself, keeps the front door's limits, and closes if Hypercorn is another."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -117,7 +117,7 @@ async def test_pipelined_requests_are_answered_in_order_and_sent_together(opened
 async def test_nobody_waits_for_all_that_others_ask_at_once(
     opened: Door, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither in the lane nor behind it: what is refused where it is read would else be refused in one go."""
+    """Neither in the lane nor behind it: what is refused if it is read would else be refused in one go."""
     callers, many, received = 6, 800, 0
     before_other: list[int] = []
     data = {**ASKED, **ELSEWHERE}[asked]

@@ -41,7 +41,7 @@ class Pooler:
             f"[databases]\n* = host=127.0.0.1 port={cluster.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
             f"listen_port = {self.port}\nunix_socket_dir =\nauth_type = trust\n"
             f"auth_file = {folder / 'users'}\npool_mode = {mode}\n"
-            # One connection of the database for two of ours where it lends them turn by turn.
+            # One connection of the database for two of ours if it lends them turn by turn.
             f"default_pool_size = {2 if mode == 'transaction' else 40}\nmax_client_conn = 500\n"
             "server_idle_timeout = 2\n"
         )

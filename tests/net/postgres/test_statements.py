@@ -113,7 +113,7 @@ def store(
 
 
 def listings(resource: Listable[Any]) -> Iterator[Listing[Any]]:
-    """Read a list by every sort, filter and range, and search it where it can be."""
+    """Read a list by every sort, filter and range, and search it if it can be."""
     needed: dict[str, FilterValue] = {"user_id": "nobody"} if resource is GRANTS else {}
     for field in resource.sorts:
         for descending in (False, True):

@@ -1,4 +1,4 @@
-"""The audit trail in the file: what is kept as it comes and what is filed are one trail to whoever asks."""
+"""The audit trail in the file: what is kept as it comes and what is filed are one trail to all who ask."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

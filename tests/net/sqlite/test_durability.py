@@ -105,7 +105,7 @@ class StatementFailed(Exception):
 
 
 def in_steps(store: SQLiteStore, events: Sequence[Event], now: Instant) -> None:
-    # Where the connection was given up, waiting makes it again.
+    # If the connection was given up, waiting makes it again.
     turn = store.try_begin_turn() or store.begin_turn()
     try:
         turn.decide(events, now)

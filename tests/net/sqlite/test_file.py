@@ -162,7 +162,7 @@ def read_columns(kind: type[Any]) -> dict[str, tuple[str, bool]]:
         is_union = get_origin(hints[field.name]) in (Union, UnionType)
         plain: Any = next(m for m in members if m is not NoneType) if is_union else hints[field.name]
         plain = getattr(plain, "__supertype__", plain)
-        # Most entries tell of no change, and have nothing where those are.
+        # Most entries tell of no change, and have nothing if those are.
         optional = optional or plain == tuple[FieldChange, ...]
         if get_origin(plain) is tuple or issubclass(plain, Enum):
             plain = str

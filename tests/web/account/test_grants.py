@@ -176,7 +176,7 @@ MANY = 1_098
 
 
 def start_sessions(served: Served, api: Api, client: Registered, number: int) -> None:
-    """Start sessions of a client for whoever is signed in at `api`, in two turns."""
+    """Start sessions of a client for the user who is signed in at `api`, in two turns."""
     assert api.token is not None
     caller = e.SignedIn(access_token=Secret(api.token))
     asked = asks.parameters(client.client_id, redirect_uri=REDIRECT_URI)

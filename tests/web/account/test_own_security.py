@@ -61,7 +61,7 @@ async def test_another_browser_is_signed_out_from_here_and_this_one_is_not_offer
 
 
 async def test_wrong_passwords_still_count_after_signing_out_elsewhere(served: Served, anna: Api) -> None:
-    """Or whoever holds one session could guess for ever."""
+    """Or the holder of one session could guess for ever."""
     wrong = {"oldPassword": "not it", "newPassword": "another long one"}
     for _ in range(4):
         await anna.fail(422, "A1005", "PUT", "/api/auth/password", wrong)

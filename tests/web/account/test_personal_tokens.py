@@ -35,7 +35,7 @@ async def create(api: Api, **changed: object) -> dict[str, Any]:
 
 
 async def program_with(served: Served, api: Api, **changed: object) -> Api:
-    """A program that has a token of whoever is signed in at `api`."""
+    """A program that has a token of the user who is signed in at `api`."""
     program = served.api()
     program.token = (await create(api, **changed))["token"]
     return program
@@ -246,7 +246,7 @@ async def test_a_token_opens_nothing_but_the_administration(served: Served, api:
 
 
 async def test_a_token_does_not_reach_its_holder_nor_whoever_may_do_more(served: Served, api: Api) -> None:
-    """It would widen itself: whoever sets a password can sign in, and make any token."""
+    """It would widen itself: one who sets a password can sign in, and make any token."""
     root_id = (await api.succeed("GET", "/api/auth/me"))["id"]
     every = await program_with(served, api, permissions=[*ALL_PERMISSIONS, *ALL_POWERS])
     holder = await holder_of(served, Permission.USER_UPDATE, Permission.USER_LIST)

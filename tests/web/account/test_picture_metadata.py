@@ -1,7 +1,7 @@
 """What cameras and programs write into a picture is in no picture that is shown.
 
 The photographs were made with Pillow: each but the plain one holds EXIF with a GPS position, XMP and a
-comment where its format has them, and each has something behind its end. All of that says "Secret".
+comment if its format has them, and each has something behind its end. All of that says "Secret".
 """
 
 import re

@@ -54,7 +54,7 @@ def wrong_code(served: Served, secret: str) -> str:
 
 
 async def ticket_of(served: Served, credentials: tuple[str, str], *, sets_up: bool = False) -> str:
-    """What a right password gives whoever has a second factor, or has to set one up first."""
+    """What a right password gives a user who has a second factor, or has to set one up first."""
     body = dict(zip(("username", "password"), credentials, strict=True))
     asked = await served.api().succeed("POST", LOGIN, body)
     assert asked == {"secondFactorRequired": True, "ticket": asked["ticket"], "setUpRequired": sets_up}
@@ -387,7 +387,7 @@ async def test_an_administrator_who_must_have_one_sets_it_up_before_anything_els
         assert (await holder.api.succeed("GET", "/api/auth/me"))["secondFactor"] is True
         again = {"ticket": await holder.ticket()}
         await served.api().fail(409, "A0409", "POST", f"{CODE}/set-up", again)
-        # Whoever holds no permission signs in as before.
+        # A user without a permission signs in as before.
         await served.user()
         await sign_in(served, *ANNA)
 

@@ -54,7 +54,7 @@ def filter_query(context: Any, query: dict[str, Any] | None) -> bool:
 
 @schemathesis.hook
 def map_body(context: Any, body: Any) -> Any:
-    """Where a file is sent, it is a picture or a sheet that is right: the test has laid them here."""
+    """If a file is sent, it is a picture or a sheet that is right: the test has laid them here."""
     if not isinstance(body, dict) or not isinstance(body.get("file"), Binary):
         return body
     name = context.operation.path.strip("/").replace("/", "-")

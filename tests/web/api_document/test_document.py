@@ -165,7 +165,7 @@ def test_what_is_described_passes_and_nothing_else(
         hold_to_document(response)
 
 
-# --- `/api/docs` and `/api/docs-json`: only where the setting says so, and sufficient in themselves
+# --- `/api/docs` and `/api/docs-json`: only if the setting says so, and sufficient in themselves
 
 
 @pytest.mark.parametrize("setting", ["", "false", "0", "no"])

@@ -42,7 +42,7 @@ async def test_a_planted_session_is_not_the_one_that_is_signed_in(
     issued = set_by(await sign_in_by(victim, way))
     assert set(issued) >= set(PAIR)
     assert not set(issued.values()) & {*own.values(), "x" * 43}
-    # Whoever planted them is whoever they were: never the user who signed in over them.
+    # The one who planted them stays who they were: never the user who signed in over them.
     before = served.browser()
     before.cookies.update(own)
     who = await before.get("/api/auth/me")
@@ -93,7 +93,7 @@ async def test_what_was_shown_to_one_person_is_not_sent_by_the_next(
 
 
 async def test_over_https_a_cookie_without_the_hosts_own_prefix_proves_nothing(served: Served) -> None:
-    """Sister sites and whoever sits on a plain connection can set `ostiary_form`, and know its token, and
+    """Sister sites, and anybody on a plain connection, can set `ostiary_form`, and know its token, and
     `ostiary_access`; a browser lets nobody but this host set `__Host-…` (RFC 6265bis §4.1.3.2)."""
     plain = served.browser()
     page = await plain.get("/login")

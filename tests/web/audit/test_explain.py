@@ -1,4 +1,4 @@
-"""A session's life as it is told to whoever asks why it ended: every ending and step, in both languages.
+"""A session's life as it is told to those who ask why it ended: every ending and step, in both languages.
 
 What is told in each story is in explanations.txt, to be read;
 `python -m tests.web.audit.test_explain` writes it.
@@ -340,7 +340,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
 STRICT: dict[str, Callable[[Tale], object]] = {
     "a code presented again": lambda tale: tale.ask(redeem(tale.world.basic(), tale.code))
 }
-"""What only ends a session where the policy says so."""
+"""What only ends a session if the policy says so."""
 
 
 def tell_tale(name: str) -> Tale:

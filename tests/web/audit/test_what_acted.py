@@ -25,7 +25,7 @@ async def filter_trail(browser: Browser, **filters: str) -> str:
 
 
 async def token_of(served: Served, holder: Api, *permissions: Permission) -> tuple[Api, dict[str, Any]]:
-    """A program with a new token of whoever is signed in at `holder`, and what is listed of the token."""
+    """A program with a new token of the user signed in at `holder`, and what is listed of the token."""
     may = {"name": "nightly", "permissions": list(permissions), "expiresInDays": 1}
     created = await holder.succeed("POST", "/api/auth/tokens", may, status=201)
     program = served.api()

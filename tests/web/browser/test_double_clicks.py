@@ -65,7 +65,7 @@ def test_approval_is_not_given_by_a_double_click_on_another_sites_window(
 
 
 def test_another_site_leads_to_no_question_but_to_what_it_is_about(visit: Visit) -> None:
-    """Also where no script runs; the question of `/sso` is a client's to ask."""
+    """Also if no script runs; the question of `/sso` is a client's to ask."""
     visitor = visit("admin")
     visitor.context.route(SCRIPT, lambda route: route.abort())
     steal_a_double_click(visitor, "/admin/online/end-all", "main h1")

@@ -22,7 +22,7 @@ def show(visitor: Visitor, scheme: str) -> None:
 
 
 def test_no_page_has_a_serious_fault(visit: Visit, household: Household) -> None:
-    """By all rules of axe where it is narrow and dark, and by its contrasts where it is wide and light."""
+    """By all rules of axe if it is narrow and dark, and by its contrasts if it is wide and light."""
     visitor = visit(reduced_motion="reduce")  # or colours would be looked at while they change
     found: dict[str, list[str]] = {}
     for username, paths in ROOMS.items():

@@ -114,7 +114,7 @@ def test_what_was_erased_is_said_and_a_bad_cursor_is_refused(machine: Machine, t
     assert machine.run("audit", "export", "--cursor", str(cursor)).exit_code == 2
 
 
-# --- PostgreSQL, where numbers are seen out of order
+# --- PostgreSQL, if numbers are seen out of order
 
 HOLD = """
     CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS

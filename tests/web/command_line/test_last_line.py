@@ -1,4 +1,4 @@
-"""What the machine does to a command is one line, in the form of the log where a machine started it."""
+"""What the machine does to a command is one line, in the form of the log if a machine started it."""
 
 import errno
 import json

@@ -25,7 +25,7 @@ MOST_STATEMENTS: Final = 60
 
 @dataclass
 class Breaker:
-    """Stands before every statement of every connection, and fails one of them where it is armed."""
+    """Stands before every statement of every connection, and fails one of them if it is armed."""
 
     connections: list[apsw.Connection] = field(default_factory=list)
     left: int | None = None

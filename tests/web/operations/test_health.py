@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: for anybody, at any rate; 503 in the envelope where no change would be kept."""
+"""`/healthz` and `/readyz`: for anybody, at any rate; 503 in the envelope if no change would be kept."""
 
 import os
 import resource

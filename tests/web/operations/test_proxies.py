@@ -294,7 +294,7 @@ def test_a_proxy_that_takes_the_path_off_is_at_fault(tmp_path: Path, certificate
 
 
 def caddy_version() -> tuple[int, ...]:
-    """What `caddy version` says, without what stands behind the three numbers; zeros where there is none."""
+    """What `caddy version` says, without what stands behind the three numbers; zeros if there is none."""
     if CADDY is None:
         return (0, 0, 0)
     said = subprocess.run([CADDY, "version"], capture_output=True, text=True, check=True).stdout

@@ -362,7 +362,7 @@ def others_folder() -> Iterator[Path]:
 
 
 def serve_by_service(machine: Machine) -> subprocess.CompletedProcess[str]:
-    """A start as that user, which ends at once where it greets."""
+    """A start as that user, which ends at once if it greets."""
     words = [*_AS_SERVICE, sys.executable, "-m", "ostiary_web", "serve"]
     environment = os.environ | machine.environment
     with Process(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:

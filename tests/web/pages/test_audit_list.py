@@ -14,7 +14,7 @@ from tests.support.served import Served
 
 
 async def refresh(served: Served, client: Registered, token: str, agent: str = "app/1") -> str:
-    """The next refresh token; empty where there is none."""
+    """The next refresh token; empty if there is none."""
     api = served.api(**{"User-Agent": agent})
     form = {"grant_type": "refresh_token", "refresh_token": token}
     return str((await api.service("token", client, **form)).json().get("refresh_token", ""))
@@ -74,7 +74,7 @@ async def test_what_changed_stands_below_an_entry(
 
 @pytest.mark.parametrize("sees_machines", [False, True])
 async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: bool) -> None:
-    """Sessions of no user are for super administrators, the others for whoever may read the trail."""
+    """Sessions of no user are for super administrators, the others for all who may read the trail."""
     app = await served.client()
     await served.user("anna")
     tokens = await served.tokens(app, "anna", "anna's password")

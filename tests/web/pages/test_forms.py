@@ -154,7 +154,7 @@ async def test_other_forms_of_another_tab_say_so_too(browser: Browser, path: str
 
 
 async def test_an_origin_that_is_not_ours_is_logged_beside_the_one_that_is(browser: Browser) -> None:
-    """Whoever forgot `PUBLIC_URL` behind a proxy sees what to set."""
+    """An operator who forgot `PUBLIC_URL` behind a proxy sees what to set."""
     page = await browser.get("/account")
     foreign = {"Origin": "https://id.example", "Sec-Fetch-Site": "cross-site"}
     with capture_logs() as log:

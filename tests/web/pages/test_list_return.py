@@ -39,7 +39,7 @@ async def test_another_language_on_the_way_through_the_first_password(served: Se
     page = await browser.follow(await browser.log_in(page, "anna", "anna's password"))
     change = {"old_password": "anna's password", "new_password": "a better one"}
     differ = await browser.submit(page, {**change, "new_password_again": "x"}, to="/password")
-    # Or a browser goes no further than /sso, where that leads straight on to the client.
+    # Or a browser goes no further than /sso, if that leads straight on to the client.
     assert "form-action" not in differ.headers["content-security-policy"]
     page = await in_another_language(browser, differ)
     changed = await browser.submit(page, {**change, "new_password_again": "a better one"}, to="/password")

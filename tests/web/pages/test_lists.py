@@ -54,7 +54,7 @@ def links_on(page: httpx.Response) -> set[str]:
 async def test_a_date_is_a_day_of_the_visitors_zone(
     served: Served, zone: str | None, registered: str, day: str
 ) -> None:
-    """In which the times of the page are told too; China's for whoever has chosen none."""
+    """In which the times of the page are told too; China's for users who have chosen none."""
     at = datetime.fromisoformat(registered).timestamp()
     served.clock.wait(at - served.clock.now() / SECOND_MS)
     await served.user("anna")

@@ -122,7 +122,7 @@ async def reset(api: Api, body: Any = None) -> Registered:
 
 
 async def works(served: Served, client: Registered) -> bool:
-    """Whether its secret authenticates, from an address where nobody failed before."""
+    """Whether its secret authenticates, from an address if nobody failed before."""
     response = await served.api("198.51.100.99").service("introspect", client, token="nothing")
     assert response.status_code in (200, 401)
     return response.status_code == 200

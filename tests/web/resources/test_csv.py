@@ -1,4 +1,4 @@
-"""CSV as spreadsheet programs write it: read as it was meant, or refused where that cannot be known."""
+"""CSV as spreadsheet programs write it: read as it was meant, or refused if that cannot be known."""
 
 import pytest
 

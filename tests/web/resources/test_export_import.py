@@ -595,7 +595,7 @@ async def test_the_form_must_have_a_file_and_a_mode_which_is_one_of_two(api: Api
 async def test_a_number_that_one_row_frees_another_may_take(served: Served) -> None:
     api, phone = await with_three(served, USERS), "+8613800000000"
     sheet: list[list[Any]] = [["username", "phone"], ["one", None], ["two", phone]]
-    for _ in range(2):  # whoever has it may be told to give it up again
+    for _ in range(2):  # its holder may be told to give it up again
         done = expect_success(await api.import_sheet(USERS.path, sheet))
         assert (done["created"], done["unchanged"]) == (0, 0)
         assert (await _item(api, USERS, "two"))["phone"] == phone

@@ -78,7 +78,7 @@ def readers() -> set[int]:
 
 
 def _words(file: Path) -> list[str]:
-    """What a file of the kernel's says; nothing where its process or thread is gone by now."""
+    """What a file of the kernel's says; nothing if its process or thread is gone by now."""
     try:
         return file.read_text().split()
     except OSError:

@@ -73,7 +73,7 @@ _OF_ANOTHER: tuple[tuple[str, str, Any], ...] = (
 async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
     served: Served, method: str, path: str, body: Any
 ) -> None:
-    """READINGS 40. Whoever holds it too does all of it."""
+    """READINGS 40. A holder of it does all of it."""
     people = (Permission.USER_CREATE, Permission.USER_UPDATE, Permission.USER_DELETE)
     deputy = await holder_of(served, *people)
     equal = await holder_of(served, *people, Permission.AUDIT_READ, username="equal")

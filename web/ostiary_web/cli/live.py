@@ -2,7 +2,7 @@
 
 A client is registered, asks at PUBLIC_URL for a token as any third party would, through whatever stands
 before the server, and is deleted. The audit trail then has the address that the request counted against. The
-request says that it comes from somewhere else (`X-Forwarded-For`), as a caller does who wants to get around the limits.
+request says that it comes from somewhere else (`X-Forwarded-For`), as one does that is to get around limits.
 """
 
 import ipaddress

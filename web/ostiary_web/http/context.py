@@ -142,8 +142,8 @@ class RequestContext:
         """Return the decision on `event`; raise `TurnFailed`, which the app answers as a 500.
 
         The audit trail is told what it refuses an administrator. A picture that an account loses by it is
-        removed, and users are told of a changed password or number, no matter who caused the event. For none of it
-        must the caller still be there: a caller who breaks off while the event is decided would keep it secret.
+        removed, and users are told of a changed password or number, no matter who caused the event. For that
+        the caller need not be there: one who breaks off while the event is decided would keep it secret.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         deadline = trio.current_effective_deadline()

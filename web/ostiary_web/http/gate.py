@@ -1,7 +1,7 @@
 """The gate of every route: who may use it, before anything of the request is read.
 
-A handler runs behind its route's gate. A caller who is not let in makes the server read no body, form or upload,
-hash no password and go through no list. The rules check a permission again with the change itself.
+A handler runs behind its route's gate. For a caller who is not let in, the server reads no body, form or
+upload, hashes no password and goes through no list. The rules check a permission again with the change.
 """
 
 from collections.abc import Awaitable, Callable

@@ -2,8 +2,8 @@
 
 That is a password, a telephone number, a second factor, its recovery codes, and a personal access token.
 
-No matter who changed it, the user reads of it on a telephone that the change did not touch: a changed number is
-told to the old one. A message that cannot be sent is logged and changes nothing of the change itself.
+The user reads of it, no matter who changed it, on a telephone that the change did not touch: a changed number
+is told to the old one. A message that cannot be sent is logged and changes nothing of the change itself.
 """
 
 from collections.abc import Iterable, Iterator
