@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Final
 
 import apsw
@@ -19,7 +20,8 @@ from fuzz.processes.failures import InvariantBroken
 from fuzz.processes.fallible import Fails
 from fuzz.processes.outages import Outage
 from fuzz.processes.scene import LOAD_SECONDS, Scene
-from fuzz.processes.tenant import Session, Tenant
+from fuzz.processes.server import runs
+from fuzz.processes.tenant import MOST_SECONDS, Session, Tenant
 from fuzz.shared.calls import AnswerKind, Call, Verb
 from fuzz.shared.invariants import ENDED_STAYS_ENDED, PROGRESS
 
@@ -29,6 +31,10 @@ _FAULT_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 40.0
 """Longer than the grace."""
 _RETRY_AFTER_SECONDS: Final = 5.0
+_HOLDER_FOUND_SECONDS: Final = 60.0
+_KILLED_WITHIN_SECONDS: Final = 45.0
+"""By when a supervisor has killed a worker that gives no sign of life for 30 s."""
+_LOOK_SECONDS: Final = 0.02
 _YEAR_SECONDS: Final = 365 * 86_400
 
 Breakdown = Callable[[Scene], Awaitable[None]]
@@ -59,6 +65,43 @@ async def _kill(scene: Scene) -> None:
                 raise InvariantBroken(f"integrity_check: {found}")
         if random.random() < 0.9:  # else the next kill may fall into the checking
             await scene.check()
+
+
+async def _stop_writer(scene: Scene) -> None:
+    """Stop a worker that holds the lock of writing: it is killed, and the others write again."""
+    ledger = scene.tenants.ledger
+    ledger.patience_seconds = _KILLED_WITHIN_SECONDS
+    stopped = await _stop_holder_of_lock(scene)
+    scene.report.counts["workers stopped"] += 1
+    with trio.move_on_after(_KILLED_WITHIN_SECONDS):
+        while runs(stopped):  # noqa: ASYNC110 (it is no child of this process)
+            await trio.sleep(_LOOK_SECONDS)
+    if runs(stopped):
+        raise InvariantBroken("a stopped worker holds the lock of writing and is not killed", PROGRESS)
+    ledger.patience_seconds = MOST_SECONDS
+    await scene.work(LOAD_SECONDS)
+
+
+async def _stop_holder_of_lock(scene: Scene) -> int:
+    """Stop workers one after another, for a moment each, until one holds the lock; it stays stopped."""
+    server, random = scene.server, scene.random
+    lock = server.database.with_name(f"{server.database.name}.lock").stat().st_ino
+    await scene.work(0)
+    with trio.fail_after(_HOLDER_FOUND_SECONDS):
+        while True:
+            await trio.sleep(random.uniform(0, _LOOK_SECONDS))
+            pid = random.choice(server.worker_pids())
+            os.kill(pid, signal.SIGSTOP)
+            if pid in _holders_of_lock(lock):
+                return pid
+            os.kill(pid, signal.SIGCONT)
+
+
+def _holders_of_lock(inode: int) -> set[int]:
+    """The processes that hold a lock on a file by flock(2), as the kernel lists them (proc_locks(5))."""
+    lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    held = (line.split() for line in lines if " FLOCK " in line and "->" not in line)
+    return {int(fields[4]) for fields in held if fields[5].endswith(f":{inode}")}
 
 
 def _during(outage: Outage) -> Breakdown:
@@ -171,7 +214,7 @@ async def _retry_into(port: int, tenant: Tenant, session: Session, call: Call) -
         tenant.expect_same_pair(session, answer, "a retry that lay in a socket")
 
 
-OF_SEVERAL_WORKERS: Final = ("killed",)
+OF_SEVERAL_WORKERS: Final = ("killed", "stopped")
 _OF_THE_DISK: Final[dict[str, Breakdown]] = {
     "writes fail": _during(outages.fail_disk(Fails.WRITES)),
     "flushes fail": _during(outages.fail_disk(Fails.FLUSHES)),
@@ -196,12 +239,13 @@ _OF_SQLITE: Final[dict[str, Breakdown]] = {
     "clock a year ahead": _jump_ahead,
     "started a year back": _start_a_year_back,
     "killed": _kill,
+    "stopped": _stop_writer,
     "locked for writers": _during(outages.lock_out_writers),
     "locked for all": _during(outages.lock_out_all),
     "file moved away": _during(outages.move_away),
 }
 """PostgreSQL has a disk and a clock of its own."""
-MUST_SHOW: Final = {*_OF_THE_DISK, *ON_A_SMALL_DISK, "no memory left", "killed"}
+MUST_SHOW: Final = {*_OF_THE_DISK, *ON_A_SMALL_DISK, "no memory left", "killed", "stopped"}
 """A round in which these make nothing fail proves nothing."""
 
 

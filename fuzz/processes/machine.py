@@ -41,6 +41,7 @@ _SHOWING: Final = {
         "a retry within the grace|a refresh is refused|active with the clock put right",
     ),
     "pause-unnoticed": ("paused for 40 s", "a retry that lay in a socket"),
+    "stopped-worker-kept": ("stopped", "is not killed"),
     **dict.fromkeys((fault.name for fault in faults_of("kills")), ("killed", "")),
 }
 """In which fault each of the selftest's mistakes must be noticed, and what must then be said of scene."""

@@ -20,6 +20,8 @@ from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Verb
 from fuzz.shared.campaign import Report
 from fuzz.shared.invariants import ACKNOWLEDGED_STAYS, DOCUMENTED, REDEEMED_ONCE, SAME_PAIR, Invariant
 
+MOST_SECONDS: Final = 10.0
+"""Within which every request is answered (READINGS 47)."""
 _GRACE_SECONDS: Final = 28.0
 """A little less than the specification's 30: the driver's clock begins before the server's."""
 _LONGEST_LIVES: Final = {"access_seconds": 86_400, "refresh_seconds": 2_592_000}
@@ -75,6 +77,8 @@ class Ledger:
     """Every token, code and secret that was told."""
     slowest: float = 0.0
     """Of all answers since the report was begun, in seconds."""
+    patience_seconds: float = MOST_SECONDS
+    """How long a request may be on its way until its connection ends; longer while a worker is stopped."""
 
 
 _NO_SESSION: Final = Session("", "", None)
