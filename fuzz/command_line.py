@@ -116,13 +116,20 @@ def _only(option: str) -> Decorator:
 
 
 def _simulate(
-    home: Any, seed: int, seeds: int, jobs: int, failures: int, trace: Path | None, replay: Path | None
+    home: Any,
+    seed: int,
+    seeds: int,
+    jobs: int,
+    failures: int,
+    trace: Path | None,
+    replay: Path | None,
+    verbose: bool,
 ) -> int:
     if replay is not None:
         return _with_file(replay, home.run_again)
     if seeds == 1:
         return int(home.run_one(seed, trace))
-    return int(home.run(seed, seeds, jobs=jobs, most_failures=failures))
+    return int(home.run(seed, seeds, jobs=jobs, most_failures=failures, verbose=verbose))
 
 
 campaign(
@@ -135,6 +142,7 @@ campaign(
     failures_option,
     click.option("--trace", type=FILE, help="write the plan and the story of one seed into this file"),
     click.option("--replay", type=FILE, help="run the plan in this file"),
+    click.option("--verbose", is_flag=True, help="name every sentence of the model that decided nothing"),
     run=_simulate,
 )
 campaign(

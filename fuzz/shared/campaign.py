@@ -110,7 +110,8 @@ def conduct(
 
     `progress` and `figures` say what was done in so many seconds; where there is no `progress`, every run
     tells its own line. `find_missed` says what runs that held were to reach together and did not, which is a
-    failure as well. The last line is every campaign's: what failed, and how long it took.
+    failure as well. Failures come before the figures. The last line is every campaign's: what failed, and how
+    long it took.
     """
     began = last = time.monotonic()
     total = Report()
@@ -130,11 +131,11 @@ def conduct(
 
     add_up(watch(), total, most_failures=most_failures)
     seconds = max(time.monotonic() - began, 1e-9)
-    print(figures(total, seconds), flush=True)
     if not total.stories and (missed := find_missed(total)):
         total.stories.append(partial(str, f"FAILED: {missed}"))
     for story in total.stories:
-        print(story(), file=sys.stderr)
+        print(story(), file=sys.stderr, flush=True)
+    print(figures(total, seconds), flush=True)
     print(
         f"{len(total.stories):,} failed" if total.stories else "all held", f"in {seconds:,.1f} s", flush=True
     )

@@ -22,6 +22,8 @@ from fuzz.simulation.exchanges import DESK, DESKS, GUEST, OTHER_DESK, Exchanges
 from fuzz.simulation.forms import may_be_in_a_form
 from fuzz.simulation.instance import Instance
 from fuzz.simulation.plan import Line, Mishap
+from fuzz.simulation.storage import write_later_words
+from fuzz.simulation.store_checker import StoreChecker
 from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 
 LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
@@ -29,6 +31,7 @@ LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
 PAUSE_MS: Final = 40_000
 """How long a process may stand still before it reads a retry, which may then have come in time or not."""
 DESK_SECONDS: Final = 600
+_SIGN_INS: Final = (Verb.SIGN_IN, Verb.ENTER_FACTOR)
 _THIEF: Final = "thief" * 120
 """A User-Agent of which a part is kept (`http/sender.py`)."""
 
@@ -52,6 +55,7 @@ class Callers:
     history: History
     story: Story
     exchanges: Exchanges
+    stored: StoreChecker
     instances: Sequence[Instance] = ()
     desks: dict[str, Desk] = field(default_factory=lambda: {name: Desk() for name in (*DESKS, GUEST)})
     desk_calls: int = 0
@@ -70,6 +74,8 @@ class Callers:
                 self.story.tell(f"the clock of instance {instance.number} is set by {by_ms / 1000:+} s")
             if mishap.stall_ms:
                 self._stall(instance, mishap.stall_ms)
+            if mishap.later_word:
+                self._write_later_words()
             async with trio.open_nursery() as nursery:
                 if mishap.crash_ms is not None:
                     nursery.start_soon(self._crash, instance, mishap.crash_ms)
@@ -82,6 +88,12 @@ class Callers:
                     await self._step(step, mishap, random)
         finally:
             finished.set()
+
+    def _write_later_words(self) -> None:
+        records = write_later_words(self.exchanges.shared)
+        self.stored.take_in(records)
+        self.story.faults["later words"] += len(records)
+        self.story.tell(f"a later release writes a word of its own into {len(records)} records")
 
     async def _sweep(self, instance: Instance) -> None:
         try:
@@ -118,6 +130,10 @@ class Callers:
         if mishap.malformed and call.face is not Face.PAGE:
             instance = self.instances[mishap.instance % len(self.instances)]
             await self.exchanges.send_with_mistake(call, instance, random)
+        if mishap.forged and call.verb in _SIGN_INS and call.username is not None:
+            instance = self.instances[mishap.instance % len(self.instances)]
+            self.story.faults["forged tickets"] += 1
+            await self.exchanges.send_forged_tickets(call, instance, random)
         calls = [call] * mishap.race
         if mishap.two_desks and at_the_desk:
             self.story.faults["two administrators"] += 1

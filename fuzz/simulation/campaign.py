@@ -1,7 +1,7 @@
 """Seeds of the whole server, on one core or several; a failing one is cut down to a short story."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,6 +27,8 @@ from fuzz.simulation.visits import VISITS, list_routes
 
 MOST_REPLAYS: Final = 120
 """Bounds how long a failure is cut down before it is told."""
+MOST_UNDECIDED: Final = 20
+"""So many sentences that decided nothing are named where nobody asks for all."""
 MOST_SEEDS: Final = 80
 """A planted fault that so many seeds do not show is one that survives."""
 
@@ -109,8 +111,8 @@ def tell_steps(failure: Run) -> list[str]:
 # --- for the command line
 
 
-def run(first: int, seeds: int, *, jobs: int, most_failures: int) -> int:
-    """Run so many seeds; 0 where everything held."""
+def run(first: int, seeds: int, *, jobs: int, most_failures: int, verbose: bool = False) -> int:
+    """Run so many seeds; 0 if everything held. `verbose` figures name every sentence that decided nothing."""
     print(f"seed {first}, {seeds:,} seeds", flush=True)
 
     def progress(total: Report, seconds: float) -> str:
@@ -125,7 +127,7 @@ def run(first: int, seeds: int, *, jobs: int, most_failures: int) -> int:
 
     return conduct(
         run_seeds(first, seeds, jobs),
-        _figures,
+        partial(_figures, verbose=verbose),
         progress,
         most_failures=most_failures,
         find_missed=find_missed,
@@ -159,7 +161,7 @@ def _tell_run(run: Run, plan: Path | None) -> int:
     return 1 if run.violations else 0
 
 
-def _figures(total: Report, seconds: float) -> str:
+def _figures(total: Report, seconds: float, *, verbose: bool) -> str:
     counts, faults = total.counts, total.tables["faults"]
     hours = counts["virtual_ms"] / 3_600_000
     return (
@@ -169,7 +171,7 @@ def _figures(total: Report, seconds: float) -> str:
         f"{hours / seconds * 60:,.0f} a minute\n"
         f"faults injected: {faults.total():,} ({_format_sorted(faults)})\n"
         f"doors: {format_shares(total.tables['doors'])}\n"
-        f"sentences never decided: {', '.join(find_undecided(total)) or 'none'}\n"
+        f"sentences never decided: {format_undecided(find_undecided(total), verbose=verbose)}\n"
         f"{coverage(total)}, {len(total.tables['routes'])} of {len(list_routes())} routes reached\n"
         f"trace digest {total.digest}"
     )
@@ -178,6 +180,13 @@ def _figures(total: Report, seconds: float) -> str:
 def find_undecided(total: Report) -> list[str]:
     """Return the sentences of the model that no operation was decided by, each in quotes."""
     return [f"'{each}'" for each in list_sentences() if not total.tables["clauses"][each]]
+
+
+def format_undecided(sentences: Sequence[str], *, verbose: bool) -> str:
+    """Return how many sentences there are, and the first of them, all of them if `verbose`."""
+    named = sentences if verbose else sentences[:MOST_UNDECIDED]
+    more = ["..."] if len(named) < len(sentences) else []
+    return f"{len(sentences)} ({', '.join([*named, *more])})" if sentences else "none"
 
 
 def format_shares(counts: Counter[str]) -> str:

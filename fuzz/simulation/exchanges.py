@@ -38,8 +38,10 @@ from fuzz.simulation.plan import AT_THE_STORE, Fate, Manner, Mishap
 from fuzz.simulation.storage import Shared
 from fuzz.simulation.story import AT_THE_DESK, Story
 from fuzz.simulation.witness import AHEAD, Witness
+from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RefreshToken, Session, Table, User
 from ostiary_core.model.secret import digest_of
+from ostiary_core.model.sign_in_ticket import Ticket
 
 ANSWER_SECONDS: Final = 10.0
 """Within which every request is answered (READINGS 47)."""
@@ -53,6 +55,9 @@ DESKS: Final = (DESK, OTHER_DESK)
 GUEST: Final = "guest"
 """Somebody who has no role, and does nothing before the end."""
 
+FORGED_TICKETS: Final = 7
+"""More than a name is guessed at before it has to wait, as most seeds have it."""
+_OF_FORGED_TICKETS: Final = {(401, "A1001"), (429, "A0429"), (500, "A0500"), (503, "A0500")}
 _RENEWED: Final = ["LoginRefreshed", "AccountRequested"]
 
 
@@ -209,6 +214,23 @@ class Exchanges:
         if response is not None and (response.status, response.error) not in answers:
             answer = f"{response.status} {response.error}"
             self.story.fault(DOCUMENTED, f"{call.verb} with {mistake} is answered {answer}")
+
+    async def send_forged_tickets(self, call: Call, instance: Instance, random: Random) -> None:
+        """Codes with tickets that name the user of a call and that nobody signed: none counts as a guess."""
+        for _ in range(FORGED_TICKETS):
+            ticket = Ticket(
+                user_id=call.user_id or "nobody",
+                username=call.username or "",
+                issued_at=Instant(instance.latest()),
+                signature=random.randbytes(32),
+            )
+            forged = Call(verb=Verb.ENTER_FACTOR, token=ticket.text().reveal(), text_code="000000")
+            response = await self.ask_aside(
+                request_of(forged, by_form=False), random.choice(STRANGERS), instance
+            )
+            if response is not None and (response.status, response.error) not in _OF_FORGED_TICKETS:
+                answer = f"{response.status} {response.error}"
+                self.story.fault(DOCUMENTED, f"a code with a made-up ticket is answered {answer}")
 
     async def exchange_pipelined(self, step: Step, calls: list[Call], mishap: Mishap, random: Random) -> None:
         """All of a race in one write, answered in order."""

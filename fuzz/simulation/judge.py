@@ -255,7 +255,8 @@ def _untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Vio
             continue
         if seen is None or operation.outcome is not Outcome.ANSWERED or operation.returned is None:
             continue
-        if seen.unseen_ms is not None and seen.unseen_ms < operation.paused_ms:
+        is_unseen = seen.unseen_ms is not None and not seen.is_restored
+        if is_unseen and (seen.unseen_ms or 0) < operation.paused_ms:
             yield Violation(TIMELY, f"{what} lay in a socket and counts as having just come", operation.step)
         if not operation.invoked < seen.moment < operation.returned:
             yield Violation(TIMELY, f"{what} was answered before it took effect", operation.step)

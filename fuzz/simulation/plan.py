@@ -31,6 +31,8 @@ class Fate(StrEnum):
     """The store fails before it commits."""
     COMMIT_UNHEARD = "commit-unheard"
     """The store commits, and nobody hears of it."""
+    STORE_AWAY = "store-away"
+    """The store commits, nobody hears of it, and the store stands still until the grace is over."""
     CRASH_BEFORE = "crash-before-commit"
     CRASH_AFTER = "crash-after-commit"
 
@@ -51,7 +53,11 @@ class Manner(StrEnum):
 
 RETRIES_MS: Final = (0, 10, 2_000, 20_000, 29_000, 29_000, 30_000, 30_001)
 """How long a caller waits who asks again: mostly to the edge of the grace of a refresh, or just past it."""
-AT_THE_STORE: Final = (Fate.STORE_FAILS, Fate.COMMIT_UNHEARD, Fate.CRASH_BEFORE, Fate.CRASH_AFTER)
+AWAY_RETRY_MS: Final = 29_000
+"""How long a caller waits whose store is away, so that the second time comes behind the grace."""
+AT_THE_STORE: Final = (
+    *(Fate.STORE_FAILS, Fate.COMMIT_UNHEARD, Fate.STORE_AWAY, Fate.CRASH_BEFORE, Fate.CRASH_AFTER),
+)
 
 
 class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -103,6 +109,10 @@ class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     """Whoever asks uploads a picture at the same time."""
     malformed: bool = False
     """A stranger sends the same, with a mistake in it, at the same time."""
+    forged: bool = False
+    """A stranger enters codes before it, with made-up tickets of the user who signs in."""
+    later_word: bool = False
+    """A later release that shares the store writes a word of its own into every reason that stands there."""
     two_desks: bool = False
     """Every other one of a race comes from another administrator."""
     hurry: bool = False
@@ -188,7 +198,7 @@ class Swarm:
             new=happens("new"),
             form=random.random() < 0.3,
             fate=fate,
-            retry_ms=random.choice(RETRIES_MS) if random.random() < 0.7 else None,
+            retry_ms=_draw_retry_ms(fate, random),
             race=race,
             two_agents=race > 1 and random.random() < 0.2,
             pipelined=race > 1 and random.random() < 0.3,
@@ -210,9 +220,16 @@ class Swarm:
             sheet=happens("sheet"),
             picture=happens("picture"),
             malformed=happens("malformed"),
+            forged=happens("forged"),
+            later_word=happens("later word"),
             two_desks=race > 1 and random.random() < 0.3,
             pause_ms=random.choice((2_000, 40_000)) if random.random() < 0.03 else 0,
         )
+
+
+def _draw_retry_ms(fate: Fate | None, random: Random) -> int | None:
+    retry_ms = random.choice(RETRIES_MS) if random.random() < 0.7 else None
+    return AWAY_RETRY_MS if fate is Fate.STORE_AWAY else retry_ms
 
 
 KINDS: Final[dict[str, tuple[float, ...]]] = {
@@ -220,7 +237,7 @@ KINDS: Final[dict[str, tuple[float, ...]]] = {
     Fate.CUT_BEFORE: (0.02, 0.1),
     Fate.CUT_IN: (0.02, 0.1),
     Fate.LOST: (0.05, 0.2),
-    **dict.fromkeys(AT_THE_STORE, (0.02, 0.08)),
+    **dict.fromkeys((each for each in AT_THE_STORE if each is not Fate.STORE_AWAY), (0.02, 0.08)),
     "race": (0.1, 0.4),
     "torn": (0.1, 0.4),
     "slow": (0.05, 0.2),
@@ -235,21 +252,33 @@ KINDS: Final[dict[str, tuple[float, ...]]] = {
     "malformed": (0.3, 0.9),
 }
 """How often each kind of trouble comes where a seed has it at all."""
+NEWER_KINDS: Final[dict[str, tuple[float, ...]]] = {
+    Fate.STORE_AWAY: (0.05, 0.15),
+    "forged": (0.2, 0.6),
+    "later word": (0.02, 0.1),
+}
+"""The same of kinds that are drawn last: so kept plans still find the world that they were made in."""
 
 
 def swarm_of(random: Random) -> Swarm:
     """The mix of a seed."""
     instances = random.choice((1, 2, 2, 3))
     skew = random.choice((0, 0, 300, 20_000))
-    return Swarm(
+    swarm = Swarm(
         instances=instances,
         on_file=random.random() < 0.7,
         lanes=tuple(random.random() < 0.7 for _ in range(instances)),
         sweep_seconds=random.choice((600.0, 3_600.0, 86_400.0)),
         offsets_ms=tuple(random.randint(-skew, skew) for _ in range(instances)),
         turns=random.choice((40, 70, 110)),
-        rates={name: random.choice(rates) for name, rates in KINDS.items() if random.random() < 0.5},
+        rates=_draw_rates(KINDS, random),
         free_guesses=random.choice((3, 20, 20, 1_000_000)),
         window_scale=random.choice((0.02, 100.0, 100.0, 100.0)),
         is_https=random.random() < 0.4,
     )
+    swarm.rates.update(_draw_rates(NEWER_KINDS, random))
+    return swarm
+
+
+def _draw_rates(kinds: dict[str, tuple[float, ...]], random: Random) -> dict[str, float]:
+    return {name: random.choice(rates) for name, rates in kinds.items() if random.random() < 0.5}

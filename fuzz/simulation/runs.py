@@ -129,7 +129,7 @@ class _World:
             is_https=self.swarm.is_https,
             limits_are_wide=wide,
         )
-        self.callers = Callers(seed, self.history, self.story, self.exchanges)
+        self.callers = Callers(seed, self.history, self.story, self.exchanges, self.stored)
         self.instances = [
             Instance(
                 number=number,

@@ -17,20 +17,33 @@ import trio
 
 from fuzz.shared.memory_store import ServerMemoryStore
 from fuzz.simulation.plan import Fate
-from fuzz.simulation.witness import Witness
+from fuzz.simulation.witness import UnheardRefreshes, Witness
 from ostiary_core.events import Event
 from ostiary_core.model.audit import AuditEntry, Origin
-from ostiary_core.model.decision import Change, Decision
+from ostiary_core.model.decision import Change, Decision, Update
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import RECORD_TABLES, Record, Table
+from ostiary_core.model.records import RECORD_TABLES, Record, Table, revise
+from ostiary_core.model.unknown_word import UnknownWord
 from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import CommitUnconfirmed
+from ostiary_net.turns.turn_taking import has_something_to_keep
 
 T = TypeVar("T")
 
 
+LATER_WORD: Final = UnknownWord("of_the_next_release")
+"""A word that only a later release knows."""
+_REASONS: Final = {
+    Table.USER: "epoch_why",
+    Table.CLIENT: "epoch_why",
+    Table.SESSION: "ended_why",
+    Table.CODE: "voided_why",
+}
+"""The fields whose words change no answer, by table."""
+AWAY_MS: Final = 40_000
+"""How long a store is away that comes back behind the grace."""
 HALT_MS: Final = 700
 """How long it stands still in the middle of an operation."""
 
@@ -62,6 +75,10 @@ class OnFile:
     def audit(self) -> Sequence[AuditEntry]:
         """The audit trail, the oldest first."""
         return self._own.audit()
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Make changes past all rules, as another program would."""
+        self._own.write(changes)
 
     def texts(self) -> bytes:
         """All that is stored, as bytes that can be searched."""
@@ -126,6 +143,18 @@ Shared = OnFile | SharedMemory
 """What the instances have in common, in one run."""
 
 
+def write_later_words(shared: Shared) -> list[Record]:
+    """Write the later release's word in place of every reason; return the records as they stand now."""
+    changes = [
+        Update(record, revise(record, **{field: LATER_WORD}))
+        for table, field in _REASONS.items()
+        for record in shared.records(table)
+        if getattr(record, field) not in (None, LATER_WORD)
+    ]
+    shared.write(changes)
+    return [change.after for change in changes]
+
+
 class FaultyStore:
     """A store as one instance uses it: watched, and failing where the plan says so."""
 
@@ -145,6 +174,7 @@ class FaultyStore:
         self._stall = stall
         self._committed = committed
         self._secret = secret
+        self._unheard = UnheardRefreshes()
         self.armed: dict[int, Fate] = {}
         """Which operations meet which fault at their next turn that writes."""
         self.halting: set[int] = set()
@@ -164,7 +194,9 @@ class FaultyStore:
         self._took(events, decisions, now, changed=any(decision.changes for decision in decisions))
         self._committed(decisions)
         if fault is not None:
-            self._count_fault(fault, events)
+            self._count_fault(fault, events, decisions)
+        if any(map(has_something_to_keep, decisions)):
+            self._unheard.begin_grace()
         return decisions
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
@@ -185,7 +217,7 @@ class FaultyStore:
         self, events: Sequence[Event], decisions: Sequence[Decision], now: int, *, changed: bool
     ) -> None:
         moment = None if changed else getattr(self._inner, "decided_at", None)
-        self._witness.took(events, decisions, now, moment)
+        self._witness.took(events, decisions, now, moment, self._unheard)
         halting = self.halting.intersection(self._witness.operations_of(events))
         if halting:
             self.halting -= halting
@@ -200,12 +232,17 @@ class FaultyStore:
         if self.is_dead:
             raise StoreFault("this instance has died")
 
-    def _count_fault(self, fault: Fate, events: Sequence[Event]) -> None:
+    def _count_fault(self, fault: Fate, events: Sequence[Event], decisions: Sequence[Decision] = ()) -> None:
         self.met[fault] += 1
         self._witness.record_failed(events)
         if fault in (Fate.CRASH_BEFORE, Fate.CRASH_AFTER):
             self._crash()
         error = StoreFault(f"disk I/O error near {self._secret()!r}")
-        if fault is Fate.COMMIT_UNHEARD:
-            raise CommitUnconfirmed("no answer to a commit") from error
+        if fault is Fate.STORE_AWAY:
+            self._stall(AWAY_MS)
+        if fault in (Fate.COMMIT_UNHEARD, Fate.STORE_AWAY):
+            self._unheard.record(events, decisions)
+            unconfirmed = CommitUnconfirmed("no answer to a commit")
+            unconfirmed.decisions = decisions
+            raise unconfirmed from error
         raise error

@@ -18,7 +18,7 @@ from fuzz.shared.invariants import (
 from fuzz.shared.record_checks import faults_of_update
 from fuzz.shared.state_tables import transitions_of
 from fuzz.shared.telling_checks import faults_of_telling
-from fuzz.simulation.storage import Shared
+from fuzz.simulation.storage import LATER_WORD, Shared
 from ostiary_core.model.decision import Decision, Delete
 from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.records import (
@@ -63,6 +63,10 @@ class StoreChecker:
         self._records = records
         return found
 
+    def take_in(self, records: Iterable[Record]) -> None:
+        """Take records as they stand, after somebody else wrote them."""
+        self._records |= {record.key: record for record in records}
+
     def texts_of(self, secrets: Iterable[str], log: str) -> list[Violation]:
         """Where any of the secrets stands in what is stored or logged."""
         stored = self._shared.texts()
@@ -83,11 +87,20 @@ class StoreChecker:
             if after.revision <= before.revision and not isinstance(after, Identifier):
                 yield Violation(GUARDED, f"a {type(after).__name__} is written over without a new revision")
             yield from faults_of_update(before, after)
+            yield from _lost_words(before, after)
         for key, before in self._records.items():
             if key in records or (key in deleted and isinstance(before, Session | AuthorizationCode)):
                 continue  # one that the sweeper deletes too early, the model misses
             if isinstance(before, Session | User | Client | AuthorizationCode):
                 yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} is gone, and may not go so")
+
+
+def _lost_words(before: Record, after: Record) -> Iterator[Violation]:
+    """A word of a later release that is replaced though nothing new happened to the record."""
+    if not isinstance(before, User | Client) or not isinstance(after, User | Client):
+        return  # those of sessions and codes stay, as all that ended does
+    if before.epoch == after.epoch and before.epoch_why == LATER_WORD != after.epoch_why:
+        yield Violation(GUARDED, f"a word that a later release wrote into a {type(after).__name__} is lost")
 
 
 def _faults_of(records: Iterable[Record], purged: Set[object]) -> Iterator[Violation]:

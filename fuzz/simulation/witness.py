@@ -4,10 +4,13 @@ It proves nothing by itself. It gives the judge a likely order of events, which 
 tells which requests met a fault that was injected.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
+
+import trio
 
 from ostiary_core.events import ClientSecretUsed, Event
 from ostiary_core.http import Answer, PendingRequest, Request
@@ -16,8 +19,10 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.reply import Refused, TextCodeDrawn
 from ostiary_core.model.why import Why
+from ostiary_core.oauth.session import RefreshEvent
 from ostiary_net.turns.service import Service
 
+GRACE_SECONDS: Final = 30
 OPERATION: Final = b"x-operation"
 """The field by which a request says which operation it is; to the server it is one of many it ignores."""
 AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested", "PersonalTokenUsed"})
@@ -46,6 +51,8 @@ class Seen(NamedTuple):
     """Uncertainty of its arrival, because the process stood still; None for an event without an arrival."""
     code: str | None = None
     """The code in the text message that it caused."""
+    is_restored: bool = False
+    """It counts as having arrived with the refresh that it repeats, which nobody was answered."""
     turned_away: bool = False
     """It lost to another that did the same at the same time, and was asked to try again: nothing was done."""
 
@@ -55,6 +62,41 @@ class _Known:
     event: Event
     operation: int
     asked_at: int
+    asked_time: float
+    """By Trio's clock."""
+
+
+class UnheardRefreshes:
+    """Refreshes that one process may have kept, and nobody was answered: READINGS 46, said again.
+
+    A retry counts as having arrived with the first of them until the store has kept something again, and for
+    as long as the grace from then on.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[Arrival, float]] = {}
+
+    def record(self, events: Sequence[Event], decisions: Sequence[Decision]) -> None:
+        """Take in a turn of whose commit nobody heard."""
+        for event, decision in zip(events, decisions, strict=False):
+            if not isinstance(event, RefreshEvent) or event.refresh_token is None or event.arrival is None:
+                continue
+            if decision.changes or not isinstance(decision.reply, Refused):
+                digest = event.refresh_token.digest
+                first, _ = self._known.get(digest, (event.arrival, 0.0))
+                self._known[digest] = first, math.inf
+
+    def begin_grace(self) -> None:
+        """Take in that the store kept something again."""
+        until = trio.current_time() + GRACE_SECONDS
+        self._known = {digest: (first, min(at, until)) for digest, (first, at) in self._known.items()}
+
+    def find_first(self, event: Event, asked_time: float) -> Arrival | None:
+        """Return when the refresh arrived that an event repeats, if that counts."""
+        if not isinstance(event, RefreshEvent) or event.refresh_token is None:
+            return None
+        first, until = self._known.get(event.refresh_token.digest, (None, -math.inf))
+        return first if asked_time <= until else None
 
 
 class Witness:
@@ -68,6 +110,8 @@ class Witness:
         """Operations whose turn failed because of a fault that was injected."""
         self.traces: dict[str, int] = {}
         self._known: dict[int, _Known] = {}
+        self._of_entropy: dict[int, _Known] = {}
+        """By what they bring along: a retry whose arrival is put right is another event with the same."""
 
     def tick(self) -> int:
         """The next moment in the order of everything."""
@@ -76,23 +120,38 @@ class Witness:
 
     def record_asked(self, event: Event, operation: int, now: int) -> None:
         """An event is about to be put into the queue for an operation, at `now` by its instance's clock."""
-        self._known[id(event)] = _Known(event, operation, now)
+        known = self._known[id(event)] = _Known(event, operation, now, trio.current_time())
+        if isinstance(event, RefreshEvent):
+            self._of_entropy[id(event.entropy)] = known
 
     def operations_of(self, events: Sequence[Event]) -> list[int]:
         """Whose the events are; -1 for what the server does by itself."""
-        found = (self._known.get(id(event)) for event in events)
+        found = map(self._find, events)
         return [-1 if known is None else known.operation for known in found]
 
+    def _find(self, event: Event) -> _Known | None:
+        known = self._known.get(id(event))
+        if known is None and isinstance(event, RefreshEvent):
+            return self._of_entropy.get(id(event.entropy))
+        return known
+
     def took(
-        self, events: Sequence[Event], decisions: Sequence[Decision], now: int, moment: int | None = None
+        self,
+        events: Sequence[Event],
+        decisions: Sequence[Decision],
+        now: int,
+        moment: int | None,
+        unheard: UnheardRefreshes,
     ) -> None:
         """A turn took these events: now, or at an earlier `moment` of which it read and wrote nothing."""
-        for place, operation in enumerate(self.operations_of(events)):
-            event = events[place]
+        for place, event in enumerate(events):
+            known = self._find(event)
             if isinstance(event, ClientSecretUsed):
                 self.secrets_used.append(SecretUsed(self.tick(), now, event))
                 self.tick()
-            if operation >= 0:
+            if known is not None and known.operation >= 0:
+                first = unheard.find_first(event, known.asked_time)
+                arrival = first or getattr(event, "arrival", None)
                 at = self.tick() if moment is None else moment + place / 1_000
                 decision = decisions[place]
                 seen = Seen(
@@ -100,21 +159,17 @@ class Witness:
                     now=now,
                     kind=type(event).__name__,
                     changed=bool(decision.changes),
-                    waited_ms=now - self._known[id(event)].asked_at,
-                    unseen_ms=_unseen_ms(event),
+                    waited_ms=now - (known.asked_at if first is None else first.latest),
+                    unseen_ms=None if arrival is None else arrival.latest - arrival.earliest,
+                    is_restored=first is not None,
                     code=_code_in(decision),
                     turned_away=_is_turned_away(decision),
                 )
-                self.seen.setdefault(operation, []).append(seen)
+                self.seen.setdefault(known.operation, []).append(seen)
 
     def record_failed(self, events: Sequence[Event]) -> None:
         """A fault was injected into a turn with these events."""
         self.met_fault.update(self.operations_of(events))
-
-
-def _unseen_ms(event: Event) -> int | None:
-    arrival: Arrival | None = getattr(event, "arrival", None)
-    return None if arrival is None else arrival.latest - arrival.earliest
 
 
 def _code_in(decision: Decision) -> str | None:

@@ -4,7 +4,9 @@
 
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
 
@@ -163,6 +165,12 @@ def test_a_campaign_fails_that_did_not_reach_what_it_should(capsys: pytest.Captu
     assert conduct([total], lambda *_: "figures") == 0
     assert conduct([total], lambda *_: "figures", find_missed=lambda total: "rows not taken") == 1
     assert "FAILED: rows not taken" in capsys.readouterr().err
+
+
+def test_a_failure_is_told_before_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    with redirect_stderr(sys.stdout):
+        assert conduct([Report(stories=[lambda: "the story"])], lambda *_: "the figures") == 1
+    assert capsys.readouterr().out.splitlines()[:2] == ["the story", "the figures"]
 
 
 def test_a_world_that_cannot_begin_is_a_failure_like_any_other() -> None:

@@ -18,8 +18,10 @@ OF_CALLERS = (
     *("cookie-on-plain", "error-cell-read", "import-replaces", "locale-told-wrong"),
     *("overtaken-believed", "refresh-cookie-ignored"),
 )
+OF_RARE_STEPS = ("forged-tickets-count", "later-words-fail", "later-words-lost", "unanswered-forgotten")
 SHOWN = (
     *((name, "callers-of-every-kind") for name in OF_CALLERS),
+    *((name, "store-away-and-later-words") for name in OF_RARE_STEPS),
     ("retry-mints", "clock-set-five-times"),
     ("no-challenge", "forced-out-in-a-crowd"),
 )
@@ -54,3 +56,12 @@ def test_a_kept_plan_shows_the_mistake(name: str, plan: str) -> None:
 def test_seeds_in_a_row_visit_every_route() -> None:
     seeds = -(-len(list_routes()) // VISITS)
     assert {route for seed in range(7, 7 + seeds) for route in choose_routes(seed)} == {*list_routes()}
+
+
+def test_sentences_that_decided_nothing_are_counted_and_the_first_of_them_named() -> None:
+    sentences = [f"'sentence {number}'" for number in range(campaign.MOST_UNDECIDED + 1)]
+    named = campaign.format_undecided(sentences, verbose=False)
+    assert named.startswith("21 ('sentence 0', ")
+    assert named.endswith("'sentence 19', ...)")
+    assert campaign.format_undecided(sentences, verbose=True).endswith("'sentence 20')")
+    assert campaign.format_undecided([], verbose=False) == "none"
