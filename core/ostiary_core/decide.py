@@ -29,8 +29,10 @@ from ostiary_core.loading.keys import (
     by_client,
     client_key,
     code_keys,
+    invitation_key,
     named_keys,
     of_consent,
+    of_invitation,
     of_ticket,
     refresh_token_keys,
     role_key,
@@ -54,6 +56,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, token_service
 from ostiary_core.users import (
     first_administrator,
+    invitation,
     own_account,
     personal_token,
     refusals,
@@ -241,12 +244,23 @@ _KEYS: Final[Mapping[type[Event], Callable[[Any], Keys]]] = MappingProxyType(
         events.PasswordResetByTextMessage: lambda it: roots(
             *telephone_keys(it.phone, TextCodePurpose.RESET_PASSWORD)
         ),
+        events.InvitationAccepted: lambda it: of_invitation(it.token),
         # --- administration
         events.UserRegistered: lambda it: by_caller(it.caller, *account_keys(it.fields)),
         events.UserChanged: lambda it: by_caller(it.caller, user_key(it.user_id), *account_keys(it.fields)),
         **dict.fromkeys(
-            (events.UserRequested, events.UserUnlocked, events.UserDeleted, events.SecondFactorReset),
+            (events.UserUnlocked, events.UserDeleted, events.SecondFactorReset),
             lambda it: by_caller(it.caller, user_key(it.user_id), second_factor_key(it.user_id)),
+        ),
+        events.UserRequested: lambda it: by_caller(
+            it.caller,
+            user_key(it.user_id),
+            second_factor_key(it.user_id),
+            invitation_key(it.user_id),
+            client_key(CONSOLE_CLIENT),
+        ),
+        events.InvitationMade: lambda it: by_caller(
+            it.caller, user_key(it.user_id), invitation_key(it.user_id), client_key(CONSOLE_CLIENT)
         ),
         events.UserImported: lambda it: by_caller(it.caller, *account_keys(it.fields)),
         events.ConsentWithdrawnByAdministrator: lambda it: by_caller(
@@ -321,6 +335,7 @@ RULES: Final = _table(
     _rule(events.TextCodeRequested, telephone.request_text_code),
     _rule(events.PhoneChanged, telephone.change_phone),
     _rule(events.PasswordResetByTextMessage, telephone.reset_password_by_text_message),
+    _rule(events.InvitationAccepted, invitation.accept),
     # --- administration
     _administration(events.UserRequested, user_administration.show, reads_only=True),
     _administration(events.UserRegistered, user_administration.register),
@@ -333,6 +348,7 @@ RULES: Final = _table(
     _administration(events.UserUnlocked, user_administration.unlock),
     _administration(events.ConsentWithdrawnByAdministrator, user_administration.withdraw_consent),
     _administration(events.PasswordResetByAdministrator, user_administration.reset_password),
+    _administration(events.InvitationMade, invitation.invite),
     _administration(events.SecondFactorReset, user_administration.reset_second_factor),
     _administration(events.RoleRequested, role.show, reads_only=True),
     _administration(events.RoleRegistered, role.register),

@@ -8,6 +8,7 @@ Rules, all in this file (READINGS 1, 3 and 10):
   of its tokens is recognised, and a replay is told from a guess.
 - A refresh token goes after its session. An unknown token and a dead one are answered alike.
 - A code in a text message goes when the day is over that it counts for.
+- An invitation goes when it has expired by every clock.
 - The salt of a rotation goes when no safe retry can ask for its pair again (`session.erase_salt`).
 
 A session that ended with its user, client or consent has no date of its own and goes by its maximum.
@@ -24,7 +25,15 @@ from ostiary_core.model.client import REFRESH_TOKEN_SECONDS
 from ostiary_core.model.decision import Decision, Delete
 from ostiary_core.model.instant import DAY_SECONDS, Instant, later
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import AuthorizationCode, Record, RefreshToken, Session, Table, TextCode
+from ostiary_core.model.records import (
+    AuthorizationCode,
+    Invitation,
+    Record,
+    RefreshToken,
+    Session,
+    Table,
+    TextCode,
+)
 from ostiary_core.model.reply import Done
 from ostiary_core.oauth import session
 
@@ -37,6 +46,7 @@ class Expirable(StrEnum):
     ENDED_SESSIONS = "ended sessions"
     SESSIONS = "sessions"
     TEXT_CODES = "text codes"
+    INVITATIONS = "invitations"
     TOKENS = "tokens"
 
     @property
@@ -49,6 +59,8 @@ class Expirable(StrEnum):
                 return Table.SESSION
             case Expirable.TEXT_CODES:
                 return Table.TEXT_CODE
+            case Expirable.INVITATIONS:
+                return Table.INVITATION
             case Expirable.TOKENS:
                 return Table.REFRESH_TOKEN
 
@@ -72,6 +84,8 @@ def kept_seconds(kind: Expirable, policy: Policy) -> int:
         case Expirable.TEXT_CODES:
             # A day and the life of its last code.
             return DAY_SECONDS + policy.text_code_seconds + policy.clock_margin_seconds
+        case Expirable.INVITATIONS:
+            return policy.invitation_seconds + policy.clock_margin_seconds
         case _:
             return policy.retention_seconds
 
@@ -129,6 +143,8 @@ def _expired_kind(
             kind, since = Expirable.ENDED_SESSIONS, Instant(min(ended_at, record.expires_at))
         case TextCode():
             kind, since = Expirable.TEXT_CODES, record.counting_since
+        case Invitation():
+            kind, since = Expirable.INVITATIONS, record.issued_at
         case RefreshToken():
             return None if has_session(record.session_id) else Expirable.TOKENS
         case _:

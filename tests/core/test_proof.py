@@ -62,6 +62,9 @@ def _change_role(**fields: Any) -> Act:
 
 POWERFUL: dict[str, Act] = {
     "reset a password": _about_bob(e.PasswordResetByAdministrator, new_password_hash="another"),
+    "invite": lambda world, caller: e.InvitationMade(
+        caller=caller, user_id=world.user_ids["bob"], entropy=asks.fresh_entropy()
+    ),
     "reset a second factor": _about_bob(e.SecondFactorReset),
     "change a number": _about_bob(e.UserChanged, fields={"phone": "+8613900000001"}),
     "give a role": _about_bob(e.UserChanged, fields={"roleIds": ["clerk", "guest"]}),
@@ -169,7 +172,7 @@ def test_a_personal_token_is_made_after_a_proof_alone(world: World) -> None:
 @pytest.mark.parametrize("name", POWERFUL)
 def test_a_token_gives_power_only_where_that_was_chosen_by_name(world: World, name: str) -> None:
     login = world.login("keeper")
-    power = "iam.user.credentials" if name in list(POWERFUL)[:3] else "iam.role.assign"
+    power = "iam.user.credentials" if name in list(POWERFUL)[:4] else "iam.role.assign"
     other = "iam.role.assign" if power == "iam.user.credentials" else "iam.user.credentials"
 
     def token(*powers: str) -> e.SignedIn:

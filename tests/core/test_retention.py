@@ -7,6 +7,7 @@ from ostiary_core.model.decision import Decision, Delete, Insert
 from ostiary_core.model.instant import later
 from ostiary_core.model.records import (
     Epochs,
+    Invitation,
     Key,
     Record,
     RefreshToken,
@@ -36,6 +37,7 @@ TEXT_CODE = TextCode(
     issued_at=later(START, 60),
     counting_since=START,
 )
+INVITATION = Invitation(user_id="alice", digest=digest_of("one"), epochs=Epochs(0, 0, 0), issued_at=START)
 EARLY, LATE = (revise(SESSION, ended_at=later(START, seconds)) for seconds in (60, 2 * MAXIMUM))
 EXPIRE: tuple[tuple[Expirable, Record, int, Policy], ...] = (
     (Expirable.CODES, CODE, 300, Policy()),
@@ -46,6 +48,8 @@ EXPIRE: tuple[tuple[Expirable, Record, int, Policy], ...] = (
     (Expirable.ENDED_SESSIONS, EARLY, 60 + 30 * DAY, Policy()),
     (Expirable.ENDED_SESSIONS, LATE, MAXIMUM + 30 * DAY, Policy()),
     (Expirable.TEXT_CODES, TEXT_CODE, DAY + 600, Policy()),
+    (Expirable.INVITATIONS, INVITATION, 72 * 60 * 60, Policy()),
+    (Expirable.INVITATIONS, INVITATION, 72 * 60 * 60 + 120, APART),
     (Expirable.CODES, CODE, 420, APART),
     (Expirable.USED_CODES, USED, 420, APART),
     (Expirable.SESSIONS, SESSION, MAXIMUM + 30 * DAY, APART),

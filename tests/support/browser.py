@@ -235,7 +235,7 @@ def _pages_below(beginning: str) -> Iterator[str]:
 
 
 ROOMS: Final[dict[str, tuple[str, ...]]] = {
-    "": ("/", "/login", "/recover", "/recover?code=1"),
+    "": ("/", "/login", "/recover", "/recover?code=1", "/invitation"),
     "bob": ("/", "/sso", "/sso?client_id=nobody", "/password"),
     "admin": (*_pages_below("/account/"), "/admin/clients/console", *_pages_below("/admin/")),
 }

@@ -113,7 +113,9 @@ iam.user.list    GET /api/iam/users/<user_id>/grants, GET /api/iam/users/<user_i
 iam.user.create  GET /api/iam/users/import/<run_id>, GET /admin/people/import/<run_id>
 iam.user.update  PUT /api/iam/users/<record_id>/enabled, PUT /api/iam/users/<user_id>/password,
     POST /api/iam/users/<user_id>/force-logout, DELETE /api/iam/users/<user_id>/second-factor,
-    POST /api/iam/users/<user_id>/unlock, DELETE /api/iam/users/<user_id>/grants/<client_id>,
+    POST /api/iam/users/<user_id>/unlock, POST /api/iam/users/<user_id>/invitation,
+    ASK /admin/people/<item_id>/invite, POST /admin/people/invitations,
+    DELETE /api/iam/users/<user_id>/grants/<client_id>,
     POST /admin/people/<item_id>/enable, POST /admin/people/<item_id>/unlock,
     ASK /admin/people/<item_id>/disable, ASK /admin/people/<item_id>/reset-password,
     ASK /admin/people/<item_id>/reset-second-factor, ASK /admin/people/<item_id>/force-out,
@@ -199,14 +201,15 @@ OTHERS = {
         POST /api/oauth2/token, POST /api/oauth2/introspect, POST /api/oauth2/revoke,
         GET /api/oauth2/userinfo, GET /api/docs, GET /api/docs/<name>, GET /api/docs-json, GET /files/<name>,
         GET /healthz, GET /readyz, GET /, GET /language, GET /brand/<name>, GET /static/<name>, GET /login,
-        POST /login, POST /logout, GET /recover, POST /recover,
+        POST /login, POST /logout, GET /recover, POST /recover, GET /invitation, POST /invitation,
         POST /recover/password, POST /password, POST /login/second-factor
         """
     ),
     CLOSED_TO_OTHER_SITES: routes_in(
         """
         POST /api/auth/login, POST /api/auth/login/second-factor, POST /api/auth/login/second-factor/set-up,
-        POST /api/auth/refresh, POST /api/auth/sms-code, POST /api/auth/reset-password
+        POST /api/auth/refresh, POST /api/auth/sms-code, POST /api/auth/reset-password,
+        POST /api/auth/invitation
         """
     ),
 }
@@ -339,6 +342,8 @@ def right_content(route: Route, address: str, name: str, record_id: str = "nobod
     match route.method, last:
         case _, "batch-delete":
             content = {"ids": [record_id]}
+        case "POST", "invitations":
+            content = {"user_ids": record_id}
         case "PUT", "enabled":
             content = {"enabled": True}
         case _, "password" | "reset-password":

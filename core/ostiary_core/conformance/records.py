@@ -24,6 +24,7 @@ from ostiary_core.model.records import (
     Epochs,
     Identifier,
     IdentifierKind,
+    Invitation,
     Record,
     RefreshToken,
     Role,
@@ -235,6 +236,22 @@ def a_second_factor_is_kept_whole(stores: StoreFactory) -> None:
     pair.write(Insert(offered))
 
 
+def an_invitation_is_kept_whole(stores: StoreFactory) -> None:
+    """Check that an invitation keeps every field, and that a newer one takes its place."""
+    pair = _Pair(stores)
+    first = Invitation(
+        user_id="u" * 32,
+        digest=digest_of("first"),
+        epochs=Epochs(7, 8, 9),
+        issued_at=Instant(1_800_000_000_123),
+    )
+    other = replace(first, user_id="v" * 32, digest=digest_of("other"))
+    newer = replace(first, digest=digest_of("newer"), issued_at=Instant(1_800_000_000_124), revision=2)
+    for change in (Insert(first), Insert(other), Update(first, newer), Delete(newer)):
+        pair.write(change)
+        pair.read(Table.INVITATION, first.user_id, other.user_id)
+
+
 def a_write_of_any_other_revision_loses(stores: StoreFactory) -> None:
     """Check that a write loses, with all that is written with it, unless its record is as it was read.
 
@@ -303,6 +320,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     keys_that_differ_only_at_their_end_are_two,
     a_session_is_found_by_its_present_access_token,
     a_second_factor_is_kept_whole,
+    an_invitation_is_kept_whole,
     a_write_of_any_other_revision_loses,
     a_crash_between_writes_leaves_none_of_them,
 )

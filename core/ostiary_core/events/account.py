@@ -217,6 +217,14 @@ class PasswordResetByTextMessage(Event):
 
 
 @immutable(kw_only=True)
+class InvitationAccepted(Event):
+    """A visitor sets a password by an invitation."""
+
+    token: Secret
+    new_password_hash: str = field(repr=False)
+
+
+@immutable(kw_only=True)
 class LocaleChosen(OwnAccountEvent):
     """A user chooses a language."""
 

@@ -24,6 +24,13 @@ class PasswordResetByAdministrator(AccountEvent):
 
 
 @immutable(kw_only=True)
+class InvitationMade(AccountEvent, AdministrationEvent):
+    """An administrator invites a user to set a password."""
+
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
 class SecondFactorReset(AccountEvent):
     """An administrator takes the second factor away from a user who lost it."""
 

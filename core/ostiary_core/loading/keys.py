@@ -10,7 +10,7 @@ from ostiary_core.events import Caller, ClientCredentials, SignedIn
 from ostiary_core.model.identifiers import CONSOLE_CLIENT, phone_key, text_code_key, username_key
 from ostiary_core.model.immutable import immutable
 from ostiary_core.model.records import RawKey, Table, TextCodePurpose
-from ostiary_core.model.secret import Digest, Secret
+from ostiary_core.model.secret import Digest, Secret, user_of_invitation
 from ostiary_core.model.sign_in_ticket import Ticket
 
 
@@ -56,6 +56,12 @@ def of_ticket(ticket: Ticket) -> Keys:
     return Keys((user_key(user_id), second_factor_key(user_id), client_key(CONSOLE_CLIENT)))
 
 
+def of_invitation(token: Secret) -> Keys:
+    """Return the keys of the user whom an invitation says it is for, and of their invitation."""
+    user_id = user_of_invitation(token)
+    return Keys((user_key(user_id), invitation_key(user_id), client_key(CONSOLE_CLIENT)))
+
+
 # --- a part of it
 
 
@@ -73,6 +79,10 @@ def role_key(role_id: str) -> RawKey:
 
 def second_factor_key(user_id: str) -> RawKey:
     return (Table.SECOND_FACTOR, user_id)
+
+
+def invitation_key(user_id: str) -> RawKey:
+    return (Table.INVITATION, user_id)
 
 
 def session_key(session_id: str) -> RawKey:

@@ -12,6 +12,7 @@ from ostiary_core.model.records import (
     Client,
     Consent,
     Identifier,
+    Invitation,
     Key,
     RawKey,
     Record,
@@ -81,6 +82,7 @@ class Snapshot:
     refresh_token = _reader(RefreshToken)
     session = _reader(Session)
     second_factor = _reader(SecondFactor)
+    invitation = _reader(Invitation)
     _consent = _reader(Consent)
     _holder = _reader(Session, Table.ACCESS_TOKEN)
 

@@ -33,6 +33,7 @@ class FactKind(StrEnum):
     RECOVERY_CODES_RENEWED = "recovery-codes-renewed"
     CURRENT_PASSWORD_WRONG = "current-password-wrong"
     IDENTITY_PROVED = "identity-proved"
+    INVITATION_MADE = "invitation-made"
     PASSWORD_SET = "password-set"
     PHONE_SET = "phone-set"
     PREFERENCES_SET = "preferences-set"

@@ -19,6 +19,7 @@ class Table(IntEnum):
     ROLE = 9
     CLIENT = 10
     SECOND_FACTOR = 11
+    INVITATION = 12
 
 
 RECORD_TABLES: Final = tuple(table for table in Table if table is not Table.ACCESS_TOKEN)

@@ -51,6 +51,8 @@ class Policy:
     """Most codes sent to a number in a day before one is entered correctly; bounds guessing."""
     text_codes_asked_a_day: int = 20
     """Most codes that one account may ask for in a day, to any numbers (READINGS 43)."""
+    invitation_seconds: int = 72 * 60 * 60
+    """Lifetime of an invitation (READINGS 60)."""
     text_recovery: TextRecoveryFor = TextRecoveryFor.EVERYBODY
     require_second_factor: SecondFactorFor = SecondFactorFor.NOBODY
     second_factor_key: bytes = field(default=b"", repr=False)

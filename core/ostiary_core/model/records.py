@@ -1,4 +1,4 @@
-"""The ten kinds of stored records, each with its key and the revision that guards its next write.
+"""The eleven kinds of stored records, each with its key and the revision that guards its next write.
 
 Records are values: the rules make the next revision (`revise`) and put both into a guarded `Update`. States
 that time brings are not stored but computed (`code.state_of`, `session.state_of`).
@@ -291,6 +291,25 @@ class SecondFactor:
         return make_key(Key, (self.table, self.user_id))
 
 
+@immutable(kw_only=True)
+class Invitation:
+    """The one invitation of a user, by which they set a password (READINGS 60)."""
+
+    table: ClassVar[Table] = Table.INVITATION
+    references: ClassVar[tuple[RawKey, ...]] = ()
+
+    user_id: str
+    digest: Digest = field(repr=False)
+    epochs: Epochs
+    """Epochs of that account and of the console client when it was made (READINGS 48)."""
+    issued_at: Instant
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return make_key(Key, (self.table, self.user_id))
+
+
 Record = (
     Client
     | User
@@ -302,6 +321,7 @@ Record = (
     | Consent
     | TextCode
     | SecondFactor
+    | Invitation
 )
 """A stored record, with a `table`, a `key` and a `revision`, which begins at 1.
 

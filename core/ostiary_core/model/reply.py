@@ -197,6 +197,8 @@ class UserKnown:
     """Recovery codes of its second factor that were not used; told when the account is asked for."""
     out_of_reach: tuple[Permission, ...] = ()
     """Permissions that the caller cannot use on it (READINGS 40); told when the account is asked for."""
+    invited_until: Instant | None = None
+    """Instant until which its invitation is good, if it has one; told when the account is asked for."""
 
 
 @immutable()
@@ -229,6 +231,15 @@ class PersonalTokenIssued:
 
     session: Session
     token: Secret
+
+
+@immutable()
+class InvitationIssued:
+    """A user and the token of their new invitation, shown once, with the instant until which it is good."""
+
+    user: User
+    token: Secret
+    expires_at: Instant
 
 
 @immutable()
@@ -285,6 +296,7 @@ Reply = (
     | SecretIssued
     | PersonalTokenIssued
     | TextCodeDrawn
+    | InvitationIssued
     | BatchDone
     | BatchPreviewed
     | BatchRefused

@@ -17,6 +17,7 @@ TOKEN_LENGTH: Final = 43
 PERSONAL_TOKEN_PREFIX: Final = "ostiary_pat_"
 _FINGERPRINT_BYTES: Final = 4
 _ENTROPY_BYTES: Final = 32
+_LONGEST_ID: Final = 64
 _LETTERS_AND_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 
@@ -118,6 +119,23 @@ def draw_client_secret(entropy: Entropy) -> Secret:
 def draw_personal_token(entropy: Entropy) -> Secret:
     """Draw a personal access token, which scanners of published text know by its prefix."""
     return Secret(PERSONAL_TOKEN_PREFIX + _draw_letters_and_digits(entropy, "personal access token"))
+
+
+def draw_invitation(entropy: Entropy, user_id: str) -> Secret:
+    """Draw the token of an invitation: the user it is for, and 256 bits."""
+    return Secret(f"{user_id}.{_draw_letters_and_digits(entropy, 'invitation')}")
+
+
+def user_of_invitation(token: Secret) -> str:
+    """Return the identifier of the user that an invitation says it is for; empty for no identifier.
+
+    >>> user_of_invitation(Secret("0af3.secret")), user_of_invitation(Secret("nonsense"))
+    ('0af3', '')
+    """
+    user_id, dot, _ = token.reveal().partition(".")
+    # No store is asked for what no identifier can be.
+    is_identifier = dot and len(user_id) <= _LONGEST_ID and user_id.isascii() and user_id.isalnum()
+    return user_id if is_identifier else ""
 
 
 def _draw_letters_and_digits(entropy: Entropy, purpose: str) -> str:

@@ -94,6 +94,7 @@ class Why(StrEnum):
     PASSWORD_CHANGED_MEANWHILE = "credential_moved_on"  # as logs and metrics have it
     CURRENT_PASSWORD_WRONG = auto()
     TEXT_CODE_WRONG = auto()
+    INVITATION_WRONG = auto()
     FIELDS_INVALID = auto()
     NOT_FOUND = auto()
     ALREADY_TAKEN = auto()
@@ -117,6 +118,7 @@ class Why(StrEnum):
     PHONE_CHANGED = auto()
     PASSWORD_RESET_BY_ADMINISTRATOR = auto()
     PASSWORD_RESET_BY_TEXT_MESSAGE = auto()
+    INVITATION_ACCEPTED = auto()
     SECOND_FACTOR_SET_UP = auto()
     SECOND_FACTOR_REMOVED = auto()
     SECOND_FACTOR_RESET_BY_ADMINISTRATOR = auto()

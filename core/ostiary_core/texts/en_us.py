@@ -55,6 +55,10 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.credential_moved_on": "The password was changed at the same moment. Try again.",
         "refusal.current_password_wrong": "The current password is wrong.",
         "refusal.text_code_wrong": "The code is wrong or has expired.",
+        "refusal.invitation_wrong": (
+            "This invitation was used already, has expired, or was replaced by a newer one."
+            " Ask an administrator for another one."
+        ),
         "refusal.text_codes_too_frequent": (
             "This account has asked for too many codes within a day. Try again later."
         ),
@@ -79,6 +83,7 @@ _TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "refusal.password_changed": "The user changed the password.",
         "refusal.phone_changed": "The user changed the telephone number.",
         "refusal.password_reset_by_administrator": "An administrator reset the password.",
+        "refusal.invitation_accepted": "The password was set by an invitation.",
         "refusal.password_reset_by_text_message": "The password was reset by text message.",
         "refusal.second_factor_set_up": "The user set up a second factor.",
         "refusal.second_factor_removed": "The user removed the second factor.",

@@ -21,6 +21,7 @@ class Operation(StrEnum):
     SIGN_IN = "POST /api/auth/login"
     TEXT_CODE = "POST /api/auth/sms-code"
     RESET_PASSWORD = "POST /api/auth/reset-password"
+    INVITATION = "POST /api/auth/invitation"
 
 
 LIMITS: Final[Mapping[Operation, int]] = MappingProxyType(
@@ -33,9 +34,10 @@ LIMITS: Final[Mapping[Operation, int]] = MappingProxyType(
         Operation.SIGN_IN: 120,
         Operation.TEXT_CODE: 20,
         Operation.RESET_PASSWORD: 20,
+        Operation.INVITATION: 20,
     }
 )
-"""Requests a minute from one source; the last three are this project's, the rest the specification's."""
+"""Requests a minute from one source; the last four are this project's, the rest the specification's."""
 
 _LONGEST_WAIT_SECONDS: Final = MappingProxyType({Operation.TOKEN: 15})
 """Longest `Retry-After` of an operation.

@@ -22,7 +22,6 @@ from dataclasses import replace
 from typing import Final
 
 from ostiary_core import events
-from ostiary_core.events.event import AccountEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import (
     Change,
@@ -59,6 +58,8 @@ from ostiary_core.oauth.callers import (
 )
 from ostiary_core.oauth.inherited_endings import with_next_epoch
 from ostiary_core.oauth.state_tables import SessionState
+from ostiary_core.users.account_reach import find_account, find_account_of_another, find_user
+from ostiary_core.users.invitation import open_until
 from ostiary_core.users.names_and_roles import (
     check_roles,
     find_taken_names,
@@ -77,29 +78,10 @@ _ACTING: Final = (Permission.USER_UPDATE, Permission.USER_DELETE)
 """Permissions that nobody can use on an account with more permissions than their own."""
 
 
-def _find_user(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
-    user = snapshot.user(event.user_id)
-    return Why.NOT_FOUND if user is None or user.deleted_at is not None else user
-
-
-def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
-    """Find the account that the caller may act on; one with more permissions is out of reach."""
-    user = _find_user(event, who, snapshot)
-    is_beyond = isinstance(user, User) and has_more_permissions(user, who, snapshot)
-    return Why.PERMISSION_MISSING if is_beyond else user
-
-
-def _find_account_of_another(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
-    """Find the account that the caller may act on, and that is not the caller's own."""
-    user = _find_account(event, who, snapshot)
-    is_own = isinstance(user, User) and user.user_id == actor_id_of(who)
-    return Why.OWN_ACCOUNT_ALONE if is_own else user
-
-
-@require_record(*_SEEING, find=_find_user)
+@require_record(*_SEEING, find=find_user)
 def show(event: events.UserRequested, who: Actor, user: User, snapshot: Snapshot) -> Decision:
-    """Show one account, what is to know of its second factor, and what is out of reach."""
-    stored = snapshot.second_factor(user.user_id)
+    """Show one account, with its second factor, its open invitation, and what is out of reach."""
+    stored, invitation = snapshot.second_factor(user.user_id), snapshot.invitation(user.user_id)
     waits_until = None if stored is None else code_waits_until(stored, snapshot)
     return Decision(
         UserKnown(
@@ -107,6 +89,7 @@ def show(event: events.UserRequested, who: Actor, user: User, snapshot: Snapshot
             waits_until,
             count_recovery_codes(stored),
             _ACTING if has_more_permissions(user, who, snapshot) else (),
+            None if invitation is None else open_until(invitation, user, snapshot),
         )
     )
 
@@ -143,7 +126,7 @@ def register(event: events.UserRegistered, who: Actor, snapshot: Snapshot) -> De
     )
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=find_account)
 def change(event: events.UserChanged, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Change the fields of an account; another telephone number ends all sessions and codes of the user."""
     read = check_roles(USER.edit(user, event.fields, event.shown, snapshot.policy, event.faults), snapshot)
@@ -215,7 +198,7 @@ def import_row(event: events.UserImported, snapshot: Snapshot) -> Decision:
     return register(new, snapshot)
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=find_account)
 def enable(event: events.UserEnabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Enable an account: it may sign in again."""
     if user.enabled:
@@ -224,7 +207,7 @@ def enable(event: events.UserEnabled, who: Actor, user: User, snapshot: Snapshot
     return _decide_update(user, enabled, FactKind.USER_ENABLED, who, snapshot)
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=find_account)
 def disable(event: events.UserDisabled, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Disable an account: it may no longer sign in, and all it had open ends."""
     if not user.enabled:
@@ -235,7 +218,7 @@ def disable(event: events.UserDisabled, who: Actor, user: User, snapshot: Snapsh
     return _decide_update(user, disabled, FactKind.USER_DISABLED, who, snapshot)
 
 
-@require_record(Permission.USER_DELETE, find=_find_account)
+@require_record(Permission.USER_DELETE, find=find_account)
 def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Delete an account: its sessions and codes end; its record keeps the names, which others may take."""
     if is_last_administrator(user, snapshot):
@@ -260,7 +243,7 @@ def delete(event: events.UserDeleted, who: Actor, user: User, snapshot: Snapshot
     return _without_second_factor(decision, user, snapshot)
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account_of_another)
+@require_record(Permission.USER_UPDATE, find=find_account_of_another)
 def reset_password(
     event: events.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
@@ -274,7 +257,7 @@ def reset_password(
     return _decide_update(user, reset, FactKind.PASSWORD_SET, who, snapshot, Done(), why)
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account_of_another)
+@require_record(Permission.USER_UPDATE, find=find_account_of_another)
 def reset_second_factor(
     event: events.SecondFactorReset, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:
@@ -296,7 +279,7 @@ def _without_second_factor(decision: Decision, user: User, snapshot: Snapshot) -
     return decision if stored is None else replace(decision, changes=(*decision.changes, Delete(stored)))
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=find_account)
 def force_out(event: events.UserForcedOut, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """End all sessions and unredeemed codes of a user."""
     ended = with_next_epoch(user, Why.USER_FORCED_OUT, snapshot.now)
@@ -305,7 +288,7 @@ def force_out(event: events.UserForcedOut, who: Actor, user: User, snapshot: Sna
     )
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account_of_another)
+@require_record(Permission.USER_UPDATE, find=find_account_of_another)
 def unlock(event: events.UserUnlocked, who: Actor, user: User, snapshot: Snapshot) -> Decision:
     """Let a user try again at once: each process forgets failed sign-ins, and wrong codes count no more."""
     stored = snapshot.second_factor(user.user_id)
@@ -315,7 +298,7 @@ def unlock(event: events.UserUnlocked, who: Actor, user: User, snapshot: Snapsho
     return Decision(Done(), forgiven, (USER.fact(FactKind.USER_UNLOCKED, user, user, actor_id_of(who)),))
 
 
-@require_record(Permission.USER_UPDATE, find=_find_account)
+@require_record(Permission.USER_UPDATE, find=find_account)
 def withdraw_consent(
     event: events.ConsentWithdrawnByAdministrator, who: Actor, user: User, snapshot: Snapshot
 ) -> Decision:

@@ -24,6 +24,7 @@ from ostiary_core.model.records import (
     Client,
     Consent,
     Identifier,
+    Invitation,
     Record,
     RefreshToken,
     Role,
@@ -58,6 +59,7 @@ TABLES: Final[Mapping[Table, Stored]] = {
     Table.ROLE: Stored(Role, "roles", ("role_id",)),
     Table.CLIENT: Stored(Client, "clients", ("client_id",)),
     Table.SECOND_FACTOR: Stored(SecondFactor, "second_factors", ("user_id",)),
+    Table.INVITATION: Stored(Invitation, "invitations", ("user_id",)),
 }
 """Tables by their names in the core."""
 

@@ -58,6 +58,9 @@ _EXPIRED: Final = {
     Expirable.TEXT_CODES: (
         "SELECT purpose, phone FROM text_codes WHERE counted_from <= ? ORDER BY counted_from LIMIT ?"
     ),
+    Expirable.INVITATIONS: (
+        "SELECT user_id FROM invitations WHERE issued_at <= ? ORDER BY issued_at LIMIT ?"
+    ),
 }
 """Statements that follow an index to the records of a kind before an instant."""
 

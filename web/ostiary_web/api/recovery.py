@@ -1,4 +1,4 @@
-"""Serve `/api/auth/sms-code` and `/api/auth/reset-password`: recovery by text message."""
+"""Serve what sets a password without the current one: recovery by text message, and invitations."""
 
 from typing import Final
 
@@ -6,6 +6,7 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.api.body_texts import longest, new_password, phone, read_texts
+from ostiary_web.application.invitations import LONGEST_INVITATION, accept_invitation
 from ostiary_web.application.recovery import recover_password, send_code_to_new_number, send_recovery_code
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import CLOSED_TO_OTHER_SITES, SIGNED_IN, GatedRoutes
@@ -34,6 +35,13 @@ async def post_reset_password(context: RequestContext) -> None:
     """Read `{phone, code, newPassword}` and set it; everything of the user ends."""
     fields = await read_texts(context, phone=phone, code=longest(64), newPassword=new_password)
     await recover_password(context, fields["phone"], fields["code"], fields["newPassword"])
+
+
+@recovery.post("/api/auth/invitation", gate=CLOSED_TO_OTHER_SITES, limit=Operation.INVITATION)
+async def post_invitation(context: RequestContext) -> None:
+    """Read `{token, password}` and set the password of the user who was invited."""
+    fields = await read_texts(context, token=longest(LONGEST_INVITATION), password=new_password)
+    await accept_invitation(context, fields["token"], fields["password"])
 
 
 def _purpose(text: str) -> FieldRule | None:

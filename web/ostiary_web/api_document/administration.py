@@ -10,6 +10,7 @@ from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.clients import ClientSecret
+from ostiary_web.api.resources.users import NewInvitation
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
 from ostiary_web.api_document.members import members_of_change, members_of_new
 from ostiary_web.api_document.operations import Body, DescribedOperation
@@ -120,6 +121,16 @@ USERS: Final[Mapping[str, DescribedOperation]] = {
         description="Nobody does so for themselves.",
         body=Body({"password": NEW_PASSWORD}),
         refusals=(Why.OWN_ACCOUNT_ALONE, Why.PASSWORDS_BUSY, *_POWER),
+    ),
+    f"POST {_USER_PATH}/invitation": DescribedOperation(
+        "inviteUser",
+        "Invite a user to set a password, by a link that works once, for 72 hours",
+        description="A newer one, and whatever ends all sessions of the user, ends it. With `byTextMessage` "
+        "it goes to the user's telephone if there are a number and a gateway. Nobody invites themselves.",
+        body=Body({"byTextMessage": optional(bool)}, is_required=False),
+        data=NewInvitation,
+        refusals=(Why.OWN_ACCOUNT_ALONE, *_POWER),
+        status=201,
     ),
     f"GET {_USER_PATH}/second-factor": DescribedOperation("showSecondFactorOfUser"),
     f"DELETE {_USER_PATH}/second-factor": DescribedOperation(

@@ -16,6 +16,7 @@ from ostiary_web.api.tokens import NewPersonalToken
 from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperation, Reply
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, optional, set_of, text
 from ostiary_web.application.answer_data import Locale, WrittenPhone, one_of
+from ostiary_web.application.invitations import LONGEST_INVITATION
 from ostiary_web.application.own_account import LONGEST_USERNAME
 from ostiary_web.application.second_factor import LONGEST_TICKET
 from ostiary_web.http.gate import SIGNED_IN
@@ -120,6 +121,12 @@ OPERATIONS: Final[Mapping[str, DescribedOperation]] = {
         "recoverPassword",
         body=Body({"phone": WrittenPhone, "code": _CODE, "newPassword": NEW_PASSWORD}),
         refusals=(Why.TEXT_CODE_WRONG, Why.TEXT_RECOVERY_OFF, Why.PASSWORDS_BUSY),
+    ),
+    "POST /api/auth/invitation": DescribedOperation(
+        "acceptInvitation",
+        description="The token is what stands behind the `#` of the link. Nobody is signed in by it.",
+        body=Body({"token": text(1, LONGEST_INVITATION), "password": NEW_PASSWORD}),
+        refusals=(Why.INVITATION_WRONG, Why.PASSWORDS_BUSY),
     ),
     "PUT /api/auth/avatar": DescribedOperation("chooseAvatar", body=Body({"file": FILE}, MULTIPART)),
     "DELETE /api/auth/avatar": DescribedOperation("removeAvatar"),

@@ -6,10 +6,12 @@ from typing import Final
 import click
 
 from ostiary_core import events
-from ostiary_core.model.reply import UserKnown
+from ostiary_core.model.instant import iso_time
+from ostiary_core.model.reply import InvitationIssued, UserKnown
 from ostiary_core.model.secret import draw_token
 from ostiary_core.model.user import USER
 from ostiary_net.runtime.system import SystemEntropy
+from ostiary_web.application.invitations import make_link
 from ostiary_web.application.resources.users import RESOURCE, make_password_reset
 from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.declared_options import with_field_options
@@ -31,6 +33,11 @@ _SHOWN: Final[Labels] = {
     **columns(
         RESOURCE.list_view, "secondFactor", "locale", "timezone", "lastSignInAt", "createdAt", "updatedAt"
     ),
+}
+_INVITED: Final[Labels] = {
+    **columns(RESOURCE.list_view, "username"),
+    "link": "command.link",
+    "expiresAt": "page.invitation_until",
 }
 
 
@@ -88,6 +95,31 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
         return await _COMMANDS.decide(context, events.UserRequested(caller=OPERATOR, user_id=user_id))
 
     _print_user(printer, run(work), password if draw_password else None)
+
+
+@user.command()
+@click.argument("username")
+@with_printer
+def invite(printer: Printer, username: str) -> None:
+    """Print a link by which USERNAME sets a password, once, within 72 hours.
+
+    It replaces the invitation before. Nothing else changes until it is used.
+    """
+
+    async def work(context: CommandContext) -> Record:
+        if context.settings.public_url is None:
+            raise click.UsageError("PUBLIC_URL is not set, the address of the server that the link leads to")
+        user_id = context.find_user_id(username)
+        event = events.InvitationMade(caller=OPERATOR, user_id=user_id, entropy=context.draw_entropy())
+        reply = await context.decide(event)
+        assert isinstance(reply, InvitationIssued)
+        return {
+            "username": reply.user.username,
+            "link": make_link(context.settings.public_url, reply.token).reveal(),
+            "expiresAt": iso_time(reply.expires_at),
+        }
+
+    printer.record(run(work), _INVITED)
 
 
 @user.command()

@@ -155,7 +155,7 @@ class RequestContext:
             now = self.service.clock.now()
             own = None if self.account_known is None else self.account_known.user
             for message in find_notices(decision, own, self.languages, self.language, now):
-                await self.services.text_messages.send(partial(_give, message), self.trace_id)
+                await self.send_text_message(message)
         with trio.fail_at(deadline, shield=True):
             await self.service.report_refusals(decision, self.permission, self.origin)
         return decision
@@ -168,6 +168,10 @@ class RequestContext:
                 raise ProofRequired
             raise RequestRefused(reply)
         return reply
+
+    async def send_text_message(self, message: TextMessage) -> None:
+        """Have a message sent; the caller does not wait for a gateway."""
+        await self.services.text_messages.send(partial(_give, message), self.trace_id)
 
     async def query(self, read: ListQuery[T]) -> T:
         """Return what `read` finds in the lists."""

@@ -12,6 +12,7 @@ from ostiary_web.pages.administration.users import user_pages
 from ostiary_web.pages.applications import application_pages
 from ostiary_web.pages.consent import consent
 from ostiary_web.pages.home import home, languages
+from ostiary_web.pages.invitation import invitation_pages
 from ostiary_web.pages.recovery import recovery_pages
 from ostiary_web.pages.second_factor import second_factor_pages
 from ostiary_web.pages.sign_in import sign_in_pages
@@ -27,6 +28,7 @@ PAGES: tuple[Blueprint, ...] = (
     static_files,
     sign_in_pages,
     recovery_pages,
+    invitation_pages,
     consent,
     account_pages,
     telephone_pages,

@@ -104,6 +104,11 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.recover_code_lead": "Enter the code from the text message, and a new password.",
         "page.refused_for": "{problem} You can try again in {duration}.",
         "page.have_code": "I already have a code",
+        "page.invitation": "Choose a password",
+        "page.invitation_lead": "You were invited. With the password that you choose here you can sign in.",
+        "page.invitation_code": "Invitation",
+        "page.invitation_code_hint": "The whole link that you were given, or the part behind its #",
+        "page.invitation_accept": "Set the password",
         "page.recovered": "Your new password is set. Sign in with it.",
         "page.back_to_sign_in": "Back to sign-in",
         # --- whether an application may sign the user in
@@ -477,6 +482,25 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "{name} is signed out in browsers and applications alike: {count} running {count:one=session "
             "ends|other=sessions end} at once."
         ),
+        "page.user_invite": "Invite",
+        "page.user_invite_will": (
+            "A link lets {name} set a password, once, for 72 hours. It replaces the invitation before. What "
+            "is signed in stays so until the link is used."
+        ),
+        "page.invitations": "Invitations",
+        "page.invitation_links": "Links",
+        "page.invitation_link": "Link",
+        "page.invitation_once": (
+            "Hand each link to its user now, in a way that nobody else reads. Only digests are kept; the "
+            "links cannot be shown again."
+        ),
+        "page.invitation_until": "Invitation good until",
+        "page.invitation_by_text": "Send it by text message to the user's telephone number",
+        "page.invitations_by_text": "Send them by text message to users with a telephone number",
+        "page.invitations_sent": (
+            "{number} {number:one=invitation goes|other=invitations go} by text message."
+        ),
+        "page.invitations_make": "Invite all of them",
         "page.user_unlock": "Unlock",
         "page.failed_sign_ins": "Failed sign-ins",
         "page.failed_count": "{count} failed {count:one=try is|other=tries are} remembered.",
@@ -796,6 +820,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "fact.recovery-codes-renewed": "Recovery codes renewed",
         "fact.identity-proved": "Identity proved again",
         "fact.current-password-wrong": "Current password wrong",
+        "fact.invitation-made": "User invited",
         "fact.password-set": "Password set",
         "fact.phone-set": "Telephone set",
         "fact.preferences-set": "Preferences set",
@@ -903,11 +928,16 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "{code} is your code to reset your password. It can be used once, until {until} ({zone}). If you "
             "did not ask for it, ignore this message and do not share the code."
         ),
+        "message.invitation": (
+            "You have an account: {username}. Choose its password by this link, once, until {until} "
+            "({zone}). Give it to nobody. {link}"
+        ),
         # --- the command line
         "command.listed": "{first} to {last} of {total}",
         "command.secret": "Secret, shown this once",
         "command.not_shown": "done, but the new secret could not be printed ({reason}). Create another with",
         "command.password": "Password, shown this once",
+        "command.link": "Link, shown this once",
         "command.client.delete": (
             "Delete {client_id} for good? All its sessions end, and its identifier is never given out again."
         ),
@@ -1077,6 +1107,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "ending.password_changed": "The user changed the password",
         "ending.phone_changed": "{user} changed the telephone number",
         "ending.password_reset_by_administrator": "{actor} reset the user's password",
+        "ending.invitation_accepted": "The user's password was set by an invitation",
         "ending.password_reset_by_text_message": "The user's password was reset by text message",
         "ending.second_factor_set_up": "The user set up a second factor",
         "ending.second_factor_removed": "The user removed the second factor",

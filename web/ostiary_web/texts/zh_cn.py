@@ -92,6 +92,11 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.recover_code_lead": "请输入短信中的验证码和新密码。",
         "page.refused_for": "{problem}（{duration}后可以再试）",
         "page.have_code": "我已有验证码",
+        "page.invitation": "设置密码",
+        "page.invitation_lead": "您已受邀。请在此设置密码，之后即可登录。",
+        "page.invitation_code": "邀请码",
+        "page.invitation_code_hint": "完整链接，或链接中 # 之后的部分",
+        "page.invitation_accept": "设置密码",
         "page.recovered": "新密码已设置，请登录。",
         "page.back_to_sign_in": "返回登录",
         # --- whether an application may sign the user in
@@ -402,6 +407,22 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.user_reset_will": "{name} 的 {count} 个活跃会话立即结束，下次登录时须修改密码。",
         "page.user_force": "强制下线",
         "page.user_force_will": "{name} 在浏览器与应用中的 {count} 个活跃会话立即结束。",
+        "page.user_invite": "邀请",
+        "page.user_invite_will": (
+            "{name} 可凭链接设置密码，72 小时内有效，仅限一次。之前的邀请随即作废；"
+            "链接使用前，现有登录不受影响。"
+        ),
+        "page.invitations": "邀请",
+        "page.invitation_links": "链接",
+        "page.invitation_link": "链接",
+        "page.invitation_once": (
+            "请立即以他人无法看到的方式将链接交给对应用户。系统仅保存其摘要，之后无法再次显示。"
+        ),
+        "page.invitation_until": "邀请有效期至",
+        "page.invitation_by_text": "通过短信发送到该用户的手机号",
+        "page.invitations_by_text": "通过短信发送给有手机号的用户",
+        "page.invitations_sent": "{number} 份邀请将通过短信发送。",
+        "page.invitations_make": "邀请这些用户",
         "page.user_unlock": "解除等待",
         "page.failed_sign_ins": "登录失败",
         "page.failed_count": "记录了 {count} 次失败的尝试。",
@@ -676,6 +697,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "fact.recovery-codes-renewed": "更换恢复码",
         "fact.identity-proved": "再次确认身份",
         "fact.current-password-wrong": "当前密码错误",
+        "fact.invitation-made": "邀请用户",
         "fact.password-set": "设置密码",
         "fact.phone-set": "设置手机号",
         "fact.preferences-set": "修改偏好",
@@ -766,11 +788,16 @@ LANGUAGE: Final = CHINESE.with_texts(
             "验证码 {code}，用于重置密码，{until}（{zone}）前有效，仅可使用一次。如非本人操作，请忽略，"
             "切勿告知他人。"
         ),
+        "message.invitation": (
+            "您的账号 {username} 已开通。请通过此链接设置密码，{until}（{zone}）前有效，仅可使用一次，"
+            "切勿告知他人：{link}"
+        ),
         # --- the command line
         "command.listed": "第 {first} 至 {last} 条，共 {total} 条",
         "command.secret": "密钥（仅显示一次）",
         "command.not_shown": "操作已完成，但生成的内容无法显示：{reason}。请用以下命令重新生成：",
         "command.password": "密码（仅显示一次）",
+        "command.link": "链接（仅显示一次）",
         "command.client.delete": "确定永久删除 {client_id}？其所有会话将结束，该标识不会再被使用。",
         "command.user.delete": "确定永久删除 {username}？该用户的所有会话将结束。",
         "command.deleted": "已删除",
@@ -900,6 +927,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "ending.password_changed": "用户修改了密码",
         "ending.phone_changed": "{user}修改了手机号",
         "ending.password_reset_by_administrator": "{actor}重置了用户的密码",
+        "ending.invitation_accepted": "用户通过邀请设置了密码",
         "ending.password_reset_by_text_message": "用户通过短信重置了密码",
         "ending.second_factor_set_up": "用户设置了两步验证",
         "ending.second_factor_removed": "用户移除了两步验证",

@@ -1,25 +1,32 @@
 """Serve `/api/iam/users`: accounts, as an administrator handles them."""
 
+from typing import Annotated
+
+from msgspec import Meta
+from quart import Response
+
 from ostiary_core import events
 from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.api.event_routes import add_event_route
 from ostiary_web.api.resources.routes import make_routes
 from ostiary_web.api.second_factor import SecondFactorLeft
-from ostiary_web.application.answer_data import AnswerData, Count
+from ostiary_web.application.answer_data import AnswerData, Count, Time
 from ostiary_web.application.failed_sign_ins import FailedSignIns, describe_failures
 from ostiary_web.application.grants import Grant, list_grants_of_user
+from ostiary_web.application.invitations import invite
 from ostiary_web.application.resources.batches import decide_each
-from ostiary_web.application.resources.records import combine_refusals
+from ostiary_web.application.resources.records import combine_refusals, read_optional_boolean
 from ostiary_web.application.resources.users import (
     PATH,
     RESOURCE,
-    count_recovery_codes_of,
     make_password_reset,
     make_role_change,
     read_role_changes,
+    request_user,
 )
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -69,6 +76,22 @@ async def reset_password(context: RequestContext, user_id: str) -> None:
     await context.decide(await make_password_reset(context, user_id, content))
 
 
+class NewInvitation(AnswerData):
+    """A new invitation."""
+
+    link: Annotated[str | None, Meta(description="Shown this once; null if it went to the user's telephone.")]
+    expires_at: Time
+
+
+@users.post(f"{PATH}/<user_id>/invitation", gate=require_permission(Permission.USER_UPDATE))
+async def post_invitation(context: RequestContext, user_id: str) -> Response:
+    """Read `{byTextMessage}` and answer a link by which the user sets a password, once."""
+    by_text_message = await read_optional_boolean(context, "byTextMessage")
+    invited = await invite(context, user_id, by_text_message=by_text_message)
+    shown = None if invited.is_sent else invited.link.reveal()
+    return context.success(NewInvitation(link=shown, expires_at=iso_time(invited.expires_at)), status=201)
+
+
 @users.get(f"{PATH}/<user_id>/failed-sign-ins", gate=require_permission(Permission.USER_LIST))
 async def show_failed_sign_ins(context: RequestContext, user_id: str) -> FailedSignIns:
     """Show the failed sign-ins that this process counts, and until when they make the user wait."""
@@ -78,7 +101,7 @@ async def show_failed_sign_ins(context: RequestContext, user_id: str) -> FailedS
 @users.get(f"{PATH}/<user_id>/second-factor", gate=require_permission(Permission.USER_LIST))
 async def show_second_factor(context: RequestContext, user_id: str) -> SecondFactorLeft:
     """Say how many recovery codes the second factor of a user has left; 404 if there is none."""
-    left = await count_recovery_codes_of(context, user_id)
+    left = (await request_user(context, user_id)).recovery_codes_left
     return context.refuse(Why.NOT_FOUND) if left is None else SecondFactorLeft(recovery_codes_left=left)
 
 

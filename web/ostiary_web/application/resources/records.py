@@ -106,6 +106,13 @@ async def read_boolean(context: RequestContext, name: str) -> bool:
     return context.refuse(Why.FIELDS_INVALID, reader.faults) if reader.faults else value
 
 
+async def read_optional_boolean(context: RequestContext, name: str) -> bool:
+    """Read `{name}` of a request that may have no body; False where it says nothing."""
+    reader = FieldReader(await read_object_or_nothing(context), frozenset({name}))
+    value = reader.boolean(name, False)
+    return context.refuse(Why.FIELDS_INVALID, reader.faults) if reader.faults else value
+
+
 async def read_object_or_nothing(context: RequestContext) -> Mapping[str, object]:
     """Read the JSON object of a request, an empty one if it has no body."""
     if await request.body:

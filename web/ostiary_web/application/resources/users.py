@@ -196,8 +196,8 @@ async def make_password_reset(
     )
 
 
-async def count_recovery_codes_of(context: RequestContext, user_id: str) -> int | None:
-    """Return how many recovery codes a user has left, if any second factor; raise `RequestRefused`."""
+async def request_user(context: RequestContext, user_id: str) -> UserKnown:
+    """Return a user, with what is known beside the account; raise `RequestRefused`."""
     known = await context.decide(events.UserRequested(caller=context.caller, user_id=user_id))
     assert isinstance(known, UserKnown)
-    return known.recovery_codes_left
+    return known

@@ -4,9 +4,12 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar
 
+from quart import Response
+
 from ostiary_core.events import Event
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, User
+from ostiary_core.model.reply import Reply
 from ostiary_web.application.resources.resource import Resource
 from ostiary_web.pages.context import PageContext
 
@@ -36,6 +39,10 @@ class RecordAction(Generic[T]):
     asks_password: bool = False
     asks_overlap: bool = False
     """Whether the form asks how long the old secret still works."""
+    offers_text_message: Callable[[T, PageContext], bool] = lambda item, page: False
+    """Whether the form asks if the outcome goes to the telephone."""
+    show_outcome: Callable[[PageContext, Reply], Awaitable[Response]] | None = None
+    """Shows what came of it, which is shown once; None if the record's page says that it was done."""
     needs_proof: bool = False
     """Whether it gives power, which the visitor proves themselves for (READINGS 57)."""
     warn: Callable[[PageContext, T], Sequence[str]] = lambda page, item: ()

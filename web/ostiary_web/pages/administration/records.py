@@ -177,6 +177,8 @@ def _add_action(routes: PageRoutes, pages: RecordPages[T, V], action: RecordActi
             return await _ask(page, pages, action, item, refusal.reply)
         if isinstance(reply, SecretIssued):
             return await _render_created(page, pages, reply)
+        if action.show_outcome is not None:
+            return await action.show_outcome(page, reply)
         done = page.text(action.done_text, name=item_id if before is None else pages.resource.label(before))
         ended = running - await _count_running(page, pages, item_id)
         there = page_of_list if action.removes_record else partial(page_of_record, item_id=item_id)
@@ -375,5 +377,6 @@ async def _ask(
         warnings=[*warn_of_oneself(page, [item_id]), *action.warn(page, item)],
         asks_password=action.asks_password,
         asks_overlap=action.asks_overlap,
+        offers_text_message=action.offers_text_message(item, page),
         asks_proof=action.needs_proof and page.asks_proof,
     )

@@ -20,11 +20,12 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, ROLES, Listing, ListingStore, OnlineSession
 from ostiary_web.application.failed_sign_ins import count_failures
 from ostiary_web.application.grants import list_grants_of_user
+from ostiary_web.application.invitations import has_gateway
 from ostiary_web.application.resources.users import (
     RESOURCE,
-    count_recovery_codes_of,
     make_password_reset,
     make_role_change,
+    request_user,
 )
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -34,6 +35,7 @@ from ostiary_web.pages.administration.actions import (
     enabling_actions,
 )
 from ostiary_web.pages.administration.asked_list import ListPage
+from ostiary_web.pages.administration.invitations import add_invitations, make_event, show_invitation
 from ostiary_web.pages.administration.records import RecordPages, make_record_pages, page_of_record
 from ostiary_web.pages.administration.selection import Choices, SelectionAction
 from ostiary_web.pages.applications import describe_grant, find_grant
@@ -49,12 +51,14 @@ _TAKE: Final = "take"
 
 async def _extra_context(page: PageContext, user: User | None) -> dict[str, Any]:
     roles = await _list_role_choices(page.request)
+    known = None if user is None else await request_user(page.request, user.user_id)
     grants = [] if user is None else await list_grants_of_user(page.request, user.user_id)
     return {
         "may_read_trail": page.may(Permission.AUDIT_READ),
         "applications": [describe_grant(page, grant) for grant in grants],
         "client_names": {grant.client_id: grant.name for grant in grants},
-        "codes_left": await count_recovery_codes_of(page.request, user.user_id) if user else None,
+        "codes_left": None if known is None else known.recovery_codes_left,
+        "invited_until": None if known is None else known.invited_until,
         "counted_since": page.request.services.started_at,
         "failed": None if user is None else await count_failures(page.request, user.user_id),
         "sessions": () if user is None else await _list_newest_sessions(page, user.user_id),
@@ -164,6 +168,17 @@ _PAGES: Final[RecordPages[User, User]] = RecordPages(
             is_available=lambda user, page: not _is_visitor(page, user.user_id),
         ),
         RecordAction(
+            "invite",
+            "page.user_invite",
+            "page.user_invite_will",
+            make_event,
+            done_text="page.user_invite",
+            offers_text_message=lambda user, page: user.phone is not None and has_gateway(page.request),
+            show_outcome=show_invitation,
+            needs_proof=True,
+            is_available=lambda user, page: user.enabled and not _is_visitor(page, user.user_id),
+        ),
+        RecordAction(
             "reset-second-factor",
             "page.user_second_factor_reset",
             "page.user_second_factor_reset_will",
@@ -193,6 +208,7 @@ _PAGES: Final[RecordPages[User, User]] = RecordPages(
 )
 
 user_pages = make_record_pages(_PAGES)
+add_invitations(user_pages)
 
 
 _WITHDRAWAL: Final = f"{_PLACE}/<item_id>/applications/<client_id>/withdraw"

@@ -1,0 +1,179 @@
+"""Invitations over the interface and by the pages: shown once, used once, and in no log and no store."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from ostiary_core.model.instant import iso_time, later
+from ostiary_core.model.records import Table
+from ostiary_core.storage.json_codec import to_text
+from ostiary_web.server.app_services import attach_services
+from tests.support.people import ANNAS_PHONE, outbox, sign_in, with_phone
+from tests.support.served import Served, serving
+
+ACCEPT = "/api/auth/invitation"
+GATEWAY = "https://messages.example/send"
+LINK = re.compile(r"http\S+/invitation#([0-9a-f]{32}\.[A-Za-z0-9]{43})")
+
+
+async def invite(served: Served, user_id: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    root = await served.administrator()
+    made: dict[str, Any] = await root.succeed(
+        "POST", f"/api/iam/users/{user_id}/invitation", body, status=201
+    )
+    return made
+
+
+def token_in(text: str) -> str:
+    [token] = LINK.findall(text)
+    return str(token)
+
+
+async def refuse(served: Served, token: str, status: int = 422, code: str = "A1011") -> None:
+    await served.api().fail(status, code, "POST", ACCEPT, acceptance(token))
+
+
+def acceptance(token: str, password: str = "chosen by anna") -> dict[str, str]:
+    return {"token": token, "password": password}
+
+
+def entries(invitation: str, password: str = "chosen by anna") -> dict[str, str]:
+    """What is entered into the page of an invitation."""
+    return {"invitation": invitation, "new_password": password}
+
+
+@contextmanager
+def with_gateway(served: Served) -> Iterator[None]:
+    """Have the server believe in a gateway; messages go to the outbox all the same."""
+    services = served.services
+    named = replace(services, settings=replace(services.settings, sms_gateway_url=GATEWAY))
+    attach_services(served.application.quart, named)
+    try:
+        yield
+    finally:
+        attach_services(served.application.quart, services)
+
+
+async def test_a_link_sets_the_password_once(served: Served) -> None:
+    user_id = await served.user("anna", "anna password", mustChangePassword=True)
+    made = await invite(served, user_id)
+    assert made["expiresAt"] == iso_time(later(served.clock.now(), 72 * 60 * 60))
+    token = token_in(made["link"])
+    await served.api().succeed("POST", ACCEPT, acceptance(token))
+    await refuse(served, token)
+    assert (await sign_in(served, password="chosen by anna")).token
+
+
+@pytest.mark.parametrize(
+    "body, fields",
+    [
+        ({}, ["token", "password"]),
+        ({"token": "x", "password": "short"}, ["password"]),
+        ({"token": "x" * 129, "password": "long enough"}, ["token"]),
+        ({"token": 7, "password": ["long enough"]}, ["token", "password"]),
+    ],
+)
+async def test_a_bad_acceptance_names_its_fields(
+    served: Served, body: dict[str, Any], fields: list[str]
+) -> None:
+    failure = await served.api().fail(400, "A0401", "POST", ACCEPT, body)
+    assert [error["path"] for error in failure["errors"]] == fields
+
+
+async def test_with_a_gateway_the_link_goes_to_the_telephone_and_nobody_else_sees_it(served: Served) -> None:
+    user_id = await with_phone(served, locale="en-US", timezone="America/Lima")
+    unreachable = await served.user("bob", "bob password")
+    assert (await invite(served, user_id, {"byTextMessage": True}))["link"], "there is no gateway"
+    with with_gateway(served):
+        assert (await invite(served, unreachable, {"byTextMessage": True}))["link"], "there is no number"
+        made = await invite(served, user_id, {"byTextMessage": True})
+    assert made["link"] is None
+    message = outbox(served)[-1]
+    assert (message["phone"], message["purpose"], message["code"]) == (ANNAS_PHONE, "invitation", None)
+    assert "(America/Lima)" in message["text"]
+    await served.api().succeed("POST", ACCEPT, acceptance(token_in(message["text"])))
+
+
+async def test_attempts_are_counted_by_address(served: Served) -> None:
+    for _ in range(20):
+        await refuse(served, "x.y")
+    await refuse(served, "x.y", 429, "A0429")
+
+
+async def test_the_token_is_in_no_log_no_entry_and_no_record(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        async with serving(tmp_path) as served:
+            user_id = await served.user("anna", "anna password")
+            first = token_in((await invite(served, user_id))["link"])
+            token = token_in((await invite(served, user_id))["link"])
+            stored = [to_text(record) for records in served.records().values() for record in records]
+            assert served.records()[Table.INVITATION]
+            await refuse(served, first)
+            browser = served.browser()
+            page = await browser.get("/invitation")
+            await browser.submit(
+                page, {"invitation": token, "new_password": "chosen by anna"}, to="/invitation"
+            )
+            trail = served.store.audit()
+            metrics = served.services.service.metrics.exposition()
+    shown = f"{logs} {stored} {trail} {metrics}"
+    assert "invitation-made" in shown
+    for secret in (first, token):
+        assert secret not in shown
+        assert secret.partition(".")[2] not in shown
+    assert "chosen by anna" not in shown
+
+
+# --- the pages
+
+
+async def test_an_administrator_copies_the_link_from_the_page_and_it_is_shown_once(served: Served) -> None:
+    user_id = await served.user("anna", "anna password")
+    administrator = served.browser()
+    await administrator.sign_in()
+    person = await administrator.get(f"/admin/people/{user_id}")
+    assert f"/admin/people/{user_id}/invite" in person.text
+    question = await administrator.get(f"/admin/people/{user_id}/invite")
+    assert "by_text_message" not in question.text, "there is neither a number nor a gateway"
+    shown = await administrator.submit(question, {}, to=f"/admin/people/{user_id}/invite")
+    assert shown.status_code == 200
+    token = token_in(unescape(shown.text))
+    assert shown.headers["Cache-Control"] == "no-store"
+    assert shown.headers["Referrer-Policy"] == "no-referrer"
+    person = await administrator.get(f"/admin/people/{user_id}")
+    assert token not in person.text
+    assert "Invitation good until" in person.text
+
+    anna = served.browser()
+    page = await anna.get("/invitation")
+    short = await anna.submit(page, entries(token, "short"), to="/invitation")
+    assert short.status_code == 400
+    assert f'value="{token}"' in short.text, "what was entered stays"
+    done = await anna.submit(
+        page,
+        {"invitation": f" http://x/invitation#{token} ", "new_password": "chosen by anna"},
+        to="/invitation",
+    )
+    assert (done.status_code, done.headers["Location"]) == (303, "/login?recovered=1&next=/")
+    assert (await anna.get("/account")).status_code == 303, "nobody is signed in by it"
+    await anna.sign_in("anna", "chosen by anna")
+    used = await anna.get("/invitation")
+    again = await anna.submit(used, entries(token, "another one"), to="/invitation")
+    assert again.status_code == 422
+
+
+async def test_a_form_of_another_site_sets_no_password(served: Served) -> None:
+    user_id = await served.user("anna", "anna password")
+    token = token_in((await invite(served, user_id))["link"])
+    sent = entries(token, "chosen by others")
+    headers = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    response = await served.browser().post("/invitation", data=sent, headers=headers)
+    assert response.status_code == 403
+    await sign_in(served)
