@@ -15,7 +15,10 @@ __all__ = ["FAULTS", "Fault", "find_faults"]
 FAULTS: Final = (
     *(
         fault
-        for subject in ("sessions", "codes", "endings", "accounts", "second_factors", "proofs", "history")
+        for subject in (
+            *("sessions", "codes", "endings", "accounts", "invitations", "second_factors", "proofs"),
+            "history",
+        )
         for fault in read_faults(Path(__file__).with_name(f"of_{subject}.txt"))
     ),
     Fault(

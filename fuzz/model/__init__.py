@@ -16,6 +16,7 @@ from fuzz.model import (
     administration,
     clients,
     consent_page,
+    invitations,
     roles,
     second_factors,
     telephones,
@@ -32,7 +33,10 @@ __all__ = ["Model", "Realm", "User", "Verdict"]
 Rule = Callable[[Realm, Call, int, Answer], Verdict]
 
 
-_ROOMS = (accounts, administration, clients, consent_page, roles, second_factors, telephones, token_service)
+_ROOMS = (
+    *(accounts, administration, clients, consent_page, invitations, roles),
+    *(second_factors, telephones, token_service),
+)
 RULES: Final[Mapping[Verb, Rule]] = {
     verb: getattr(room, verb.name.lower())
     for verb in Verb

@@ -214,6 +214,7 @@ def force_out_all(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     realm.end(realm.sessions)
     realm.void(realm.codes.values())
     realm.void(realm.text_codes.values())
+    realm.void(realm.invitations)
     realm.void(realm.tickets.values())
     return Verdict(DONE, "everybody is force-logged-out: every session ends")
 

@@ -14,6 +14,7 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.DISABLE_USER: "iam.user.update",
     Verb.RESET_PASSWORD: "iam.user.update",
     Verb.RESET_FACTOR: "iam.user.update",
+    Verb.INVITE_USER: "iam.user.update",
     Verb.FORCE_OUT_USER: "iam.user.update",
     Verb.UNLOCK_USER: "iam.user.update",
     Verb.WITHDRAW_FOR: "iam.user.update",

@@ -16,6 +16,7 @@ from fuzz.model.records import (
     Client,
     Code,
     Held,
+    Invitation,
     Pair,
     Refusal,
     Session,
@@ -42,6 +43,7 @@ class Realm:
         """What each role allows; the built-in one is not among them."""
         self.text_codes: dict[tuple[bool, str], TextCode] = {}
         """By whether they are for a new number, and the number."""
+        self.invitations: list[Invitation] = []
         self.tickets: dict[str, Ticket] = {}
         self.codes: dict[str, Code] = {}
         self.sessions: list[Session] = []
@@ -254,6 +256,7 @@ class Realm:
         self.void(code for code in self.codes.values() if code.user is user)
         self.void(code for code in self.text_codes.values() if code.user is user)
         self.void(ticket for ticket in self.tickets.values() if ticket.user is user)
+        self.void(one for one in self.invitations if one.user is user)
 
     def end_all_of_client(self, client: Client) -> None:
         self.end(session for session in self.sessions if session.client is client)
@@ -265,6 +268,6 @@ class Realm:
             session.ended = True
 
     @staticmethod
-    def void(codes: Iterable[Code | TextCode | Ticket]) -> None:
+    def void(codes: Iterable[Code | TextCode | Ticket | Invitation]) -> None:
         for code in codes:
             code.void = True

@@ -16,6 +16,7 @@ LOGIN_SECONDS: Final = 604_800
 PROOF_MS: Final = 15 * 60 * SECOND_MS
 WRONG_PASSWORDS: Final = 5
 WRONG_PASSWORD_MS: Final = 15 * 60 * SECOND_MS
+INVITATION_MS: Final = 72 * 60 * 60 * 1_000
 TEXT_CODES_A_DAY: Final = 20
 TEXT_CODES_A_NUMBER: Final = 10
 TEXT_CODE_MS: Final = 10 * 60 * SECOND_MS
@@ -149,6 +150,16 @@ class TextCode:
     sent_at: list[int]
     """When codes were sent, from the one on that the day is counted from."""
     wrong: int = 0
+    void: bool = False
+
+
+@dataclass(slots=True)
+class Invitation:
+    """The link by which a user sets a password."""
+
+    text: str
+    user: User
+    issued_at: int
     void: bool = False
 
 

@@ -33,6 +33,8 @@ class Verb(StrEnum):
     CHANGE_PASSWORD = "change-password"
     CHANGE_PHONE = "change-phone"
     RECOVER_PASSWORD = "recover-password"
+    INVITE_USER = "invite-user"
+    ACCEPT_INVITATION = "accept-invitation"
     REGISTER_USER = "register-user"
     ENABLE_USER = "enable-user"
     DISABLE_USER = "disable-user"
@@ -117,7 +119,7 @@ ADMINISTRATION = (
     - WITH_A_TICKET
     - {
         *(Verb.USER_INFO, Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.RECOVER_PASSWORD, Verb.SHOW_ACCOUNT),
-        *(Verb.REQUEST_TEXT_CODE, Verb.CREATE_ADMINISTRATOR),
+        *(Verb.REQUEST_TEXT_CODE, Verb.CREATE_ADMINISTRATOR, Verb.ACCEPT_INVITATION),
     }
 )
 """What needs a permission of the backend, or the operator."""

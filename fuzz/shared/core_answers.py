@@ -24,6 +24,7 @@ from ostiary_core.model.reply import (
     ConsentRefused,
     Done,
     IdentityConfirmed,
+    InvitationIssued,
     LoginIssued,
     PersonalTokenIssued,
     Profile,
@@ -132,6 +133,8 @@ def answer_of(call: Call, decision: Decision) -> Answer:
         case TextCodeDrawn() as drawn:
             code = drawn.code
             return Answer(kind=AnswerKind.DONE, code=None if code is None else code.reveal())
+        case InvitationIssued(_, token):
+            return Answer(kind=AnswerKind.DONE, code=token.reveal())
         case Done() | IdentityConfirmed():
             return Answer(kind=AnswerKind.DONE)
         case _:

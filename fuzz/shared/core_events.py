@@ -75,6 +75,8 @@ _EVENTS: Final[Mapping[Verb, Any]] = {
     Verb.CHANGE_PHONE: events.PhoneChanged,
     Verb.REQUEST_TEXT_CODE: events.TextCodeRequested,
     Verb.RECOVER_PASSWORD: events.PasswordResetByTextMessage,
+    Verb.INVITE_USER: events.InvitationMade,
+    Verb.ACCEPT_INVITATION: events.InvitationAccepted,
     Verb.BEGIN_FACTOR: events.SecondFactorBegun,
     Verb.CONFIRM_FACTOR: events.SecondFactorConfirmed,
     Verb.REMOVE_FACTOR: events.SecondFactorRemoved,

@@ -54,6 +54,8 @@ class History:
         self.code_texts: dict[str, KnownCode] = {}
         self.tickets: dict[int, KnownTicket] = {}
         """By the step of the sign-in."""
+        self.invitations: dict[str, list[str]] = {}
+        """Invitations by their users, the newest last."""
         self.text_codes: dict[tuple[bool, str], str] = {}
         """The latest code that was sent to each number, for a new number or for a new password."""
 
@@ -269,7 +271,9 @@ class History:
         match call.verb:
             case Verb.REQUEST_TEXT_CODE if answer.code is not None:
                 self.text_codes[call.login is not None, call.phone or ""] = answer.code
-            case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD if user is not None:
+            case Verb.INVITE_USER if answer.code is not None:
+                self.invitations.setdefault(call.user_id or "", []).append(answer.code)
+            case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD | Verb.ACCEPT_INVITATION if user is not None:
                 user.password = call.new_password or ""
             case Verb.UNLOCK_USER if user is not None and (
                 login is None or login.session.user_id != user.user_id

@@ -73,6 +73,8 @@ def call_of(history: History, step: Step) -> Call:
         return _settings_call(history, step, base)
     if verb in ABOUT_TEXT_CODES:
         return _text_code_call(history, step, base)
+    if verb is Verb.ACCEPT_INVITATION:
+        return _acceptance(history, step, base)
     if verb is Verb.CREATE_TOKEN:
         given = PERMISSIONS.get(step.change or "nothing", ())
         given = given and (*given, *TOKEN_POWERS[step.number // 2 % len(TOKEN_POWERS)])
@@ -176,6 +178,15 @@ def _account_call(history: History, step: Step, base: Call) -> Call:
         new_password=f"password {step.number}",
         keep_seconds=KEEP_SECONDS.get(step.change or ""),
     )
+
+
+def _acceptance(history: History, step: Step, base: Call) -> Call:
+    """What a user sets a password with: the newest invitation, or the one before."""
+    user = history.names.get(step.user or "")
+    user_id = "nobody" if user is None else user.user_id
+    known = history.invitations.get(user_id, [f"{user_id}.{nonsense('no invitation')}"])
+    token = known[-2:][0] if step.change == "earlier" else known[-1]
+    return base._replace(user_id=user_id, token=token, new_password=f"password {step.number}")
 
 
 def _text_code_call(history: History, step: Step, base: Call) -> Call:

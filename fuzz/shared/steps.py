@@ -42,6 +42,7 @@ _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.SHOW_ACCOUNT: PERMISSIONS,
     Verb.CREATE_TOKEN: PERMISSIONS,
     Verb.CHOOSE: CHOICES,
+    Verb.ACCEPT_INVITATION: ("earlier",),
     **dict.fromkeys(WITH_A_CODE, ENTERED),
     **dict.fromkeys(ABOUT_TEXT_CODES, (*NUMBERS, "theirs", "fresh")),
 }

@@ -20,6 +20,7 @@ LIMITS: Final[Mapping[Verb, tuple[str, int]]] = {
     **dict.fromkeys((Verb.SIGN_IN, *WITH_A_TICKET), ("sign-in", 120)),
     Verb.REQUEST_TEXT_CODE: ("text-code", 20),
     Verb.RECOVER_PASSWORD: ("reset-password", 20),
+    Verb.ACCEPT_INVITATION: ("invitation", 20),
 }
 """What counts against which limit, and how much it is."""
 WITHOUT_A_LIMIT_AS_PAGE: Final = (Verb.APPROVE, Verb.DENY)

@@ -23,6 +23,7 @@ from fuzz.shared.odd_fields import ODD_FIELDS
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 from fuzz.workload.administration import Administration
 from fuzz.workload.clock import advance
+from fuzz.workload.invitations import steps_after_invitation
 from fuzz.workload.lives import Lives
 from fuzz.workload.own_accounts import OwnAccounts
 from fuzz.workload.picks import Picks
@@ -132,6 +133,8 @@ class Workload:
         """Some try again: the wrong password at once, the refresh whose answer got lost a little later. Who
         has a role tries how far it reaches; whose secret is new, whether their tokens are still good."""
         random = self.random
+        if step.verb is Verb.INVITE_USER:
+            return steps_after_invitation(random, step)
         if step.verb is Verb.UNLOCK_USER and step.user in self.history.names:
             return self.own_accounts.steps_after_unlock(step)
         if step.verb is Verb.SIGN_IN and step.twist is None and random.random() < PROOF_SHARE:

@@ -37,6 +37,8 @@ class OwnAccounts:
                 return replace(step, change=asked, by=random.choice((own, self.picks.administrator())))
             case Verb.CREATE_TOKEN:
                 return replace(step, change=random.choice(tuple(PERMISSIONS)), by=self._by_holder(step))
+            case Verb.ACCEPT_INVITATION:
+                return replace(step, user=self.picks.person())
             case Verb.NOTE_TOKEN_USE:
                 return replace(step, by=random.choice((self.picks.program(), self.picks.administrator())))
             case Verb.END_OWN_SESSION:

@@ -24,6 +24,8 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.REQUEST_TEXT_CODE: 1.5,
     Verb.CHANGE_PHONE: 0.2,
     Verb.RECOVER_PASSWORD: 0.2,
+    Verb.INVITE_USER: 0.3,
+    Verb.ACCEPT_INVITATION: 0.1,
     Verb.REGISTER_USER: 0.5,
     Verb.ENABLE_USER: 1.2,
     Verb.DISABLE_USER: 0.4,
@@ -88,11 +90,12 @@ PROOF_SHARE: Final = 0.2
 
 ENDINGS: Final = ADMINISTRATION | {
     *(Verb.REVOKE, Verb.WITHDRAW, Verb.SIGN_OUT),
-    *(Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
+    *(Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD, Verb.ACCEPT_INVITATION),
 }
 ALONE: Final = frozenset(
     {
         *(Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
+        Verb.ACCEPT_INVITATION,
         *(*WITH_A_TICKET, *ABOUT_OWN_FACTOR),
     }
 )
@@ -110,7 +113,7 @@ ABOUT_AN_OWN_ACCOUNT: Final = (
     | WITH_A_TICKET
     | {
         *(Verb.CHOOSE, Verb.SHOW_ACCOUNT, Verb.END_OWN_SESSION, Verb.CREATE_ADMINISTRATOR),
-        *(Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE),
+        *(Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE, Verb.ACCEPT_INVITATION),
     }
 )
 ABOUT_ROLES: Final = frozenset(verb for verb in Verb if verb.endswith("-role"))

@@ -122,7 +122,7 @@ async def test_the_token_is_in_no_log_no_entry_and_no_record(tmp_path: Path) -> 
                 page, {"invitation": token, "new_password": "chosen by anna"}, to="/invitation"
             )
             trail = served.store.audit()
-            metrics = served.services.service.metrics.exposition()
+            metrics = served.services.service.metrics.write_exposition()
     shown = f"{logs} {stored} {trail} {metrics}"
     assert "invitation-made" in shown
     for secret in (first, token):

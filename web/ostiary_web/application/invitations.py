@@ -23,7 +23,6 @@ from ostiary_web.http.zones import zone_for
 PATH: Final = "/invitation"
 """Path of the page that an invitation leads to."""
 LONGEST_INVITATION: Final = 128
-_PURPOSE: Final = "invitation"
 
 
 class Invited(NamedTuple):
@@ -96,10 +95,10 @@ def _compose(invited: Invited, language: Language, now: Instant) -> TextMessage:
     # Rounded down: the invitation is good for longer than it says, never for less.
     until = datetime.fromtimestamp(invited.expires_at // SECOND_MS, UTC).astimezone(zone)
     text = language.text(
-        f"message.{_PURPOSE}",
+        "message.invitation",
         username=user.username,
         link=invited.link.reveal(),
         until=f"{until:%Y-%m-%d %H:%M}",
         zone=zone.key,
     )
-    return TextMessage(phone=user.phone or "", purpose=_PURPOSE, text=text, at=now)
+    return TextMessage(phone=user.phone or "", purpose="invitation", text=text, at=now)

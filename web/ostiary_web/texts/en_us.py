@@ -491,8 +491,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.invitation_links": "Links",
         "page.invitation_link": "Link",
         "page.invitation_once": (
-            "Hand each link to its user now, in a way that nobody else reads. Only digests are kept; the "
-            "links cannot be shown again."
+            "Give each link to its user now, and privately. Only digests are kept; the links cannot be shown "
+            "again."
         ),
         "page.invitation_until": "Invitation good until",
         "page.invitation_by_text": "Send it by text message to the user's telephone number",
@@ -930,7 +930,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "message.invitation": (
             "You have an account: {username}. Choose its password by this link, once, until {until} "
-            "({zone}). Give it to nobody. {link}"
+            "({zone}). Do not share it. {link}"
         ),
         # --- the command line
         "command.listed": "{first} to {last} of {total}",
@@ -972,6 +972,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.sweep.endedSessions": "ended sessions",
         "command.sweep.sessions": "sessions past their maximum",
         "command.sweep.textCodes": "codes in text messages",
+        "command.sweep.invitations": "invitations",
         "command.sweep.tokens": "tokens",
         "command.sweep.auditEntries": "audit entries",
         "command.sweep.countedEntries": "audit entries counted for the overview",

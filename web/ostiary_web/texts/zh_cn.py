@@ -92,7 +92,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.recover_code_lead": "请输入短信中的验证码和新密码。",
         "page.refused_for": "{problem}（{duration}后可以再试）",
         "page.have_code": "我已有验证码",
-        "page.invitation": "设置密码",
+        "page.invitation": "选择您的密码",
         "page.invitation_lead": "您已受邀。请在此设置密码，之后即可登录。",
         "page.invitation_code": "邀请码",
         "page.invitation_code_hint": "完整链接，或链接中 # 之后的部分",
@@ -412,8 +412,8 @@ LANGUAGE: Final = CHINESE.with_texts(
             "{name} 可凭链接设置密码，72 小时内有效，仅限一次。之前的邀请随即作废；"
             "链接使用前，现有登录不受影响。"
         ),
-        "page.invitations": "邀请",
-        "page.invitation_links": "链接",
+        "page.invitations": "发出邀请",
+        "page.invitation_links": "邀请链接",
         "page.invitation_link": "链接",
         "page.invitation_once": (
             "请立即以他人无法看到的方式将链接交给对应用户。系统仅保存其摘要，之后无法再次显示。"
@@ -828,6 +828,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "command.sweep.endedSessions": "已结束的会话",
         "command.sweep.sessions": "已到期的会话",
         "command.sweep.textCodes": "短信验证码",
+        "command.sweep.invitations": "邀请",
         "command.sweep.tokens": "令牌",
         "command.sweep.auditEntries": "审计记录",
         "command.sweep.countedEntries": "已计入概览的审计记录",

@@ -19,6 +19,7 @@ from ostiary_web.application.invitations import (
 )
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
+from ostiary_web.pages.administration.list_return import HOME
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.sheets.cells import MOST_ROWS
@@ -72,6 +73,7 @@ async def _render(
         "administration/invitations.html",
         refused=refused,
         place=_PLACE,
+        back=_PLACE if page.may(Permission.USER_LIST) else HOME,
         heading=page.text("page.invitations"),
         shown=[each for each in invited if not each.is_sent],
         sent=sum(each.is_sent for each in invited),
