@@ -1,6 +1,7 @@
 """The bench's own code: that it notices wrong answers, judges rightly, and writes what it measured."""
 
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ import pytest
 
 from docs.bench import postgres
 from docs.bench.bars import judge, room_for_two
-from docs.bench.cells import LANE, ROOT
+from docs.bench.cells import LANE, ROOT, make_glewlwyd
 from docs.bench.driver import Address, WrongAnswer, ask_once, drive
 from docs.bench.findings import Crowded, Findings, Idle, Machine, Measured, Stored, read_findings
 from docs.bench.names import CHAINS, CHALLENGE, client_id, machine_id, secret_of, token
+from docs.bench.peers import glewlwyd
 from docs.bench.peers.installing import Unavailable, node_programs
 from docs.bench.running import running
 from docs.bench.workloads import Introspection, Paths, Refresh, RefreshAny, Tokens
@@ -148,6 +150,24 @@ def test_a_peer_that_cannot_be_had_says_why(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match="no node and npm"):
         node_programs()
+
+
+def test_glewlwyd_is_left_out_where_its_package_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="package glewlwyd"):
+        glewlwyd.find_program()
+
+
+@pytest.mark.skipif(shutil.which("glewlwyd") is None, reason="needs Debian's package glewlwyd")
+def test_glewlwyd_takes_the_store_that_is_filled_for_it_for_its_own(tmp_path: Path) -> None:
+    cell = make_glewlwyd("Glewlwyd")
+    with running(cell, tmp_path / "glewlwyd", 500) as server:
+        for operation in cell.operations:
+            conversations = server.conversations(operation, 4, seed=1, seconds=0.05)
+            assert drive(server.address, conversations, 0.05).requests >= 4
+            server.look_up(conversations)
 
 
 # --- judging and reporting

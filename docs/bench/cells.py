@@ -14,6 +14,8 @@ from typing import Final
 
 from docs.bench import population
 from docs.bench.driver import Address, WrongAnswer, ask_once
+from docs.bench.names import token
+from docs.bench.peers import glewlwyd
 from docs.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
 from docs.bench.workloads import OPERATIONS, REFRESH_ANY, TRACED, Paths
 
@@ -39,7 +41,7 @@ class Cell:
 
     name: str
     command: tuple[str, ...]
-    """With {port} and {sessions} to be filled in."""
+    """With {port}, {sessions} and {folder} to be filled in."""
     operations: tuple[str, ...] = ("fixed",)
     paths: Paths = _NO_PATHS
     fill: Callable[[Path, int], int] = _nothing
@@ -48,6 +50,8 @@ class Cell:
     """Gives the running server codes to redeem: its folder, its address, the first number, and how many."""
     environment: Mapping[str, str] = field(default_factory=dict)
     cores: int = 1
+    token: Callable[[str, int], str] = token
+    """Returns the text of a token or code by its kind and number."""
     instances: int = 1
     """Each has as many connections as one."""
 
@@ -105,6 +109,7 @@ def peers() -> tuple[list[Cell], dict[str, str]]:
         ("Authlib", _authlib),
         ("django-oauth-toolkit", _django_toolkit),
         ("oidc-provider", _oidc_provider),
+        ("Glewlwyd", make_glewlwyd),
     ):
         try:
             cells.append(make(name))
@@ -162,4 +167,24 @@ def _oidc_provider(name: str) -> Cell:
         Paths("/token", "/token/introspection", "/me"),
         lay_out_codes=lay_out_codes,
         environment={"NODE_ENV": "production"},
+    )
+
+
+def make_glewlwyd(name: str) -> Cell:
+    """Glewlwyd, of Debian's package. Raises `Unavailable` where it is not installed."""
+
+    def fill(folder: Path, sessions: int) -> int:
+        return glewlwyd.fill(folder / STORE, sessions)
+
+    def lay_out_codes(folder: Path, address: Address, first: int, count: int) -> None:
+        glewlwyd.lay_out_codes(folder / STORE, first, count)
+
+    return Cell(
+        name,
+        (str(glewlwyd.find_program()), "-c", f"{{folder}}/{glewlwyd.CONFIGURATION}", "-p", "{port}"),
+        OPERATIONS,
+        Paths("/api/oidc/token", "/api/oidc/introspect", "/api/oidc/userinfo"),
+        fill,
+        lay_out_codes,
+        token=glewlwyd.token_of,
     )

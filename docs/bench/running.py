@@ -13,7 +13,6 @@ from typing import Final
 from docs.bench import workloads
 from docs.bench.cells import ROOT, STORE, Cell
 from docs.bench.driver import Address, Conversation, WrongAnswer, ask_once
-from docs.bench.names import token
 from docs.bench.workloads import (
     ClientCredentials,
     CodeExchange,
@@ -50,7 +49,7 @@ class Running:
         self.sessions = sessions
         self._next_code = 0
         self._chains: list[Refresh] = []
-        self._tokens = Tokens(sessions)
+        self._tokens = Tokens(sessions, cell.token)
 
     def conversations(
         self, operation: str, connections: int, seed: int, seconds: float
@@ -71,13 +70,13 @@ class Running:
                 return [ClientCredentials(paths, number) for number in everyone]
             case "refresh":
                 for number in range(len(self._chains), connections):
-                    self._chains.append(Refresh(paths, number, token("refresh", number)))
+                    self._chains.append(Refresh(paths, number, tokens.refresh(number)))
                 return list(self._chains[:connections])
             case workloads.REFRESH_ANY:
                 return [RefreshAny(paths, tokens, number, connections, seed + number) for number in everyone]
             case "code":
                 codes = self._laid_out_codes(connections + int(seconds * _CODES_A_SECOND))
-                return [CodeExchange(paths, codes) for _ in everyone]
+                return [CodeExchange(paths, tokens, codes) for _ in everyone]
         raise ValueError(operation)
 
     def look_up(self, conversations: Sequence[Conversation]) -> None:
@@ -146,7 +145,7 @@ def running(cell: Cell, folder: Path, sessions: int, cores: Collection[int] = ()
         "BENCH_STORE": str(store),
         **cell.environment,
     }
-    command = [part.format(port=address[1], sessions=sessions) for part in cell.command]
+    command = [part.format(port=address[1], sessions=sessions, folder=folder) for part in cell.command]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             command,

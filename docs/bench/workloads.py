@@ -7,7 +7,7 @@ Every answer is looked at for its status and for the words that only the right a
 import json
 import random
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import urlencode
 
@@ -76,17 +76,21 @@ class Fixed:
 class Tokens:
     """The live tokens of a store's sessions, by the numbers of these."""
 
-    def __init__(self, sessions: int) -> None:
+    def __init__(self, sessions: int, text_of: Callable[[str, int], str] = token) -> None:
         self.sessions = sessions
+        self._text_of = text_of
         self._rotated: dict[int, tuple[str, str]] = {}
 
     def access(self, number: int) -> str:
         rotated = self._rotated.get(number)
-        return rotated[0] if rotated else token("access", number)
+        return rotated[0] if rotated else self._text_of("access", number)
 
     def refresh(self, number: int) -> str:
         rotated = self._rotated.get(number)
-        return rotated[1] if rotated else token("refresh", number)
+        return rotated[1] if rotated else self._text_of("refresh", number)
+
+    def code(self, number: int) -> str:
+        return self._text_of("code", number)
 
     def rotate(self, number: int, access: str, refresh: str) -> None:
         self._rotated[number] = access, refresh
@@ -205,8 +209,9 @@ class RefreshAny(Refresh):
 class CodeExchange(Issuing):
     """A code of its own with every request."""
 
-    def __init__(self, paths: Paths, codes: Iterator[int]) -> None:
+    def __init__(self, paths: Paths, tokens: Tokens, codes: Iterator[int]) -> None:
         super().__init__(paths, "")
+        self._tokens = tokens
         self._codes = codes
 
     def ask(self) -> bytes:
@@ -216,7 +221,7 @@ class CodeExchange(Issuing):
             self._paths.token,
             self.client,
             grant_type="authorization_code",
-            code=token("code", number),
+            code=self._tokens.code(number),
             redirect_uri=REDIRECT_URI,
             code_verifier=VERIFIER,
         )
