@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from ostiary_net.runtime.interpreter import is_optimised
+
 _QUIET: Final = 0.1
 """The share of other work up to which a machine is called quiet."""
 
@@ -173,6 +175,6 @@ def this_machine() -> Machine:
         processor=model,
         cores=os.cpu_count() or 1,
         system=f"{platform.system()} {platform.release()}",
-        python=platform.python_version(),
+        python=platform.python_version() + ("" if is_optimised() else " (not optimised)"),
         node=f"Node {said.stdout.strip()}" if said else "",
     )

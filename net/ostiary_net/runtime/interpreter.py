@@ -1,7 +1,9 @@
-"""Sets the interpreter up for a process that serves."""
+"""Sets the interpreter up for a process that serves, and knows how it was built."""
 
 import gc
 import sys
+import sysconfig
+from pathlib import Path
 from typing import Final
 
 _COLLECT_AFTER_ALLOCATIONS: Final = 20_000
@@ -22,3 +24,13 @@ def settle_interpreter() -> None:
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER_ALLOCATIONS)
     sys.setswitchinterval(_SWITCH_SECONDS)
+
+
+def is_optimised() -> bool:
+    """Whether Python was built with optimisations, as far as its build tells.
+
+    Distributions' builds, as Debian's and conda's, need not say that they have them.
+    """
+    options = sysconfig.get_config_var("CONFIG_ARGS")
+    is_packaged = sys.base_prefix == "/usr" or Path(sys.base_prefix, "conda-meta").exists()
+    return options is None or "--enable-optimizations" in options or is_packaged

@@ -4,7 +4,6 @@ import math
 import os
 import stat
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -22,6 +21,7 @@ from ostiary_core.model.instant import Instant, end_of_day
 from ostiary_core.model.records import Client, GrantType, Table
 from ostiary_net.observability.log import list_frames
 from ostiary_net.runtime.files import find_user_name, read_owner
+from ostiary_net.runtime.interpreter import is_optimised
 from ostiary_net.runtime.outbound import RouteUnusable, read_route
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ServerStore
@@ -159,13 +159,8 @@ def _check_owners(database: Path, paths: Iterable[Path]) -> Iterator[Finding]:
 
 
 def _check_interpreter() -> Iterator[Finding]:
-    """Yield a finding for a Python built by hand without optimisations (docs/performance.md).
-
-    Distributions' builds, as Debian's and conda's, need not say that they have them.
-    """
-    options = sysconfig.get_config_var("CONFIG_ARGS")
-    is_packaged = sys.base_prefix == "/usr" or os.path.exists(f"{sys.base_prefix}/conda-meta")
-    if options is not None and "--enable-optimizations" not in options and not is_packaged:
+    """Yield a finding for a Python built by hand without optimisations (docs/performance.md)."""
+    if not is_optimised():
         yield Finding(Level.WARNING, "Python", "check.interpreter.slow", {"path": sys.base_prefix})
 
 
