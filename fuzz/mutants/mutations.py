@@ -1,6 +1,7 @@
 """The small changes that a module allows, each found again by what it changes and not by its line."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType
-from typing import Final
+from typing import Any, Final
 
 _BOUNDARIES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.LtE,
@@ -36,6 +37,15 @@ _OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.FloorDiv: ast.Mult,
     ast.Mod: ast.FloorDiv,
 }
+_UNIT: Final = re.compile(r"(?:[A-Z]\w*_)?(?:MS|SECONDS?|MINUTES?|HOURS?|DAYS?|NANOSECONDS)(?:_\w+)?")
+"""Names of constants that are units."""
+_SQL: Final = re.compile(r"\bWHERE\b|\bIS (?:NOT )?NULL\b|[=<>] \?")
+_CONDITION: Final = re.compile(
+    r" AND (?:[^()]|\([^()]*\))*?(?= AND | ORDER BY| GROUP BY| LIMIT| RETURNING|\)|$)"
+)
+"""Each condition of a statement but the first."""
+_DEADLINES: Final = ("move_on_after", "move_on_at", "fail_after", "fail_at")
+_LATE_SECONDS: Final = 1e9
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SYMMETRIC: Final = ("min", "max", "compare_digest")
 _PARTS_NOT_RUN: Final = (
@@ -105,10 +115,11 @@ def mutants_of(module: str) -> list[Mutant]:
     tests = {id(node.test) for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp | ast.While)}
     seen: Counter[tuple[str, str, str]] = Counter()
     mutants = []
-    for node, function, statement in _places(tree, "", None):
-        if statement is None or id(statement) not in statements:
-            continue
+    for node, function, around in _places(tree, "", None):
         for choice, (kind, changed) in enumerate(_changes(node)):
+            statement = _first_moved(node, changed) if kind == "order" else around
+            if statement is None or id(statement) not in statements:
+                continue
             if id(node) in tests and (kind == "comparison" or isinstance(node, ast.UnaryOp)):
                 continue  # as a condition it is always and never true already
             text = _describe_change(node, changed)
@@ -193,6 +204,7 @@ def _places(
         if not function and (not is_constant or _is_for_type_checkers(node)):
             return
     if isinstance(node, ast.JoinedStr):
+        yield from ((each, function, statement) for each in node.values if _is_sql(each))
         return
     yield node, function, statement
     of_class = isinstance(node, ast.ClassDef)  # whose own statements were run by the import
@@ -247,14 +259,27 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
                 yield "guard", left[0] if len(left) == 1 else _copy(node, values=left)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield "operator", operand
-        case ast.BinOp(op=op) if type(op) in _OPERATORS:
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             yield "operator", _copy(node, op=_OPERATORS[type(op)]())
+            if isinstance(op, ast.Mult | ast.FloorDiv) and _is_unit(right):
+                yield "unit", left
+            elif isinstance(op, ast.Mult) and _is_unit(left):
+                yield "unit", right
         case ast.Constant(value=bool() as flag):
             yield "constant", ast.Constant(not flag)
         case ast.Constant(value=int() as number):
             yield "constant", ast.Constant(number + 1)
             yield "constant", ast.Constant(number - 1)
+        case ast.Constant(value=str() as text) if _SQL.search(text):
+            for found in _CONDITION.finditer(text):
+                yield "filter", ast.Constant(_without(text, found))
+        case ast.Dict(keys=keys, values=values):
+            for number, (one, two) in enumerate(pairwise(values)):
+                if keys[number] and keys[number + 1] and ast.unparse(one) != ast.unparse(two):
+                    yield "swap", _copy(node, values=[*values[:number], two, one, *values[number + 2 :]])
         case ast.Call(args=arguments, keywords=keywords):
+            if ast.unparse(node.func).rpartition(".")[2] in _DEADLINES and arguments:
+                yield "deadline", _copy(node, args=[ast.Constant(_LATE_SECONDS), *arguments[1:]])
             for number in range(0 if _is_strict_zip(node) else len(keywords)):
                 if keywords[number].arg is not None:
                     yield "field", _copy(node, keywords=keywords[:number] + keywords[number + 1 :])
@@ -270,8 +295,45 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
                     yield "write", _copy(node, elts=elements[:number] + elements[number + 1 :])
         case ast.Expr(value=ast.Call()) | ast.AugAssign():
             yield "statement", ast.copy_location(ast.Pass(), node)
+        case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body) | ast.With(body=body):
+            yield from _swapped_calls(node, body)
+        case ast.AsyncWith(body=body) | ast.Try(body=body) | ast.For(body=body):
+            yield from _swapped_calls(node, body)
         case _:
             pass
+
+
+def _without(text: str, found: re.Match[str]) -> str:
+    return text[: found.start()] + text[found.end() :]
+
+
+def _is_sql(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_SQL.search(node.value))
+
+
+def _is_unit(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and _UNIT.fullmatch(node.id) is not None
+
+
+def _swapped_calls(node: ast.AST, body: list[ast.stmt]) -> Iterator[tuple[str, ast.AST]]:
+    """The block with two statements in the other order that are called for what they do."""
+    for number, (one, two) in enumerate(pairwise(body)):
+        if _is_called(one) and _is_called(two):
+            yield "order", _copy(node, body=[*body[:number], two, one, *body[number + 2 :]])
+
+
+def _is_called(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call()) | ast.Expr(value=ast.Await(value=ast.Call())):
+            return True
+        case _:
+            return False
+
+
+def _first_moved(node: Any, changed: Any) -> ast.stmt:
+    """The first statement of a block that stands elsewhere in the changed one."""
+    moved: ast.stmt = next(old for old, new in zip(node.body, changed.body, strict=True) if old is not new)
+    return moved
 
 
 def _copy(node: ast.AST, **changes: object) -> ast.AST:
@@ -287,7 +349,24 @@ def _describe_change(node: ast.AST, changed: ast.AST) -> str:
             [missing] = [each for each in before if each not in after]
             whole = f"{ast.unparse(node.func)}(…)" if isinstance(node, ast.Call) else _short(node)
             return f"{whole} without {ast.unparse(missing)}"
+    if isinstance(node, ast.Dict) and isinstance(changed, ast.Dict):
+        moved = zip(node.keys, node.values, changed.values, strict=True)
+        keys = [ast.unparse(key) for key, old, new in moved if key is not None and old is not new]
+        return f"the values of {' and '.join(keys)} swapped"
+    if isinstance(node, ast.expr) and isinstance(changed, ast.Constant) and _is_sql(node):
+        before, after = ast.literal_eval(node), str(changed.value)
+        lost = (found for found in _CONDITION.finditer(before) if _without(before, found) == after)
+        return f"a statement without {next(lost)[0].strip()!r}"
+    if _is_block(node) and _is_block(changed):
+        first = _first_moved(node, changed)
+        return f"{_short(first)} after the next one"
     return f"{_short(node)} → {_short(changed)}"
+
+
+def _is_block(node: ast.AST) -> bool:
+    return isinstance(
+        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.With | ast.AsyncWith | ast.Try | ast.For
+    )
 
 
 def _short(node: ast.AST) -> str:

@@ -82,11 +82,25 @@ def test_mutants_have_keys_of_their_own_that_no_line_number_is_part_of() -> None
     kinds = {mutant.kind for mutant in mutants}
     assert kinds == {
         *("boundary", "comparison", "condition", "constant", "field"),
-        *("arguments", "guard", "operator", "statement", "write"),
+        *("arguments", "guard", "operator", "statement", "swap", "unit", "write"),
     }
     # `Headers` beside this constant is a type alias, which nothing runs.
     constants = [mutant for mutant in mutants_of(answer.__name__) if not mutant.function]
     assert {mutant.text.partition("(")[0] for mutant in constants} == {"json.JSONEncoder", "False → True"}
+
+
+@pytest.mark.parametrize(
+    "module, change",
+    [
+        ("ostiary_web.cli.sweep", "unit: context.settings.retention_audit_days * DAY_SECONDS → "),
+        ("ostiary_net.sql.summaries", "filter: a statement without 'AND hour >= ?'"),
+        ("ostiary_net.sql.summaries", "order: _add_tallies(execute, tallies) after the next one"),
+        ("ostiary_net.runtime.text_messages", "deadline: "),
+        ("ostiary_net.turns.turns", "swap: the values of 'write' and 'read' swapped"),
+    ],
+)
+def test_a_unit_a_condition_an_order_a_deadline_and_a_key_can_be_lost(module: str, change: str) -> None:
+    assert any(change in str(mutant) for mutant in mutants_of(module))
 
 
 def test_every_listed_mutant_is_one_and_has_its_reason() -> None:
