@@ -15,6 +15,8 @@ from ostiary_core.model.instant import iso_time, later
 from ostiary_core.model.records import Table
 from ostiary_core.storage.json_codec import to_text
 from ostiary_web.server.app_services import attach_services
+from tests.support.callers import expect_success
+from tests.support.files import sheet_of
 from tests.support.people import ANNAS_PHONE, outbox, sign_in, with_phone
 from tests.support.served import Served, serving
 
@@ -177,3 +179,32 @@ async def test_a_form_of_another_site_sets_no_password(served: Served) -> None:
     response = await served.browser().post("/invitation", data=sent, headers=headers)
     assert response.status_code == 403
     await sign_in(served)
+
+
+async def test_an_import_says_who_cannot_sign_in_yet_and_invites_them_all(served: Served) -> None:
+    rows = [
+        ["username", "name", "password"],
+        ["anna", "Anna", ""],
+        ["bob", "Bob", "bob password"],
+        ["cy", "Cy", ""],
+    ]
+    root, administrator = await served.administrator(), served.browser()
+    previewed = await root.import_sheet("/api/iam/users", rows, preview="true")
+    assert previewed.json()["data"]["cannotSignIn"] == 2
+    imported = (await root.import_sheet("/api/iam/users", rows)).json()["data"]
+    assert len(imported["cannotSignIn"]) == 2
+    again = expect_success(await root.import_sheet("/api/iam/users", rows[:2]))
+    assert "cannotSignIn" not in again, "nobody is new"
+    await administrator.sign_in()
+    page = await administrator.get("/admin/people/import")
+    file = ("rows.xlsx", sheet_of([rows[0], ["dora", "Dora", ""], ["eve", "Eve", ""]]))
+    done = await administrator.submit(
+        page, {"mode": "insert"}, to="/admin/people/import", files={"file": file}
+    )
+    assert "2 new users have no password and cannot sign in yet." in done.text
+    shown = await administrator.submit(done, {}, to="/admin/people/invitations")
+    tokens = LINK.findall(unescape(shown.text))
+    assert len(tokens) == 2
+    for name, token in zip(("dora", "eve"), tokens, strict=True):
+        await served.api().succeed("POST", ACCEPT, acceptance(token, f"chosen by {name}"))
+        await sign_in(served, name, f"chosen by {name}")

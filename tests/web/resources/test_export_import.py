@@ -294,13 +294,15 @@ async def test_a_preview_says_what_each_row_would_do_and_does_nothing(served: Se
     before = served.records()
     found = expect_success(await api.import_sheet(kind.path, sheet, preview="true"))
     assert served.records() == before
-    rows = found.pop("rows")
+    rows, without_password = found.pop("rows"), found.pop("cannotSignIn", 0)
+    assert without_password == (1 if kind.key == "username" else 0)
     assert found == {"created": 1, "updated": 1, "unchanged": 1}
     assert [(each["row"], each["name"]) for each in rows] == [(2, "one"), (3, "two"), (4, "four")]
     assert [each["outcome"] for each in rows][1:] == ["updated", "created"]
     assert {"field": "name", "before": "+86 @home", "after": "Another"} in rows[1]["changes"]
     done = expect_success(await api.import_sheet(kind.path, sheet, preview="false"))
     assert {name: done[name] for name in found} == found
+    assert len(done.get("cannotSignIn", ())) == without_password
 
 
 async def test_the_page_of_an_import_previews_it(served: Served) -> None:

@@ -45,6 +45,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended: its counts, or the reason of its refusal."""
 
     counts: tuple[int, int, int, int] | None = None
+    cannot_sign_in: list[str] = []
+    """New users without a password."""
     why: str | None = None
     faults: list[tuple[str, str, bool, list[str]]] = []
     """Path, rule or reason, whether it is a reason, choices."""

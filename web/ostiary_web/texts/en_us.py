@@ -355,6 +355,9 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.selected_disable_will": "They can no longer be used, and all their sessions end at once.",
         "page.selected_delete_will": "They are deleted for good, and all their sessions end at once.",
         "page.import_preview": "Preview",
+        "page.import_without_password": (
+            "{count} new {count:one=user has|other=users have} no password and cannot sign in yet."
+        ),
         "page.import_would": (
             "Nothing was done yet. The import would register {created}, change {updated} and leave "
             "{unchanged} unchanged."

@@ -315,6 +315,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.selected_disable_will": "将无法继续使用，其所有活跃会话立即结束。",
         "page.selected_delete_will": "将被永久删除，其所有活跃会话立即结束。",
         "page.import_preview": "预览",
+        "page.import_without_password": "{count} 个新用户没有密码，暂时无法登录。",
         "page.import_would": "尚未执行。导入后将创建 {created} 条，更新 {updated} 条，{unchanged} 条不变。",
         "page.import_row": "行",
         "page.import_record": "记录",

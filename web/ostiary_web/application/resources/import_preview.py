@@ -1,9 +1,10 @@
 """Preview an import: what each row would do, with nothing stored and no password hashed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
 import trio
+from msgspec import UNSET, UnsetType
 
 from ostiary_core.events import BatchRequested, Caller
 from ostiary_core.model.fact import Fact
@@ -46,6 +47,8 @@ class ImportPreview(AnswerData):
     updated: Count
     unchanged: Count
     rows: list[PreviewedRow]
+    cannot_sign_in: Count | UnsetType = UNSET
+    """New users without a password, if there are any."""
 
 
 async def preview_sheet(
@@ -86,7 +89,21 @@ def encode_preview(preview: Preview, resource: Resource[Any, Any], rows: SheetRo
         created=outcomes.count("created"),
         updated=outcomes.count("updated"),
         unchanged=outcomes.count("unchanged"),
+        cannot_sign_in=_count_without_password(resource, rows, outcomes) or UNSET,
         rows=shown,
+    )
+
+
+def _count_without_password(
+    resource: Resource[Any, Any], rows: SheetRows, outcomes: Iterable[Outcome]
+) -> int:
+    """Return how many of the rows would register a user with neither a password nor a hash."""
+    if resource.has_password is None:
+        return 0
+    both = zip(rows.by_number.values(), outcomes, strict=True)
+    return sum(
+        outcome == "created" and not row.get("password") and not row.get("passwordHash")
+        for row, outcome in both
     )
 
 

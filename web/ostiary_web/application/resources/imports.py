@@ -20,6 +20,7 @@ from quart import Response, request
 
 from ostiary_core.events import AdministrationEvent, BatchRequested
 from ostiary_core.model.fields import FieldFault, FieldRule, Fields
+from ostiary_core.model.records import User
 from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.application.answer_data import AnswerData, Count
@@ -65,6 +66,8 @@ class Imported(AnswerData):
     updated: Count
     unchanged: Count
     hashes_left: Count
+    cannot_sign_in: list[str] | UnsetType = UNSET
+    """New users without a password, by their identifiers, if there are any."""
     secrets: list[ImportedSecret] | UnsetType = UNSET
 
 
@@ -171,7 +174,10 @@ async def _start_run(
             )
         except RequestRefused as refusal:
             return Ending.of_refusal(refusal.reply)
-        return Ending(counts=(done.created, done.updated, done.unchanged, done.hashes_left))
+        return Ending(
+            counts=(done.created, done.updated, done.unchanged, done.hashes_left),
+            cannot_sign_in=done.cannot_sign_in or [],
+        )
 
     run = Run(
         owner=context.user.user_id, kind=resource.name, rows=len(rows.by_number), headings=dict(rows.headings)
@@ -186,7 +192,13 @@ async def _start_run(
 def _describe_run(run_id: str, run: Run, is_lost: bool) -> ImportRun:
     if run.ending is not None and run.ending.counts is not None:
         created, updated, unchanged, hashes_left = run.ending.counts
-        imported = Imported(created=created, updated=updated, unchanged=unchanged, hashes_left=hashes_left)
+        imported = Imported(
+            created=created,
+            updated=updated,
+            unchanged=unchanged,
+            hashes_left=hashes_left,
+            cannot_sign_in=run.ending.cannot_sign_in or UNSET,
+        )
         return ImportRun(id=run_id, state="done", prepared=run.rows, rows=run.rows, imported=imported)
     state: Literal["lost", "running"] = "lost" if is_lost else "running"
     return ImportRun(id=run_id, state=state, prepared=run.prepared, rows=run.rows)
@@ -239,6 +251,7 @@ async def import_rows(
         updated=written.count(False),
         unchanged=len(items) - len(written),
         hashes_left=_count_hashes_left(resource, [*rows.values()], items),
+        cannot_sign_in=_find_without_password(items) or UNSET,
         secrets=secrets or UNSET,
     )
 
@@ -272,6 +285,12 @@ async def make_import_events(
         for _ in range(context.passwords.at_a_time):
             nursery.start_soon(prepare)
     return tuple(events[place] for place in range(len(rows)))
+
+
+def _find_without_password(items: Iterable[object]) -> list[str]:
+    """Return the new users who cannot sign in yet."""
+    users = (item for item in items if isinstance(item, User) and is_new(item))
+    return [user.user_id for user in users if user.password_hash is None]
 
 
 def _count_hashes_left(resource: Resource[T, V], rows: Sequence[Fields], items: Sequence[T | None]) -> int:

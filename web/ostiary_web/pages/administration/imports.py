@@ -9,9 +9,11 @@ from quart import Response
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fact import Fact
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.texts import Language
+from ostiary_web.application.invitations import has_gateway
 from ostiary_web.application.resources.changes import format_changes
 from ostiary_web.application.resources.exports import answer_template
 from ostiary_web.application.resources.import_preview import Preview, encode_preview, preview_sheet
@@ -151,6 +153,8 @@ async def _form(
         template_address=f"{place}/import-template",
         asks_proof=page.asks_proof and resource.record_type is not CLIENT,
         done=done,
+        may_invite=page.may(Permission.USER_UPDATE),
+        has_gateway=has_gateway(page.request),
         run=run,
         preview=preview,
     )
