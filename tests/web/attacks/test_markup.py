@@ -150,7 +150,7 @@ async def test_no_page_makes_an_element_of_a_name(named: tuple[Served, Browser, 
             harmless(page, shows=MARK in page.text)
             if MARK not in page.text:
                 silent.add(route.path)
-    assert silent == {"/password"}
+    assert silent == {"/password", "/invitation"}, "pages that show nobody's name"
 
 
 async def test_no_page_makes_an_element_of_what_an_address_says(
