@@ -226,3 +226,55 @@ async def test_a_list_is_exported_as_it_is_shown(served: Served, browser: Browse
     template = rows_of((await browser.get("/admin/people/import-template")).content)
     assert "用户名" in template[0]
     assert "/admin/people/import-template" in (await browser.get("/admin/people/import")).text
+
+
+# --- filters of users
+
+
+async def test_users_are_filtered_by_what_they_lack_and_the_filters_stand_as_chips(served: Served) -> None:
+    await served.user("anna")
+    await served.user("bert", mustChangePassword=True)
+    await served.user("carl", roleIds=["super_admin"])
+    browser = await served.sign_in_browser()
+    await served.api().sign_in("anna", "anna's password")
+    for query, names in (
+        ({"neverSignedIn": "true"}, ["bert", "carl"]),
+        ({"neverSignedIn": "true", "roleIds": "super_admin"}, ["carl"]),
+        ({"mustChangePassword": "true"}, ["bert"]),
+        ({"secondFactor": "false", "sort": "-username"}, ["carl", "bert", "anna", "admin"]),
+        ({"secondFactor": "true"}, []),
+    ):
+        page = await people(browser, **query)
+        assert names_on(page) == names, query
+        chips = re.search('<ul class="chips plain">(.*?)</ul>', page.text, re.DOTALL)
+        assert chips is not None
+        assert chips[1].count('class="tag"') == len(query.keys() - {"sort"})
+    empty = await people(browser, secondFactor="true")
+    assert "<p>Second factor: yes</p>" in empty.text, "a list without a row says what it was filtered by"
+    page = await people(browser, q="a", neverSignedIn="true")
+    sent = await browser.submit(page, {"neverSignedIn": "true", "enabled": ""}, to="/admin/people")
+    assert sent.headers["location"] == "/admin/people?q=a&neverSignedIn=true"
+    assert "/admin/people?neverSignedIn=true" in links_on(page), "each chip leads to the list without it"
+    assert "/admin/people?q=a" in links_on(page)
+    assert (await people(browser, neverSignedIn="maybe")).status_code == 400
+    sheet = await browser.get("/admin/people/export?neverSignedIn=true")
+    heading, *rows = rows_of(sheet.content)
+    assert [row[heading.index("User name")] for row in rows] == ["bert", "carl"]
+
+
+async def test_roles_stand_by_name_in_the_list_of_users(served: Served, browser: Browser) -> None:
+    await served.user("carl", roleIds=["super_admin"])
+    cell = re.findall(
+        'data-label="Roles"[^>]*><div>(.*?)</div>', (await people(browser, q="carl")).text, re.DOTALL
+    )
+    assert ['<span title="Super administrator">Super administrator</span>' in each for each in cell] == [True]
+
+
+async def test_the_first_filter_of_online_is_the_user(served: Served) -> None:
+    for language, label in (("en-US", "User"), ("zh-CN", "用户")):
+        browser = served.browser(**{"Accept-Language": language})
+        await browser.sign_in()
+        controls = re.findall(
+            'id="by-([a-zA-Z]*)"[^>]*aria-label="([^"]*)"', (await browser.get("/admin/online")).text
+        )
+        assert controls[0] == ("userId", label)

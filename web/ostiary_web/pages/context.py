@@ -221,7 +221,9 @@ class PageContext:
         """Return a time in the visitor's zone, and how long ago it was."""
         exact = moment(instant, self.zone, seconds=seconds)
         since = ago(self.request.service.clock.now() - instant, self.language)
-        return exact if since is None else exact + Markup(' <span class="ago">{}</span>').format(since)
+        if since is None:
+            return exact
+        return Markup('<span title="{}">{} <span class="ago">{}</span></span>').format(since, exact, since)
 
     def duration(self, seconds: int) -> str:
         """Return a number of seconds in words."""

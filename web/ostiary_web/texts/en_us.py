@@ -272,7 +272,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         # --- the administration
         "page.search": "Search",
         "page.apply": "Apply",
-        "page.filters": "Filters",
+        "page.filters": "More filters",
         "page.ago_now": "just now",
         "page.ago_minutes": "{count} {count:one=minute|other=minutes} ago",
         "page.ago_hours": "{count} {count:one=hour|other=hours} ago",
@@ -349,6 +349,8 @@ LANGUAGE: Final = ENGLISH.with_texts(
         ),
         "page.selected_left": "{count} were not reached in time: please do it once more.",
         "page.and_more": "and {count} more",
+        "page.never_signed_in": "Never signed in",
+        "page.filter_remove": "Filter {filter}: remove it",
         "page.page_size": "Rows",
         "page.page_size_show": "Show",
         "page.selected_enable_will": "They can be used again. What ended stays ended.",

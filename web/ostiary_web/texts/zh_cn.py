@@ -243,7 +243,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         # --- the administration
         "page.search": "搜索",
         "page.apply": "筛选",
-        "page.filters": "筛选条件",
+        "page.filters": "更多筛选条件",
         "page.ago_now": "刚刚",
         "page.ago_minutes": "{count} 分钟前",
         "page.ago_hours": "{count} 小时前",
@@ -309,6 +309,8 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.role_still_held": "{count} 名用户持有此角色；无人持有时才能删除。",
         "page.selected_left": "{count} 条未能及时处理，请再执行一次。",
         "page.and_more": "等另外 {count} 条",
+        "page.never_signed_in": "从未登录",
+        "page.filter_remove": "筛选条件 {filter}：移除",
         "page.page_size": "每页行数",
         "page.page_size_show": "显示",
         "page.selected_enable_will": "将可以重新使用，已结束的会话不会恢复。",

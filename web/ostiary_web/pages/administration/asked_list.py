@@ -51,6 +51,8 @@ class ListPage(Generic[T, V]):
     """JSON names of the fields that have a column."""
     filters: tuple[str, ...] = ()
     """JSON names of the fields that have a filter."""
+    conditions: Mapping[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
+    """Filters that are set or not: keys of their texts, and the parameters that each stands for."""
     words: Mapping[str, Callable[[str, Language], str]] = field(default_factory=dict)
     """Texts of a field's codes."""
     sentences: Mapping[str, Callable[[V, Language], str | None]] = field(default_factory=dict)
@@ -131,8 +133,12 @@ class AskedList(Generic[T, V]):
     async def resolve(self) -> None:
         """Find out what the query means."""
         self.known = {**self.arguments}
+        for name, (_, parameters) in self.list_page.conditions.items():
+            if self.known.get(name) == ["true"]:
+                del self.known[name]
+                self.known |= {parameter: [value] for parameter, value in parameters.items()}
         for name in (f"{each}{end}" for each in self.list_page.filters for end in ("From", "To")):
-            if name in self.known:
+            if name in self.arguments:
                 self.known[name] = [self._bound(value, name) for value in self.known[name]]
         totals = [int(total) for total in self._found if _COUNT.fullmatch(total)]
         for name, resolve in self.list_page.resolve.items():
@@ -180,7 +186,16 @@ class AskedList(Generic[T, V]):
 
     def address(self, end: str = "", *, keeps_selection: bool = False, **changed: str | None) -> str:
         """Return the address of the list with some parameters changed."""
-        asked: dict[str, Sequence[str] | str | None] = {**self.arguments, **changed}
+        return self._write_address({**self.arguments, **changed}, end, keeps_selection=keeps_selection)
+
+    def _write_address(
+        self,
+        arguments: Mapping[str, Sequence[str] | str | None],
+        end: str = "",
+        *,
+        keeps_selection: bool,
+    ) -> str:
+        asked = dict(arguments)
         if keeps_selection:
             asked |= {SELECTED: self.selected or None, ALL: "1" if self.is_all_selected else None}
         query = urlencode({name: value for name, value in asked.items() if value is not None}, doseq=True)
@@ -190,6 +205,10 @@ class AskedList(Generic[T, V]):
         """Return the filters of the form."""
         found: list[_Filter] = []
         for name in self.list_page.filters:
+            if name in self.list_page.conditions:
+                label = self.page.text(self.list_page.conditions[name][0])
+                found.append(_Filter(name, label, self.first(name), [("true", self.page.text("page.yes"))]))
+                continue
             field, label = self.fields[name], self.heading(name)
             assert field.listing_name is not None, name
             match = self.list_page.list_view.source.filters.get(field.listing_name)
@@ -199,6 +218,22 @@ class AskedList(Generic[T, V]):
                 continue
             found.append(_Filter(name, label, self.first(name), await self._choices(field, match)))
         return found
+
+    def chips(self, filters: Sequence[_Filter]) -> list[tuple[str, str]]:
+        """Return what the list is filtered by in words, each with the address of the list without it."""
+        search = _Filter("q", self.page.text("page.search"), self.first("q"))
+        found = []
+        for each in (search, *filters):
+            if each.name in self.arguments:
+                said = self._say(each, self.arguments[each.name])
+                without = {**self.arguments, "page": None, each.name: None}
+                found.append((said, self._write_address(without, keeps_selection=True)))
+        return found
+
+    def _say(self, asked: _Filter, values: Sequence[str]) -> str:
+        texts = dict(asked.choices)
+        value = self.page.text("change.between").join(texts.get(each, each) for each in values)
+        return self.page.text("change.value", field=asked.label, value=value)
 
     async def _choices(self, field: Field[V], match: Match) -> Sequence[tuple[str, str]]:
         if match is Match.IS:

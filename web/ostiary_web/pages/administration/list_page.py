@@ -29,6 +29,7 @@ V = TypeVar("V")
 
 _CONTROLS: Final = ("page", "pageSize", "sort")
 _PAGE_SIZES: Final = (DEFAULT_PAGE_SIZE, 50, 100, LARGEST_PAGE_SIZE)
+_FILTERS_IN_LINE: Final = 3
 _LONGEST: Final = 300
 """Most characters of a filter in a form; the list refuses shorter ones as too long."""
 
@@ -56,6 +57,9 @@ async def show_list(
     on_page = {str(row["key"]) for row in rows}
     ticked = on_page if asked.is_ticked else on_page.intersection(asked.selected)
     elsewhere = [key for key in asked.selected if key not in on_page]
+    filters = await asked.filters()
+    # The first ones stand in the line of the search, but for days, which come by two.
+    in_line = [each for each in filters if not each.is_day][:_FILTERS_IN_LINE]
     return await render(
         page,
         "administration/list.html",
@@ -72,7 +76,9 @@ async def show_list(
         below=None if list_page.below is None else asked.heading(list_page.below[0]),
         rows=rows,
         total=total,
-        filters=await asked.filters(),
+        filters=in_line,
+        more_filters=[each for each in filters if each not in in_line],
+        chips=asked.chips(filters),
         meanings=asked.meanings,
         searched=bool(list_page.list_view.source.searched),
         search=asked.first("q"),
@@ -113,7 +119,8 @@ async def export_list(page: PageContext, list_page: ListPage[T, V], permission: 
 async def filter_list(page: PageContext, list_page: ListPage[T, V]) -> Response:
     """Redirect to the list with a form's filters, by a URL without a telephone number."""
     assert list_page.user_filter is not None
-    sent = {name: page.form.get(name, "")[:_LONGEST] for name in list_parameters(list_page.list_view)}
+    names = (*list_parameters(list_page.list_view), *list_page.conditions)
+    sent = {name: page.form.get(name, "")[:_LONGEST] for name in names}
     given = {name: value for name, value in sent.items() if value}
     filters = await replace_phone_number(page.request, given, list_page.user_filter)
     filters |= {name: page.form.getlist(name)[:MOST_SELECTED] for name in ("pageSize", SELECTED)}

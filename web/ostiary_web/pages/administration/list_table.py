@@ -37,7 +37,7 @@ class _Cell:
     kind: str
     value: object
     wrapping: str = ""
-    """Where it breaks: `long` within words, `whole` nowhere, else between words."""
+    """Where it breaks: `long` within words, `whole` nowhere, else between words; `cut` ends with its line."""
     name: str | None = None
     """Name behind an identifier, if it is known."""
     beneath: object = None
@@ -46,7 +46,7 @@ class _Cell:
     @property
     def is_empty(self) -> bool:
         """Whether it is empty, and takes no line on a narrow screen."""
-        return self.beneath is None and self.value in (_NOTHING, ())
+        return self.beneath is None and self.value == _NOTHING
 
     @property
     def classes(self) -> str:
@@ -116,7 +116,8 @@ class ListTable(Generic[T, V]):
             return _Cell(label, "boolean", bool(value))
         if field.kind in (Kind.TEXTS, Kind.CODES):
             values = value if isinstance(value, tuple) else ()
-            return _Cell(label, "texts", values, _wrapping(" ".join(map(str, values))))
+            texts = [self._names.get(each, str(each)) for each in values]
+            return _Cell(label, "texts", self._page.text("change.between").join(texts) or _NOTHING, "cut")
         wrapping = "whole" if field.name == _ADDRESS else _wrapping(str(value))
         shown = _NOTHING if value is None or value == "" else value
         return _Cell(label, "text", shown, wrapping, beneath=self._beneath(field, item))

@@ -104,7 +104,7 @@ def _list_page(page: PageContext) -> ListPage[OnlineSession, OnlineSession]:
         place=_PLACE,
         heading="page.online",
         columns=("username", "clientId", "kind", "ip", "signedInAt", "lastSeenAt", "expiresAt"),
-        filters=("kind", "userId", "clientId", "ip", "signedInAt"),
+        filters=("userId", "kind", "clientId", "ip", "signedInAt"),
         resolve={"userId": resolve_people},
         user_filter="userId",
         words={"kind": lambda kind, language: language.word("kind", kind)},

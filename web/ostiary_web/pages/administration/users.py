@@ -1,6 +1,6 @@
 """Pages of users: their roles and applications, and an administrator's actions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from quart import Response
@@ -13,7 +13,7 @@ from ostiary_core.events import (
     UserRequested,
     UserUnlocked,
 )
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import NOT_YET, Instant, iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User, is_of_client
 from ostiary_core.model.why import Why
@@ -85,6 +85,11 @@ async def _list_role_choices(context: RequestContext) -> Sequence[tuple[str, str
     return [(role.role_id, role.name) for role in await context.query(_all_roles)]
 
 
+async def _name_roles(context: RequestContext, users: Sequence[User]) -> Mapping[str, str]:
+    """Return the names of the roles of these users."""
+    return dict(await _list_role_choices(context)) if any(user.role_ids for user in users) else {}
+
+
 def _all_roles(store: ListingStore, now: Instant) -> Sequence[Role]:
     """Return every role: saving the form would take away a role that it did not offer."""
     listing, found = Listing(resource=ROLES, page_size=_ROLES_PER_READ), list[Role]()
@@ -115,8 +120,13 @@ _LIST: Final = ListPage(
     place=_PLACE,
     heading="page.users",
     columns=("username", "name", "phone", "roleIds", "enabled", "lastSignInAt", "createdAt"),
-    filters=("id", "roleIds", "enabled", "mustChangePassword", "lastSignInAt", "createdAt"),
+    filters=(
+        *("roleIds", "enabled", "secondFactor", "neverSignedIn", "mustChangePassword"),
+        *("id", "lastSignInAt", "createdAt"),
+    ),
+    conditions={"neverSignedIn": ("page.never_signed_in", {"lastSignInAtTo": iso_time(NOT_YET)})},
     choices={"roleIds": _list_role_choices},
+    names=_name_roles,
     user_filter="id",
     is_exported=True,
     link=lambda user: f"{_PLACE}/{user.user_id}",
