@@ -160,6 +160,7 @@ async def test_all_that_match_are_asked_about_by_number_and_done(served: Served,
     assert "All 130 that match" in page.text
     question = await press(browser, page, "page", "1", ("all", "1"), to="/admin/selected/users/disable")
     assert "Disable: all 130 that match" in question.text
+    assert "<li>Search: crowd</li>" in question.text
     assert "and 120 more" in question.text
     page = await browser.follow(await confirm(browser, question))
     assert read_notice(page) == ["130 disabled."]

@@ -318,6 +318,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "page.selected_count": "{count} selected",
         "page.selected_heading": "{action}: {count} selected",
         "page.selected_all_heading": "{action}: all {count} that match",
+        "page.selected_unfiltered": "No filter: the whole list.",
         "page.selected_none": "Nothing was selected, so nothing was done.",
         "page.selected_changed": "Another number matches now than before: please look again.",
         "page.selected_first": (

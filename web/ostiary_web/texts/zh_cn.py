@@ -287,6 +287,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "page.selected_count": "已选 {count} 条",
         "page.selected_heading": "{action}：所选 {count} 条",
         "page.selected_all_heading": "{action}：全部符合条件的 {count} 条",
+        "page.selected_unfiltered": "无筛选条件：整个列表。",
         "page.selected_none": "未选择任何记录，因此未执行任何操作。",
         "page.selected_changed": "符合条件的数量已变化，请重新确认。",
         "page.selected_first": (

@@ -176,6 +176,9 @@ async def _ask(
     most = _NAMED_OF_ALL if found.is_all else _NAMED_IN_QUESTION
     first = [*found.items.items()][:most]
     names = [_describe(page, selectable, key, item) for key, item in first]
+    if found.is_all:
+        filters = [said for said, _ in asked.chips(await asked.filters())]
+        names = [" · ".join(filters) or page.text("page.selected_unfiltered"), *names]
     more = len(found.items) - most
     if more > 0:
         names.append(page.text("page.and_more", count=more))
