@@ -201,7 +201,7 @@ async def test_every_command_reads_words_of_a_later_release(neighbour: Neighbour
             f"explain {session[0]}",
             "user end-sessions anna",
             "client force-logout app",
-            "end-everything",
+            "end-everything --yes",
         ),
     ):
         ran = await trio.to_thread.run_sync(machine.run, *words.split())

@@ -159,7 +159,7 @@ def test_each_of_several_ports_belongs_to_a_host(place: str) -> None:
 
 LOOKING: Final = (
     *("user list", "client list", "client create app --redirect-uri https://a.example/", "check", "sweep"),
-    *("audit export", "export", "end-everything"),
+    *("audit export", "export", "end-everything --yes"),
 )
 """Commands that are no reason for a database to be there, or to be another release's."""
 
@@ -372,7 +372,7 @@ def serve_by_service(machine: Machine) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(words, server.returncode, greeting + said, told)
 
 
-@pytest.mark.parametrize("command", ["migrate", "restore", "check", "end-everything"])
+@pytest.mark.parametrize("command", ["migrate", "restore", "check", "end-everything --yes"])
 def test_what_root_does_is_no_obstacle_to_the_user_of_the_server(
     command: str, others_folder: Path, tmp_path: Path
 ) -> None:
@@ -384,9 +384,9 @@ def test_what_root_does_is_no_obstacle_to_the_user_of_the_server(
         machine.run("migrate")
     else:
         machine.script("restore", str(tmp_path / "backup.db"))
-    if command in ("check", "end-everything"):
+    if command in ("check", "end-everything --yes"):
         (others_folder / "ostiary.db.lock").unlink(missing_ok=True)
-        machine.run(command)
+        machine.run(*command.split())
     owners = {path.name: path.stat().st_uid for path in others_folder.iterdir()}
     assert owners == dict.fromkeys(owners, _SERVICE)
     started = serve_by_service(machine)

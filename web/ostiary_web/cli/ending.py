@@ -9,13 +9,16 @@ from ostiary_web.server.rollback_check import forget_mark
 
 
 @click.command("end-everything")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @with_printer
-def end_everything_command(printer: Printer) -> None:
+def end_everything_command(printer: Printer, yes: bool) -> None:
     """End every session and void every code, as after a restore, or when the database was copied.
 
     The server may run. All sessions of every client end at once, `console` included; the audit trail names
     the operator. Passwords, secrets and remembered consents stay.
     """
+    if not yes:
+        click.confirm(printer.text("command.end_everything"), abort=True, err=True)
     printer.record({"ended": run(end_everything)}, {"ended": "command.restore.ended"})
 
 

@@ -948,6 +948,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
             "Delete {client_id} for good? All its sessions end, and its identifier is never given out again."
         ),
         "command.user.delete": "Delete {username} for good? All sessions of this user end.",
+        "command.end_everything": "End every session of every user and client?",
         "command.deleted": "Deleted",
         "command.apply.done": "Done.",
         "command.apply.planned": "Nothing was done.",

@@ -804,6 +804,7 @@ LANGUAGE: Final = CHINESE.with_texts(
         "command.link": "链接（仅显示一次）",
         "command.client.delete": "确定永久删除 {client_id}？其所有会话将结束，该标识不会再被使用。",
         "command.user.delete": "确定永久删除 {username}？该用户的所有会话将结束。",
+        "command.end_everything": "确定结束所有用户和客户端的全部会话？",
         "command.deleted": "已删除",
         "command.apply.done": "已完成。",
         "command.apply.planned": "未做任何更改。",
