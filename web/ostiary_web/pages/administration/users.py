@@ -135,7 +135,8 @@ _LIST: Final = ListPage(
 
 async def _role_choices(page: PageContext) -> Sequence[Choices]:
     roles = await _list_role_choices(page.request)
-    return [Choices(name, page.text(f"page.roles_{name}"), roles) for name in (_GIVE, _TAKE)]
+    headings = {_GIVE: "page.roles_give", _TAKE: "page.roles_take"}
+    return [Choices(name, page.text(heading), roles) for name, heading in headings.items()]
 
 
 def _change_roles(page: PageContext, user_id: str, user: User | None) -> Event | None:
