@@ -13,10 +13,12 @@ from fuzz.model.records import BUILT_IN, SUPER_ADMINISTRATOR, Session
 from fuzz.shared.history import History
 from fuzz.shared.invariants import NO_SECRETS, RETOLD, Violation
 from fuzz.shared.memory_store import ServerMemoryStore
+from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES
+from ostiary_core.model.reply import UserKnown
 from ostiary_core.oauth.state_tables import SessionState
 from ostiary_core.storage import listing
 from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
@@ -53,12 +55,22 @@ def faults_in_hindsight(
     at = Instant(now)
     realm.expire(now)
     yield from _faults_of_explanations(store, realm, history, at)
+    yield from _faults_of_accounts(store, realm, at)
     yield from _faults_of_lists(store, realm, at)
     yield from _faults_of_summaries(store, at)
     yield from _faults_of_texts(store)
     while store.forget_entries(_END_OF_TIME, 0, _PAGE):
         pass
     yield from _faults_of_explanations(store, realm, history, at, is_forgotten=True)
+
+
+def _faults_of_accounts(store: ServerMemoryStore, realm: Realm, now: Instant) -> Iterator[Violation]:
+    """An account shown with another number of recovery codes than it has left."""
+    for user in realm.users.values():
+        [shown] = store.turn([UserRequested(caller=Operator(), user_id=user.user_id)], now)
+        left = len(user.factor.recovery) if user.factor is not None and user.has_factor else None
+        if isinstance(shown.reply, UserKnown) and shown.reply.recovery_codes_left != left:
+            yield Violation(RETOLD, f"{shown.reply.recovery_codes_left} recovery codes are shown, not {left}")
 
 
 # --- explanations

@@ -39,7 +39,7 @@ MOST_REPLAYS: Final = 600
 """A bound, so that a failure is told in seconds even where it shrinks badly."""
 STEPS_OF_ALL_ROWS: Final = 100_000
 """Steps after which each row of the state tables must have been taken."""
-MOST_WORLDS: Final = 1500
+MOST_WORLDS: Final = 250
 """A planted fault that so many worlds do not show is one that survives."""
 
 

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from fuzz.shared.invariants import TOLD, Violation
 from ostiary_core.model.client import CLIENT
-from ostiary_core.model.decision import Decision, Delete, Insert
+from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.record_type import RecordType, Setting
-from ostiary_core.model.records import Client, Record, Role, Session, SessionKind, User
+from ostiary_core.model.records import Client, Record, Role, SecondFactor, Session, SessionKind, User
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 
@@ -64,9 +64,25 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
         if fact.changes and fact.kind is not FactKind.ADMINISTRATOR_REFUSED:
             said: _Told = {each.field: (each.before, each.after) for each in fact.changes}
             told.setdefault(_subject(fact), []).append(said)
+    yield from _faults_of_recovery(decision)
     for key in written.keys() | told.keys():
         if not _say_the_same(written.get(key, []), told.get(key, [])):
             yield Violation(TOLD, f"of a {key[0].__name__} that is written the facts say something else")
+
+
+def _faults_of_recovery(decision: Decision) -> Iterator[Violation]:
+    """A recovery code that is used without a word, or said to be used and is left."""
+    said = {fact.user_id for fact in decision.facts if fact.kind is FactKind.RECOVERY_CODE_USED}
+    for change in decision.changes:
+        if not isinstance(change, Update):
+            continue
+        before, after = change.before, change.after
+        if not isinstance(before, SecondFactor) or not isinstance(after, SecondFactor):
+            continue
+        old, new = set(before.recovery_digests), set(after.recovery_digests)
+        # All may be new, by a request that used one of the old.
+        if (new < old and after.user_id not in said) or (new == old and after.user_id in said):
+            yield Violation(TOLD, "the facts do not say which recovery codes were used")
 
 
 def _say_the_same(written: list[_Told], told: list[_Told]) -> bool:

@@ -196,7 +196,14 @@ def code_or_reason(response: Response) -> str:
     if code:
         return code
     reason = _REASON.search(response.body.decode())
-    return "" if reason is None else _TEXTS.get((response.status, unescape(reason[1])), "")
+    if reason is None:
+        return ""
+    shown = unescape(reason[1])
+    # How long to wait stands behind the reason.
+    is_followed = response.status == 429
+    texts = [text for status, text in _TEXTS if status == response.status]
+    found = [text for text in texts if text == shown or (is_followed and shown.startswith(text))]
+    return _TEXTS[response.status, max(found, key=len)] if found else ""
 
 
 _SIGNING_IN: Final = (Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.ENTER_FACTOR)

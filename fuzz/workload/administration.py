@@ -197,6 +197,6 @@ class Administration:
         machines = [one for one in self.history.grants[-8:] if one.user_id is None]
         actions += [
             Step(number=0, at=0, verb=Verb.END_SESSION, by=by, token=Ref(Kind.ACCESS, one.number))
-            for one in (*machines[-1:], *self.history.logins[-3:])
+            for one in (*machines[-1:], *self.history.logins[-3:], *self.history.programs[-2:])
         ]
         return random.sample(actions, 5)

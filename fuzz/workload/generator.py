@@ -37,9 +37,12 @@ from fuzz.workload.weights import (
     CONSENT_TWISTS_BEYOND,
     ENDINGS,
     EXCHANGE_TWISTS,
+    FOCUS,
+    FOCUSES,
     LIFE_SHARE,
     LOGIN_MS,
     PROOF_SHARE,
+    PROOF_SHARES_OF_THE_RULES,
     UNDONE_BY,
     UNSEEN_MS,
     WAITED_MS,
@@ -66,10 +69,12 @@ class Workload:
         self.verbs = tuple(verbs)
         self.deputed = random.random() < 0.2
         """Whether people administer one another."""
+        focus: frozenset[Verb] = random.choice(FOCUSES) if is_of_the_rules else frozenset()
         weights = (
             weight
             * (endings if verb in ENDINGS else 1.0)
             * (3.0 if self.deputed and verb is Verb.SIGN_IN else 1.0)
+            * (FOCUS if verb in focus else 1.0)
             * random.choice((0.5, 1.0, 1.0, 2.0))
             for verb, weight in verbs.items()
         )
@@ -81,6 +86,7 @@ class Workload:
         self.own_accounts = OwnAccounts(random, self.picks, is_of_the_rules=is_of_the_rules)
         self.proofs = Proofs(random, self.picks)
         self.lives = Lives(random, self.picks, history)
+        self.proof_share = random.choice(PROOF_SHARES_OF_THE_RULES) if is_of_the_rules else PROOF_SHARE
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
         story: list[tuple[int, Step]] = []
@@ -88,6 +94,9 @@ class Workload:
             story = self.own_accounts.failures_that_are_forgiven()
         elif not is_of_the_rules and random.random() < 0.4:
             story = self.own_accounts.codes_that_are_forgiven()
+        elif is_of_the_rules and random.random() < 0.25:
+            own = self.own_accounts
+            story = random.choice((own.code_of_somebody_else, own.tokens_one_after_another))()
         self.calm_steps = len(story)
         """How many steps from the beginning on show nothing where anything else goes wrong."""
         appointments = self.administration.appointments() if self.deputed else []
@@ -137,7 +146,7 @@ class Workload:
             return steps_after_invitation(random, step)
         if step.verb is Verb.UNLOCK_USER and step.user in self.history.names:
             return self.own_accounts.steps_after_unlock(step)
-        if step.verb is Verb.SIGN_IN and step.twist is None and random.random() < PROOF_SHARE:
+        if step.verb is Verb.SIGN_IN and step.twist is None and random.random() < self.proof_share:
             return self.proofs.steps_after_sign_in(step)
         is_given_role = step.change in ("role", "another-role")
         if is_given_role and self.history.initial_state.settings.second_factor_of == "administrators":

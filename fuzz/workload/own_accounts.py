@@ -245,6 +245,24 @@ class OwnAccounts:
         steps += [right, repeated]
         return [(0, right), *((0, step) for step in set_up), (30_000, right), *((0, step) for step in steps)]
 
+    def code_of_somebody_else(self) -> list[tuple[int, Step]]:
+        """A beginning in which somebody enters a code that somebody else was sent, of whose account as little
+        ended as of theirs."""
+        first, second = self.picks.people[0], self.picks.people[-1]
+        right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=first)
+        asked = Step(number=0, at=0, verb=Verb.REQUEST_TEXT_CODE, by=Ref(Kind.ACCESS, 1), change="new")
+        entered = replace(asked, verb=Verb.CHANGE_PHONE, user=second, by=Ref(Kind.ACCESS, 2))
+        return [(0, right), (0, replace(right, user=second)), (0, asked), (0, entered)]
+
+    def tokens_one_after_another(self) -> list[tuple[int, Step]]:
+        """A beginning in which the first administrator makes a token, ends it, and makes as many again as may
+        live at a time, and one more."""
+        right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=ADMINISTRATOR)
+        by = Ref(Kind.ACCESS, 1)
+        made = replace(right, verb=Verb.CREATE_TOKEN, by=by, change="clients")
+        ended = Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=by, token=Ref(Kind.ACCESS, 2))
+        return [(0, step) for step in (right, made, ended, made, made, made)]
+
     def set_up_when_appointed(self, step: Step) -> list[tuple[int, Step]]:
         """Somebody who is given a role, and is signed in, signs in once more and sets up a second factor; the
         last of it first."""

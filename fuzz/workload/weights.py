@@ -86,7 +86,9 @@ LIFE_SHARE: Final = 0.25
 """How often the whole life of a session begins in place of one step, where the interface is asked."""
 
 PROOF_SHARE: Final = 0.2
-"""How often somebody who signs in goes on to give power at the edges of a proof."""
+PROOF_SHARES_OF_THE_RULES: Final = (0.0, 0.0, 0.0, 0.5)
+"""How often somebody who signs in goes on to give power at the edges of a proof: in a simulated seed, and in
+worlds of the rules, most of which leave it to others."""
 
 ENDINGS: Final = ADMINISTRATION | {
     *(Verb.REVOKE, Verb.WITHDRAW, Verb.SIGN_OUT),
@@ -117,6 +119,21 @@ ABOUT_AN_OWN_ACCOUNT: Final = (
     }
 )
 ABOUT_ROLES: Final = frozenset(verb for verb in Verb if verb.endswith("-role"))
+ABOUT_CLIENTS: Final = frozenset(
+    {
+        *(verb for verb in Verb if verb.endswith("-client")),
+        *(Verb.RESET_SECRET, Verb.GIVE_SECRET, Verb.END_OLD_SECRET),
+        *(Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS),
+    }
+)
+FOCUSES: Final = (
+    *(frozenset[Verb](), ABOUT_CLIENTS, ABOUT_USERS | ABOUT_ROLES | {Verb.SIGN_IN, Verb.BATCH}),
+    *(ABOUT_TEXT_CODES, ABOUT_OWN_FACTOR | WITH_A_TICKET | {Verb.SIGN_IN, Verb.UNLOCK_USER}),
+    frozenset({Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE, Verb.SHOW_ACCOUNT}),
+)
+"""What a world of the rules may be about; the first is about nothing more than the rest."""
+FOCUS: Final = 5.0
+"""How many times as often as elsewhere a world asks for what it is about."""
 AGENTS: Final = ("phone", "desk", None)
 EXCHANGE_TWISTS: Final = (
     Twist.WRONG_VERIFIER,

@@ -138,3 +138,11 @@ def test_the_server_has_each_of_them_with_the_same_status() -> None:
         ("invalid_grant", 401),
     }
     assert set(STATUS_OF_ERROR.items()) <= errors
+
+
+def test_a_page_may_say_behind_its_reason_how_long_to_wait() -> None:
+    problem = text_of(Why.SIGN_INS_TOO_FREQUENT, ENGLISH)
+    waits = f"{problem} You can try again in 5 seconds."
+    for reason, code in ((problem, "A1003"), (waits, "A1003"), (f"Because. {problem}", "")):
+        body = f'<div role="alert">\n<p>{reason}</p></div>'
+        assert code_or_reason(Response(429, [], body.encode())) == code
