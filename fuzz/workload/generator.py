@@ -96,7 +96,8 @@ class Workload:
             story = self.own_accounts.codes_that_are_forgiven()
         elif is_of_the_rules and random.random() < 0.25:
             own = self.own_accounts
-            story = random.choice((own.code_of_somebody_else, own.tokens_one_after_another))()
+            stories = (own.code_of_somebody_else, own.tokens_one_after_another, own.token_of_one_above)
+            story = random.choice(stories)()
         self.calm_steps = len(story)
         """How many steps from the beginning on show nothing where anything else goes wrong."""
         appointments = self.administration.appointments() if self.deputed else []

@@ -263,6 +263,18 @@ class OwnAccounts:
         ended = Step(number=0, at=0, verb=Verb.END_OWN_SESSION, by=by, token=Ref(Kind.ACCESS, 2))
         return [(0, step) for step in (right, made, ended, made, made, made)]
 
+    def token_of_one_above(self) -> list[tuple[int, Step]]:
+        """A beginning in which somebody who may end sessions tries to end a token of the first administrator,
+        and a login of theirs."""
+        first, role = self.picks.people[0], self.picks.role()
+        right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=ADMINISTRATOR)
+        made = replace(right, verb=Verb.CREATE_TOKEN, by=Ref(Kind.ACCESS, 1), change="clients")
+        allowed = Step(number=0, at=0, verb=Verb.REGISTER_ROLE, role=role, change="sessions")
+        given = replace(allowed, verb=Verb.CHANGE_USER, user=first, change="role")
+        ended = Step(number=0, at=0, verb=Verb.END_SESSION, by=Ref(Kind.ACCESS, 5))
+        ends = [replace(ended, token=Ref(Kind.ACCESS, number)) for number in (2, 1)]
+        return [(0, step) for step in (right, made, allowed, given, replace(right, user=first), *ends)]
+
     def set_up_when_appointed(self, step: Step) -> list[tuple[int, Step]]:
         """Somebody who is given a role, and is signed in, signs in once more and sets up a second factor; the
         last of it first."""
