@@ -14,7 +14,7 @@ ISSUING: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
 """What is asked at `/token`."""
 SUCCESS: Final = {
     **dict.fromkeys((Verb.REGISTER_USER, Verb.REGISTER_ROLE, Verb.REGISTER_CLIENT), (201,)),
-    Verb.CREATE_TOKEN: (201,),
+    **dict.fromkeys((Verb.CREATE_TOKEN, Verb.INVITE_USER), (201,)),
     Verb.RECALL: (200, 303),
 }
 STATUS_OF_ERROR: Final = {
