@@ -20,6 +20,7 @@ SERVER_TO_SERVER = {"/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/
 OPEN = {
     *("/api/auth/login", "/api/auth/login/second-factor", "/api/auth/login/second-factor/set-up"),
     *("/api/auth/refresh", "/api/auth/sms-code", "/api/auth/reset-password"),
+    "/api/auth/invitation",
 }
 """What asks for no caller: a form token proves nothing there, and a program has none."""
 CHANGING = sorted(

@@ -342,6 +342,8 @@ def right_content(route: Route, address: str, name: str, record_id: str = "nobod
     match route.method, last:
         case _, "batch-delete":
             content = {"ids": [record_id]}
+        case "POST", "batch-roles":
+            content = {"ids": [record_id], "remove": ["super_admin"]}
         case "POST", "invitations":
             content = {"user_ids": record_id}
         case "PUT", "enabled":

@@ -1,9 +1,9 @@
 """Sets the interpreter up for a process that serves, and knows how it was built."""
 
 import gc
+import os
 import sys
 import sysconfig
-from pathlib import Path
 from typing import Final
 
 _COLLECT_AFTER_ALLOCATIONS: Final = 20_000
@@ -31,6 +31,9 @@ def is_optimised() -> bool:
 
     Distributions' builds, as Debian's and conda's, need not say that they have them.
     """
-    options = sysconfig.get_config_var("CONFIG_ARGS")
-    is_packaged = sys.base_prefix == "/usr" or Path(sys.base_prefix, "conda-meta").exists()
+    try:
+        options = sysconfig.get_config_var("CONFIG_ARGS")
+    except ImportError:  # the file of the build may be closed to the user that serves
+        return True
+    is_packaged = sys.base_prefix == "/usr" or os.path.exists(f"{sys.base_prefix}/conda-meta")
     return options is None or "--enable-optimizations" in options or is_packaged

@@ -32,7 +32,13 @@ from ostiary_core.model.records import (
     TextCodePurpose,
     revise,
 )
-from ostiary_core.model.reply import LoginIssued, PersonalTokenIssued, TextCodeDrawn, TokensIssued
+from ostiary_core.model.reply import (
+    InvitationIssued,
+    LoginIssued,
+    PersonalTokenIssued,
+    TextCodeDrawn,
+    TokensIssued,
+)
 from ostiary_core.oauth.state_tables import SESSION_ENDINGS
 from ostiary_web.application.history_texts import ENDINGS, safe_retries_text, step_text
 from ostiary_web.texts import LANGUAGES
@@ -137,6 +143,17 @@ def change_phone_unknown(tale: Tale) -> None:
 def recover(tale: Tale) -> None:
     code = tale.text_code(TextCodePurpose.RESET_PASSWORD, PHONE)
     tale.ask(e.PasswordResetByTextMessage(phone=PHONE, code=code, new_password_hash=asks.hash_of("newer")))
+
+
+def accept_invitation(tale: Tale) -> None:
+    invited = e.InvitationMade(
+        caller=caller_of(tale.world.login("root")),
+        user_id=tale.world.user_ids["alice"],
+        entropy=asks.fresh_entropy(),
+    )
+    [decision] = tale.world.store.turn([invited], tale.world.now, [None])
+    assert isinstance(decision.reply, InvitationIssued)
+    tale.ask(e.InvitationAccepted(token=decision.reply.token, new_password_hash=asks.hash_of("newer")))
 
 
 def enter_wrong_passwords(tale: Tale) -> None:
@@ -309,6 +326,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "telephone changed by somebody unknown": change_phone_unknown,
     "password reset": of_user(e.PasswordResetByAdministrator, new_password_hash=asks.hash_of("newer")),
     "password recovered": recover,
+    "invitation accepted": accept_invitation,
     "wrong passwords": enter_wrong_passwords,
     "user disabled": of_user(e.UserDisabled),
     "user disabled by a token": disable_by_token,

@@ -125,8 +125,8 @@ async def test_a_page_offers_nothing_that_is_refused_as_another_stands_above(ser
         assert offers == [f"admin/online/end?selected={ended['id']}"]
         assert (why in page) is is_said
     offers, page = await read_offers(browser, f"/admin/people/{await id_of(equal)}")
-    assert [*offers[:6], why in page] == [
-        *("edit", "reset-password", "unlock", "force-out", "disable", "delete"),
+    assert [*offers[:7], why in page] == [
+        *("edit", "reset-password", "invite", "unlock", "force-out", "disable", "delete"),
         False,
     ]
     offers, page = await read_offers(browser, "/admin/roles/role-of-above")
