@@ -12,11 +12,11 @@ with a default, indexes. An index of a table that may be large is a step of its 
 import re
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from itertools import takewhile
 from typing import Any, Final
 
-from psycopg import Connection, errors
+from psycopg import Connection, Error, errors
 
 from ostiary_net.postgres.record_sql import Ask
 from ostiary_net.sql.migrations import Migration, Opening, SchemaError, find_missing, has_all, read_migrations
@@ -169,7 +169,9 @@ def _make_index(connection: Connection[Any], step: Migration) -> None:
             connection.execute(f"DROP INDEX CONCURRENTLY {name}".encode())
         connection.execute(step.sql.encode())
     finally:
-        # Closed, as it has settings of its own.
+        # Closed, as it has settings of its own; behind a pooler, its connection to the database lives on.
+        with suppress(Error):
+            connection.execute("RESET statement_timeout")
         connection.close()
 
 
