@@ -83,7 +83,7 @@ class Acting:
 
 
 NOBODY: Final = Acting()
-"""What acted if nobody was signed in: a client, or a user before signing in."""
+"""What acted when nobody was signed in: a client, or a user before signing in."""
 
 
 @immutable()

@@ -46,7 +46,7 @@ class Store(Protocol):
     """A store of records, whose `turn` is atomic, and durable when it returns.
 
     A turn must read one moment, and no other turn may write since then what it writes. Revisions alone do not
-    ensure that: a role or text code that is deleted and made again is at revision 1 again, if a stale
+    ensure that: a role or text code that is deleted and made again is at revision 1 again, and a stale
     write would pass its guard. So take one turn at a time, or each in a transaction that is serializable, or
     that has a snapshot and fails on concurrent writes (PostgreSQL's `REPEATABLE READ`; `READ COMMITTED` is
     too little).

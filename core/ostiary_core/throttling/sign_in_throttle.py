@@ -72,7 +72,7 @@ class FailuresOfName:
     wait_seconds: int
     """Whole seconds until the next try, wherever it comes from; 0 if none."""
     by_address: tuple[FailuresAt, ...]
-    """If it failed, the longest wait first."""
+    """Addresses at which it failed, the longest wait first."""
 
 
 class FailureBackoff:

@@ -15,19 +15,19 @@ import hmac
 
 from ostiary_core.events import InvitationAccepted, InvitationMade
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refuse
+from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.permissions import Permission, TokenPower
 from ostiary_core.model.records import Invitation, User
-from ostiary_core.model.reply import Done, InvitationIssued
+from ostiary_core.model.reply import InvitationIssued
 from ostiary_core.model.secret import draw_invitation, user_of_invitation
 from ostiary_core.model.user import USER
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import Actor, actor_id_of, refuse_power, require_record
-from ostiary_core.oauth.inherited_endings import login_epochs_now, with_next_epoch
+from ostiary_core.oauth.inherited_endings import login_epochs_now
 from ostiary_core.users.account_reach import find_account_of_another
-from ostiary_core.users.own_account import all_ended_fact, own_change
+from ostiary_core.users.own_account import set_password_once
 
 
 @require_record(Permission.USER_UPDATE, find=find_account_of_another)
@@ -63,13 +63,7 @@ def accept(event: InvitationAccepted, snapshot: Snapshot) -> Decision:
     ):
         return refuse(Why.INVITATION_WRONG)
     why = Why.INVITATION_ACCEPTED
-    new_hash = event.new_password_hash
-    changed = with_next_epoch(user, why, snapshot.now, password_hash=new_hash, must_change_password=False)
-    return Decision(
-        Done(),
-        (Delete(stored), Update(user, changed)),
-        (own_change(FactKind.PASSWORD_SET, user, changed, why), all_ended_fact(user, why)),
-    )
+    return set_password_once(user, stored, event.new_password_hash, why, snapshot.now)
 
 
 def open_until(stored: Invitation, user: User, snapshot: Snapshot) -> Instant | None:

@@ -20,14 +20,14 @@ from typing import Any
 
 from ostiary_core import events
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Update, refuse, refuse_fields
+from ostiary_core.model.decision import Change, Decision, Delete, Update, refuse, refuse_fields
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import CONSOLE_CLIENT, username_key
 from ostiary_core.model.instant import Instant, is_news, within
 from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import Client, SessionKind, User, revise
+from ostiary_core.model.records import Client, Invitation, SessionKind, TextCode, User, revise
 from ostiary_core.model.reply import (
     AccountKnown,
     Done,
@@ -319,6 +319,18 @@ def own_change(kind: FactKind, before: User | None, after: User, why: Why | None
 def all_ended_fact(user: User, why: Why, actor_id: str | None = None) -> Fact:
     """Make the fact that all sessions and codes of a user ended."""
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, actor_id=actor_id, user_id=user.user_id, why=why)
+
+
+def set_password_once(
+    user: User, spent: TextCode | Invitation, new_hash: str, why: Why, now: Instant
+) -> Decision:
+    """Set the password of a user who is not signed in by what is spent on it; all that the user had ends."""
+    changed = with_next_epoch(user, why, now, password_hash=new_hash, must_change_password=False)
+    return Decision(
+        Done(),
+        (Delete(spent), Update(user, changed)),
+        (own_change(FactKind.PASSWORD_SET, user, changed, why), all_ended_fact(user, why)),
+    )
 
 
 def end_other_sessions(

@@ -29,17 +29,16 @@ from ostiary_core.model.identifiers import phone_identifier, phone_key, text_cod
 from ostiary_core.model.instant import DAY_SECONDS, Instant, later, seconds_until, within
 from ostiary_core.model.policy import SPECIFICATION, Policy, TextRecoveryFor
 from ostiary_core.model.records import TextCode, TextCodePurpose, User, revise
-from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
+from ostiary_core.model.reply import Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.user import is_phone
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import Person, acting_of, find_active_person, require_actor
 from ostiary_core.oauth.inherited_endings import login_epochs_now, with_next_epoch
 from ostiary_core.users.own_account import (
-    all_ended_fact,
     end_other_sessions,
-    own_change,
     refuse_wrong_password,
+    set_password_once,
 )
 
 
@@ -160,13 +159,7 @@ def reset_password_by_text_message(event: PasswordResetByTextMessage, snapshot: 
     if not user.enabled or not _may_recover(user, snapshot.policy):
         return _refuse_wrong_code(user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
-    new_hash = event.new_password_hash
-    reset = with_next_epoch(user, why, snapshot.now, password_hash=new_hash, must_change_password=False)
-    return Decision(
-        Done(),
-        (Delete(spent), Update(user, reset)),
-        (own_change(FactKind.PASSWORD_SET, user, reset, why), all_ended_fact(user, why)),
-    )
+    return set_password_once(user, spent, event.new_password_hash, why, snapshot.now)
 
 
 def _may_recover(user: User, policy: Policy) -> bool:

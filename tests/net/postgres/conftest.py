@@ -10,7 +10,7 @@ from tests.support.stores import made_schema
 
 @pytest.fixture
 def address() -> str:
-    """If there is an empty schema and nothing else to be seen."""
+    """The address of an empty schema, with nothing else to be seen."""
     return made_schema()
 
 
