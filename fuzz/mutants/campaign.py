@@ -2,7 +2,7 @@
 
 A worker is forked for each mutant when everything is imported, plants it, and asks the judges that reach
 the statement: first those that noticed another mutant of the function, then the quick ones. What survives all
-of them stands in `survivors.toml` with its reason, or fails; of a room beyond the core, a part may
+of them stands in `survivors.toml` with its reason, or counts as one of the part of its room that may
 (`Room.may_survive`).
 """
 
@@ -135,7 +135,7 @@ def judge_mutants(
                 if outcome == _KILLED:
                     noticed[mutant.module, mutant.function].append(by)
                 report = report_of(mutant, outcome, by, listed, homes[mutant.module])
-                if outcome == _SURVIVED and ROOMS[homes[mutant.module]].may_survive:
+                if outcome == _SURVIVED:
                     report.stories.clear()
                 yield report
     finally:
@@ -203,7 +203,7 @@ def _find_porous(total: Report) -> str:
             sum(counts[name] for counts in total.tables.values()),
             total.tables[_SURVIVED][name],
         )
-        if room.may_survive and judged >= _LEAST_JUDGED and survived > room.may_survive * judged:
+        if judged >= _LEAST_JUDGED and survived > room.may_survive * judged:
             found.append(
                 f"{survived} of {judged} mutants of {name} survive, more than {room.may_survive:.0%}"
             )

@@ -18,6 +18,7 @@ from ostiary_core.model.reply import (
     RecoveryCodesDrawn,
     Refused,
     SecondFactorAsked,
+    SecondFactorKnown,
     SecondFactorOffered,
     UserKnown,
 )
@@ -76,6 +77,9 @@ class Alice:
 
     def renew(self, code: Secret, password: str = "right") -> Outcome:
         return self._ask(e.RecoveryCodesRenewed, **_prove(password), code=code, entropy=asks.fresh_entropy())
+
+    def ask_how_many_are_left(self) -> Outcome:
+        return self._ask(e.SecondFactorRequested)
 
     def _ask(self, kind: type[Any], **fields: Any) -> Outcome:
         return self.world.when(kind(caller=self.caller, user_id=self.user_id, **fields))
@@ -352,6 +356,18 @@ def test_each_recovery_code_works_once_however_it_is_typed_and_until_there_are_n
     assert len({code.reveal() for code in fresh.recovery_codes}) == 10
     alice.enter(alice.ticket(), fresh.recovery_codes[9]).then(LoginIssued)
     alice.renew(alice.code()).then(RecoveryCodesDrawn, facts=[FactKind.RECOVERY_CODES_RENEWED])
+
+
+def test_the_owner_learns_how_many_recovery_codes_are_left(alice: Alice) -> None:
+    for left in (10, 9):
+        assert (
+            alice.ask_how_many_are_left().then(SecondFactorKnown, changes=[], facts=[]).recovery_codes_left
+            == left
+        )
+        alice.enter(alice.ticket(), alice.recovery_code(left - 1)).then(LoginIssued)
+        alice.world.wait(0.001)
+    alice.remove(alice.code()).then(Done)
+    alice.ask_how_many_are_left().then_refused(Why.NOT_FOUND, facts=[])
 
 
 def test_removal_ends_every_other_session_and_nothing_is_asked_for_any_more(alice: Alice) -> None:

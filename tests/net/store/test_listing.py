@@ -180,3 +180,17 @@ def test_every_declared_field_is_one_of_the_items(resource: Listable[Any]) -> No
     names = {*resource.sorts, *resource.ranges, *resource.filters, *resource.searched, resource.key}
     assert names <= set(resource.item.__dataclass_fields__)
     assert resource.item in (AuditEntry, *{other.item for other in RESOURCES})
+
+
+@pytest.mark.parametrize(
+    "resource, filters",
+    [
+        (CLIENTS, "built_in client_id enabled name"),
+        (ROLES, "built_in name role_id"),
+        (USERS, "enabled has_second_factor must_change_password name phone role_ids user_id username"),
+        (ONLINE_SESSIONS, "client_id kind name session_id source user_id username"),
+    ],
+    ids=repr,
+)
+def test_a_list_is_filtered_by_the_fields_of_the_interface(resource: Listable[Any], filters: str) -> None:
+    assert set(resource.filters) == set(filters.split())
