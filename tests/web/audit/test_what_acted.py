@@ -108,6 +108,7 @@ async def test_the_command_line_is_an_actor_of_its_own(served: Served) -> None:
     await served.decide(ClientDisabled(caller=Operator("deploy"), client_id="app"))
 
     [entry] = await entries(root, actorId="command-line")
+    assert await entries(root, actor="command-line") == [entry]
     assert (entry["kind"], entry["actorName"], entry["actorSessionId"]) == ("client-disabled", "deploy", None)
     browser = await served.sign_in_browser()
     for typed in ("command-line", "Command line"):

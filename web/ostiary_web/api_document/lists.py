@@ -1,6 +1,7 @@
 """Describe the parameters of a list from its declaration."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
@@ -47,6 +48,9 @@ def narrowing_parameters(list_view: ListView[Any, Any]) -> Iterator[Json]:
     for name, match in resource.filters.items():
         if name in fields:
             yield _filter(fields[name], match)
+    for other, name in list_view.other_names.items():
+        [field] = [field for field in list_view.fields if field.name == name]
+        yield _filter(replace(field, name=other), Match.EQUALS)
     if resource.searched:
         searched = ", ".join(fields[name].name for name in resource.searched if name in fields)
         yield _parameter("q", text(most=_LONGEST), f"Contained in any of {searched}.")

@@ -100,4 +100,10 @@ _FIELDS: Final[tuple[Field[NamedEntry], ...]] = (
     _field("changes", Kind.CHANGES, lambda entry: (entry.kind, entry.changes)),
 )
 
-AUDIT_EVENTS: Final = ListView(name="audit", source=AUDIT, fields=_FIELDS, add_details=name_entries)
+AUDIT_EVENTS: Final = ListView(
+    name="audit",
+    source=AUDIT,
+    fields=_FIELDS,
+    add_details=name_entries,
+    other_names={"actor": "actorId"},
+)

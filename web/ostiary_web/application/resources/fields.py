@@ -69,6 +69,8 @@ class ListView(Generic[T, V]):
     fields: tuple[Field[V], ...]
     add_details: Callable[[ListingStore | None, Sequence[T]], Sequence[V]] = add_no_details
     """Add to items what else their fields show; without a store, add nothing."""
+    other_names: Mapping[str, str] = field(default_factory=dict)
+    """Parameters whose values are added to those of an equality filter, each with the name of its field."""
 
     def title(self, language: Language) -> str:
         """Return the name of the items."""

@@ -90,7 +90,10 @@ class _Reader(Generic[T]):
         resource = list_view.source
         fields = {field.listing_name: field for field in list_view.fields if field.listing_name is not None}
         self._resource = resource
-        self._arguments = arguments
+        self._arguments = dict(arguments)
+        for other, name in list_view.other_names.items():
+            if values := self._arguments.pop(other, ()):
+                self._arguments[name] = (*self._arguments.get(name, ()), *values)
         self._known: set[str] = set()
         self._faults: dict[str, FieldRule] = {}
         self.sorts = {fields[name].name: name for name in resource.sorts}
