@@ -45,7 +45,9 @@ rounds_option = click.option("--rounds", type=POSITIVE, default=16)
 jobs_option = click.option("--jobs", type=NATURAL, default=1, help="processes; 0 is one for each core")
 failures_option = click.option("--failures", type=POSITIVE, default=1, help="stop after so many")
 selftest_option = click.option("--selftest", is_flag=True, help="plant known faults; each must be caught")
-only_option = click.option("--only", metavar="TEXT", default="", help="with --selftest: whose name has TEXT")
+only_option = click.option(
+    "--only", metavar="TEXT", default="", help="with --selftest: whose name has TEXT, or a part, as 2/3"
+)
 
 Decorator = Callable[[Callable[..., int]], Callable[..., int]]
 

@@ -3,6 +3,7 @@
 A run that fails without a broken invariant shows nothing: that is told apart, and fails the selftest.
 """
 
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -53,6 +54,13 @@ def catch(fault: Fault, run: Callable[[int], Report], most_runs: int) -> Catch:
     return Catch(fault, most_runs)
 
 
+def choose_faults(only: str, faults: Sequence[Fault]) -> Sequence[Fault]:
+    """Return the faults whose name has `only`; for a part such as 2/3, every third from the second on."""
+    if part := re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", only):
+        return faults[int(part[1]) - 1 :: int(part[2])]
+    return [fault for fault in faults if only in fault.name]
+
+
 def run_selftest(
     only: str,
     faults: Sequence[Fault],
@@ -60,9 +68,9 @@ def run_selftest(
     most_runs: int,
     invariants: Sequence[Invariant] = (),
 ) -> int:
-    """Plant every fault whose name has `only`; 0 where each is caught. `invariants` must each catch one."""
+    """Plant the faults that `only` chooses; return 0 if each is caught. `invariants` must each catch one."""
     began = time.monotonic()
-    chosen = [fault for fault in faults if only in fault.name]
+    chosen = choose_faults(only, faults)
     if not chosen:
         names = ", ".join(fault.name for fault in faults)
         print(f"--only: no fault's name has {only!r}; there are {names}", file=sys.stderr)

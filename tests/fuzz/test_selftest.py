@@ -14,7 +14,7 @@ from fuzz.rules.sequences import planted_world
 from fuzz.shared.campaign import Report
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.invariants import PROGRESS, Violation
-from fuzz.shared.selftest import catch, run_selftest
+from fuzz.shared.selftest import catch, choose_faults, run_selftest
 from fuzz.simulation.faults import FAULTS as OF_THE_SERVER
 
 OF_PROCESSES = [faults_of(subject) for subject in ("kills", "machines", "failovers", "timing")]
@@ -27,7 +27,6 @@ HARMLESS = Fault("nothing", "nothing is planted", nullcontext)
         *(("", name) for name in ("retry-mints", "code-of-any-client", "deletes-lost", "token-written")),
         ("simulate", "answered-before-commit"),
         ("simulate", "token-logged"),
-        ("machine", "endings-undone"),
         ("machine", "turns-beside"),
         ("machine", "error-swallowed"),
         ("parsers", "form-lenient"),
@@ -62,9 +61,15 @@ def test_faults_have_names_of_their_own(faults: tuple[Fault, ...]) -> None:
     assert len({fault.name for fault in faults}) == len(faults) >= 3
 
 
-@pytest.mark.parametrize("faults", [OF_THE_SERVER, OF_READERS, *OF_PROCESSES])
+def test_a_part_of_the_faults_is_chosen_by_its_number() -> None:
+    parts = [choose_faults(f"{number}/3", FAULTS) for number in (1, 2, 3)]
+    assert sorted(fault.name for part in parts for fault in part) == sorted(fault.name for fault in FAULTS)
+    assert {len(part) - len(FAULTS) // 3 for part in parts} <= {0, 1}
+
+
+@pytest.mark.parametrize("faults", [FAULTS, OF_THE_SERVER, OF_READERS, *OF_PROCESSES])
 def test_the_texts_that_faults_replace_are_there(faults: tuple[Fault, ...]) -> None:
-    """Those of the rules are all planted by `.ci/run`."""
+    """`.ci/run` plants a part of them."""
     for fault in faults:
         with fault.plant(), plant_named():
             pass
