@@ -13,11 +13,11 @@ from fuzz.rules import sequences, trace
 from fuzz.shared.campaign import choose_seed
 from fuzz.shared.core_events import with_more_scopes
 
-# What the others stand on (the server's faces, Hypothesis) is imported where it is asked for.
+# Modules with heavy imports (the server's faces, Hypothesis) are imported by the commands that use them.
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what is asked for; 0 where everything held."""
+    """Run a command line; return 0 if everything held."""
     try:
         return int(fuzz.main(list(arguments), prog_name="python -m fuzz", standalone_mode=False))
     except click.ClickException as error:
@@ -30,7 +30,7 @@ FILE = click.Path(path_type=Path)
 
 
 def _check_seconds(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    if not value > 0:  # which "nan" is not either
+    if not value > 0:  # true for "nan", too
         raise click.BadParameter(f"expected seconds, more than 0, got {value}")
     return value
 
@@ -57,7 +57,7 @@ def _run(home: Any, **asked: Any) -> int:
 
 
 def campaign(name: str, module: str, about: str, *options: Decorator, run: Callable[..., int] = _run) -> None:
-    """Add a command: a module, imported for it, runs its campaign with these options, or its selftest."""
+    """Add a command that imports `module` and runs its campaign with these options, or its selftest."""
 
     def command(selftest: bool, only: str, **asked: Any) -> int:
         home = import_module(module)
@@ -75,7 +75,7 @@ def campaign(name: str, module: str, about: str, *options: Decorator, run: Calla
 @only_option
 @click.pass_context
 def fuzz(context: click.Context, selftest: bool, only: str) -> int:
-    """What must hold whatever happens."""
+    """Search for violations of what must always hold."""
     if context.invoked_subcommand is not None:
         return 0
     if selftest:
@@ -91,7 +91,7 @@ def fuzz(context: click.Context, selftest: bool, only: str) -> int:
 @jobs_option
 @failures_option
 def run_sequences(seed: int, steps: int, world: int | None, jobs: int, failures: int) -> int:
-    """Random lives of clients and people against the model."""
+    """Run random sequences of clients' and users' steps, judged by the model and the invariants."""
     if world is not None:
         return sequences.run_one(seed, world)
     return sequences.run(seed, steps, jobs=jobs, most_failures=failures)
@@ -196,14 +196,14 @@ campaign(
 def run_mutants(
     room: tuple[str, ...], since: str, only: tuple[str, ...], sample: int, seed: int, seconds: float
 ) -> int:
-    """Small changes of a room, each of which some judge must notice."""
+    """Make small changes to the modules of a room, each of which some judge must notice."""
     from fuzz.mutants import campaign
 
     return campaign.run(room, since, only, sample, seed, seconds)
 
 
 def _with_file(path: Path, run: Callable[[Path], int]) -> int:
-    """What `run` makes of a file; 2 where it cannot be read, and why is said on standard error."""
+    """Call `run` with a file; print an error and return 2 if the file cannot be read."""
     try:
         return run(path)
     except UnicodeDecodeError:

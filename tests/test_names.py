@@ -4,6 +4,9 @@
 """
 
 import ast
+import io
+import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,35 +15,37 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PRODUCT: Final = ("core/ostiary_core", "net/ostiary_net", "web/ostiary_web")
+CAMPAIGNS: Final = ("fuzz",)
 PROOF: Final = ("fuzz", "tests")
 
 VERBS: Final = """\
-accept acquire act add admit adopt advance align allow announce answer append apply arm ask assemble assert
-assign attach authenticate authorize await batch beat begin bind block book bound break bring
-broadcast build cache call cancel capture change check checkpoint choose claim classify clean clear close
-collect combine come commit compare compile complete compose compress compute condense confirm connect
-consume continue convert copy correct count cover create cut decay decide declare decline decode decompress
-decrypt delay delete deliver depend derive describe detach detect determine digest disable discard dispatch
-distinguish divide do download drain draw drop dry duplicate emit enable encode encrypt end enqueue ensure
-enter enumerate erase escape estimate evaluate examine exchange exclude execute exit expand expect expire
-explain export extend extract fail feed fetch fill filter find finish fit flush fold follow force forget
-format forward free freeze gather generate get give go grant group grow guard guess hand handle hash have
-hide hold identify ignore import include increase index indicate inherit initialize insert inspect install
-interpret interrupt introspect invalidate invite issue iterate join judge keep kill label leave lend let
-limit list listen load locate lock log look lower make map mark mask match measure mend merge migrate mount
-move name narrow negotiate normalize note notify number observe offer omit open order override pack pad page
-parse partition pass patch pause perform pick place plan post prefer prepare present preserve press print
-probe process produce prolong promise prompt protect prove provide publish pull purge push put query queue
-quote raise rank read rebuild receive recognize recompute record recover redact redeem redirect reduce refer
-refresh refuse register reject relate release reload remember remind remove rename render reopen repeal
-repeat replace replay reply report request require rescale reserve reset resize resolve respond restart
-restore restrict resume retry return reuse reverse revise revoke rewrite roll rotate round run sample save
-say scale scan schedule score search see select send separate serialize serve set settle shape share shift
-show shrink shut sign simulate skip sleep slice solve sort spend split stamp start state stop store stream
-strip submit subtract suggest sum summarise summarize supply suspend swap sweep switch take tally tell test
-throttle tick tidy time trace track transfer transform translate treat trim truncate try turn undo unlock
-unpack unregister unwrap update upgrade upload use validate verify void wait wake walk warn watch weigh
-weight whiten withdraw work wrap write yield
+accept acquire act add admit adopt advance align allow announce answer append apply arm ask assemble
+assert assign attach authenticate authorize await batch beat begin bind block book bound break bring
+broadcast build cache call cancel capture change check checkpoint choose claim classify clean clear
+close collect combine come commit compare compile complete compose compress compute condense confirm
+connect consume continue convert copy correct count cover create cut decay decide declare decline decode
+decompress decrypt delay delete deliver depend derive describe detach detect determine digest disable
+discard dispatch distinguish divide do download drain draw drop dry duplicate emit enable encode encrypt
+end enqueue ensure enter enumerate erase escape estimate evaluate examine exchange exclude execute exit
+expand expect expire explain export extend extract fail feed fetch fill filter find finish fit flush
+fold follow forbid force forget format forward free freeze gather generate get give go grant group grow
+guard guess hand handle hash have hide hold identify ignore import include increase index indicate
+inherit initialize insert inspect install interpret interrupt introspect invalidate invite issue iterate
+join judge keep kill label leave lend let limit list listen load locate lock log look lose lower make
+map mark mask match measure mend merge migrate mount move name narrow negotiate normalize note notify
+number observe offer omit open order override pack pad page parse partition pass patch pause perform
+pick place plan plant post prefer prepare present preserve press print probe process produce prolong
+promise prompt protect prove provide publish pull purge push put query queue quote raise rank read
+rebuild receive recognize recompute record recover redact redeem redirect reduce refer refresh refuse
+register reject relate release reload remember remind remove rename render reopen repair repeal repeat
+replace replay reply report request require rescale reserve reset resize resolve respond restart restore
+restrict resume retry return reuse reverse revise revoke rewrite roll rotate round run sample save say
+scale scan schedule score search see select send separate serialize serve set settle shape share shift
+show shrink shut sign simulate skip sleep slice solve sort spend split stamp start state stop store
+stream strip submit subtract suggest sum summarise summarize supply suspend swap sweep switch take tally
+tell test throttle tick tidy time trace track transfer transform translate treat trim truncate try turn
+undo unlock unpack unregister unwrap update upgrade upload use validate verify void wait wake walk warn
+watch weigh weight whiten withdraw work wrap write yield
 """
 """Words with which a function's docstring may begin; add yours if it is a verb in its plain form."""
 
@@ -62,6 +67,14 @@ strengthen lengthen shorten widen broaden flatten harden loosen tighten straight
 between screen golden hidden children men women xopen reopen given
 """
 """Words that end as participles do and are none, or name no deed."""
+
+UNCLEAR: Final = re.compile(
+    r"\b(?:whoever|whomever|somebody|anybody|everybody|nobody|likewise|told|tells?)\b"
+    r"|(?-i:\bWhat\b)"
+    r"|(?<!says )\bwhere\b",
+    re.IGNORECASE,
+)
+"""Words that name no actor, need a neighbour, or say "where" of what is no place; quoted code is left out."""
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -133,6 +146,20 @@ def find_docstrings(tree: ast.AST) -> Iterator[tuple[ast.AST, str, bool]]:
                     yield after, after.value.value, False
 
 
+def find_prose(source: str) -> Iterator[tuple[int, str]]:
+    """Yield every docstring and comment of a module with its line."""
+    for node, text, _ in find_docstrings(ast.parse(source)):
+        yield getattr(node, "lineno", 1), text
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def find_unclear_words(text: str) -> list[str]:
+    """Return the words of a docstring or comment that plain English does without."""
+    return UNCLEAR.findall(re.sub(r"`[^`]*`", "", text))
+
+
 def is_module(name: str) -> bool:
     """Whether a dotted name is a module of this tree."""
     parts = name.split(".")
@@ -186,6 +213,21 @@ def test_names_and_first_lines_of_the_product_are_plain() -> None:
     assert [" ".join(map(str, each)) for each in list_offenders(PRODUCT)] == []
 
 
+def test_names_and_first_lines_of_campaigns_are_plain() -> None:
+    assert [" ".join(map(str, each)) for each in list_offenders(CAMPAIGNS)] == []
+
+
+def test_docstrings_and_comments_of_campaigns_are_plain() -> None:
+    paths = sorted(path for room in CAMPAIGNS for path in (ROOT / room).rglob("*.py"))
+    unclear = [
+        f"{path.relative_to(ROOT)}:{line} {word!r} in: {' '.join(text.split())}"
+        for path in paths
+        for line, text in find_prose(path.read_text(encoding="utf-8"))
+        for word in find_unclear_words(text)
+    ]
+    assert unclear == []
+
+
 def test_functions_of_tests_and_campaigns_are_no_participles() -> None:
     paths = [path for room in PROOF for path in (ROOT / room).rglob("*.py")]
     functions = (
@@ -203,6 +245,8 @@ def test_offenders_would_be_seen() -> None:
     assert find_first_fault("The answer.", begins_with_verb=True)
     assert find_first_fault("Return the answer.", begins_with_verb=True) is None
     assert find_first_fault("Whether a client may.", begins_with_verb=True) is None
+    assert find_unclear_words("None where whoever asks is told nothing.") == ["where", "whoever", "told"]
+    assert find_unclear_words("The text says where the `somebody` of the log is.") == []
     assert is_participle("_told_of")
     assert is_participle("changed")
     assert not is_participle("open_page")

@@ -1,6 +1,7 @@
-"""Known mistakes of authorization servers, planted one at a time to see whether they are caught.
+"""Known mistakes of authorization servers, planted one at a time to check that each is caught.
 
-They are made from outside: functions of the core read otherwise for a while, and nothing in the core knows.
+A fault is planted from outside: some functions of the core run changed code for a while. The core contains no
+hook for it.
 """
 
 from pathlib import Path
@@ -30,6 +31,6 @@ FAULTS: Final = (
 
 
 def find_faults(*names: str) -> tuple[Fault, ...]:
-    """The mistakes in the rules that have these names, in this order."""
+    """Return the mistakes in the rules that have these names, in this order."""
     faults = {fault.name: fault for fault in FAULTS}
     return tuple(faults[name] for name in names)

@@ -1,7 +1,7 @@
-"""How a fault is planted: a function reads otherwise for a while, to everybody who holds it.
+"""Plant a fault: have a function run changed code for a while, for every holder of the function.
 
-Nothing is patched where it is looked up: the function itself runs other code, made from its source, and runs
-its own again afterwards.
+No name is patched. The function object itself gets other code, compiled from its changed source, and gets its
+own code back afterwards.
 """
 
 import ast
@@ -20,7 +20,7 @@ Plant = Callable[[], AbstractContextManager[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A known mistake, and how to make it."""
+    """A known mistake, and how to plant it."""
 
     name: str
     sentence: str
@@ -28,9 +28,12 @@ class Fault:
 
 
 def read_faults(file: Path) -> tuple[Fault, ...]:
-    """The faults in a file that reads as a patch: a function; the name and the sentence of a fault of it; and
-    behind `-` a text of the function, with the lines behind `+` that take its place (`instead`). A fault that
-    is named twice changes both functions."""
+    """Return the faults in a file that is written like a patch.
+
+    The file has the dotted name of a function; below it, indented, the name and the sentence of a fault;
+    below that, `-` lines with text of the function and `+` lines with its replacement (see `instead`). A
+    fault with two entries changes both functions.
+    """
     faults: list[tuple[str, str, str, list[str]]] = []
     where = ""
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -52,9 +55,11 @@ def read_faults(file: Path) -> tuple[Fault, ...]:
 
 
 def instead(where: str, *texts: str) -> Plant:
-    """A plant by which the function at `where` reads otherwise: a text that stands there once, what takes its
-    place, another text, and so on. One in another function is named as its `co_qualname` has it. Raises
-    `ValueError` where a text stands there never or twice."""
+    """Return a plant that replaces texts in the source of the function `where`.
+
+    `texts` alternates: an old text, its replacement, the next old text, and so on. A function inside another
+    is named as in its `co_qualname`. The plant raises `ValueError` unless each old text occurs exactly once.
+    """
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
 
     @contextmanager
@@ -86,7 +91,7 @@ def instead(where: str, *texts: str) -> Plant:
 
 
 def together(*plants: Plant) -> Plant:
-    """Several plants at once."""
+    """Return one plant that plants all of these."""
 
     @contextmanager
     def planted() -> Iterator[None]:
@@ -99,7 +104,7 @@ def together(*plants: Plant) -> Plant:
 
 
 def _find(where: str) -> tuple[ModuleType, str]:
-    """The module that a dotted name begins with, and the rest of the name."""
+    """Split a dotted name into its module and the rest."""
     name, rest = where.rpartition(".")[::2]
     try:
         return import_module(name), rest
@@ -111,7 +116,7 @@ def _find(where: str) -> tuple[ModuleType, str]:
 def functions_of(
     node: ast.AST, within: str = ""
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """The functions of a source, those in classes and in other functions too, each with its dotted name."""
+    """Yield each function of a syntax tree with its dotted name, nested functions and methods included."""
     for each in ast.iter_child_nodes(node):
         name = within
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -122,7 +127,7 @@ def functions_of(
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """A code and every other that it holds."""
+    """Yield a code object and all code objects inside it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -130,8 +135,8 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def _holders(file: str, name: str) -> list[FunctionType]:
-    """The function, wherever it is held: by a module, a class, a decorator, a table."""
-    gc.unfreeze()  # what is frozen is not looked through
+    """Return every function object with this file and qualified name, wherever it is referenced."""
+    gc.unfreeze()  # the garbage collector does not list frozen objects
     functions = (each for each in gc.get_objects() if type(each) is FunctionType)
     return [
         each for each in functions if (each.__code__.co_filename, each.__code__.co_qualname) == (file, name)

@@ -1,10 +1,10 @@
-"""The specification said again, from its text, as simply as it can be said; it shares nothing with the core.
+"""Restate the specification from its text, as simply as possible, and share nothing with the core.
 
-It judges every answer: given a call and the time it says what must be answered, under the sentence of the
-specification that makes it so, and changes its own small world accordingly. It is written the other way
-round wherever it could be: tokens are plain text, an ending walks over everything and marks it, nothing
-has an epoch, a digest or a revision. The only thing it takes from an answer is the text of a token it has
-never seen before.
+The model judges every answer: for a call and its time it returns the required answer, with the sentence of
+the specification that requires it, and changes its own small world accordingly. It is deliberately built
+differently from the core: tokens are plain text, an ending visits every session and marks it, and there are
+no epochs, digests or revisions. It takes only one thing from an answer: the text of a token it has not seen
+before.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,10 +43,10 @@ RULES: Final[Mapping[Verb, Rule]] = {
     for room in _ROOMS
     if hasattr(room, verb.name.lower())
 }
-"""The rule of each verb is the function that bears its name."""
+"""Rule of each verb: the function with the verb's name."""
 
 TOLD_WHEN_REFUSED: Final = ADMINISTRATION | {Verb.SHOW_ACCOUNT}
-"""What the trail is told of where an administrator is refused it."""
+"""Verbs whose refusal is recorded in the audit trail if the caller is an administrator."""
 
 
 def _apply(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -63,7 +63,7 @@ class Model:
         self.realm = Realm(settings)
 
     def judge(self, call: Call, now: int, given: Answer) -> Verdict:
-        """What must be answered to `call` at `now`; `given` shows the texts of what is new in it."""
+        """Return the required answer to `call` at `now`; `given` supplies the texts of new tokens."""
         self.realm.expire(now)
         by = find_administrator(self.realm, call, now) if call.verb in TOLD_WHEN_REFUSED else None
         if call.verb is Verb.BATCH:
@@ -74,10 +74,13 @@ class Model:
         return verdict if by is None or not told else verdict._replace(told_of=by.user_id)
 
     def _judge_batch(self, call: Call, now: int, given: Answer) -> tuple[Verdict, bool]:
-        """Done whole or not at all: each part sees what those before it changed, and a part that is refused
-        changes nothing. What refuses it is found out in a realm that is then forgotten. Who may do what is
-        judged by how it began, and that somebody may do everything by how it ends (READINGS 51). Also says
-        whether the trail is told of a refusal."""
+        """Judge a batch, which is done whole or not at all.
+
+        Each part sees the changes of the parts before it. The parts are tried in a copy of the realm first,
+        and a batch with a refused part changes nothing. Permissions are judged by the state before the batch;
+        that a super administrator remains, by the state after it (READINGS 51). The second value is whether
+        the audit trail records the refusal.
+        """
         began = deepcopy(self.realm)
         rehearsed = deepcopy(self.realm)
         rehearsed.before_batch = began

@@ -1,4 +1,4 @@
-"""What must be answered to people about their own accounts."""
+"""Required answers to users about their own accounts."""
 
 from fuzz.model.permissions import ALL_PERMISSIONS, POWERS, find_allowed, require_permission, require_proof
 from fuzz.model.realm import Realm
@@ -87,7 +87,7 @@ def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
 
 
 def wrong_password(realm: Realm, user: User, now: int) -> Verdict:
-    """A wrong current password, given for a new one or for a new telephone number."""
+    """Refuse a wrong current password, sent to set a new password or a new telephone number."""
     user.wrong_at = [at for at in user.wrong_at if now - at < WRONG_PASSWORD_MS]
     if len(user.wrong_at) + 1 < WRONG_PASSWORDS:
         user.wrong_at.append(now)

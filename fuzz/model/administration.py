@@ -1,4 +1,4 @@
-"""What must be answered to administrators of accounts and sessions."""
+"""Required answers to administrators of accounts and sessions."""
 
 from fuzz.model.consent_page import withdraw_from
 from fuzz.model.permissions import (
@@ -53,12 +53,12 @@ def able_administrators(realm: Realm) -> list[User]:
 
 
 def is_last_administrator(realm: Realm, user: User) -> bool:
-    """Whether nobody would be left; of a batch that is asked when all of it is done."""
+    """Whether this is the only enabled super administrator; False in a batch, which is judged at its end."""
     return realm.before_batch is None and able_administrators(realm) == [user]
 
 
 def require_roles(realm: Realm, roles: tuple[str, ...]) -> None:
-    """Raises `Refusal` where any of these is no role."""
+    """Raise `Refusal` if one of these roles does not exist."""
     known = {*realm.roles, SUPER_ADMINISTRATOR}
     unknown = [f"roleIds.{place}" for place, role in enumerate(roles) if role not in known]
     if unknown:
@@ -107,7 +107,7 @@ def import_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return register_user(realm, made, now, given)
     changed = call._replace(verb=Verb.CHANGE_USER, user_id=user.user_id)
     require_import(realm, made, changed, now)
-    # What it brings of their password is left aside: an import gives nobody who is there another one.
+    # An import does not replace the password of an existing account.
     name = user.name if is_odd(call, "name") else user.username
     is_same = user.name == name and frozenset(call.roles or user.roles) == user.roles
     if is_same and not faults_of(changed):

@@ -1,4 +1,4 @@
-"""What must be answered to administrators of clients."""
+"""Required answers to administrators of clients."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
 
 
 def answer_of_client(client: Client) -> Answer:
-    """A client as an administrator is shown it."""
+    """Return the answer that shows a client to an administrator."""
     return Answer(kind=AnswerKind.DONE, client_id=client.client_id)
 
 
@@ -63,7 +63,7 @@ def import_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def settings_of(client: Client, call: Call) -> dict[str, tuple[object, object]]:
-    """What stands in each field, and what is sent for it."""
+    """Return for each field its stored value and the value that the call sends."""
     return {
         field: (getattr(client.settings, name), getattr(call, name)) for name, field in CLIENT_FIELDS.items()
     }
@@ -146,7 +146,7 @@ def set_secret(client: Client, secret: str, now: int, keep_seconds: int = 0) -> 
     if not replaces_unused:
         client.old_secret, client.old_used_at = client.secret, client.used_at
         client.last_until = client.secret_until
-    # Kept as the old one a secret works no longer than to the end of its last day, however often it is kept.
+    # An old secret never works past the end of its last day, even if a reset keeps it again.
     client.old_until = int(min(until, client.last_until))
     if client.old_until <= now:
         client.old_secret = client.old_used_at = None

@@ -1,4 +1,4 @@
-"""What must be answered at the consent page."""
+"""Required answers at the consent page."""
 
 from fuzz.model.realm import Realm
 from fuzz.model.records import (

@@ -1,4 +1,4 @@
-"""What must be answered about invitations: who makes one, and for how long it is good (READINGS 60)."""
+"""Required answers about invitations: who creates one, and how long it is valid (READINGS 60)."""
 
 from fuzz.model.administration import find_another
 from fuzz.model.permissions import CREDENTIALS, require_power

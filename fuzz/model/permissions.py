@@ -1,4 +1,4 @@
-"""Who may administer what, and that nobody reaches above themselves (READINGS 40)."""
+"""Permissions of administrators; no administrator reaches above their own (READINGS 40)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -34,7 +34,7 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.DELETE_CLIENT: "oauth.client.delete",
 }
 SEES_CLIENTS: Final = ("oauth.client.list", "oauth.client.update", "oauth.client.delete")
-"""Each of these is enough to see a client: who may change or delete it sees what it is."""
+"""Permissions that each allow seeing clients: changing or deleting a client includes seeing it."""
 _TO_READ: Final = ("oauth.client.list", "iam.user.list", "iam.role.list", "monitor.online.list", "audit.read")
 ALL_PERMISSIONS: Final = tuple(sorted({*PERMISSION.values(), *_TO_READ}))
 
@@ -42,12 +42,14 @@ ALL_PERMISSIONS: Final = tuple(sorted({*PERMISSION.values(), *_TO_READ}))
 CREDENTIALS: Final = "iam.user.credentials"
 ROLES: Final = "iam.role.assign"
 POWERS: Final = frozenset({CREDENTIALS, ROLES})
-"""What a token gives power over others by, where it was chosen."""
+"""Permissions that give power over other users if they were chosen for a token."""
 
 
 def require_permission(realm: Realm, call: Call, now: int, *permissions: str) -> None:
-    """Raises `Refusal` where a caller holds none of these permissions, or not the one that the verb asks for;
-    the operator, who has no login, may do everything."""
+    """Raise `Refusal` if the caller holds none of these permissions, or lacks the one that the verb needs.
+
+    The operator has no login and may do everything.
+    """
     if call.login is None:
         return
     realm = realm.before_batch or realm
@@ -58,15 +60,17 @@ def require_permission(realm: Realm, call: Call, now: int, *permissions: str) ->
 
 
 def require_import(realm: Realm, made: Call, changed: Call, now: int) -> None:
-    """Raises `Refusal` where a caller may not change what an import brings once more; who sends a sheet must
-    be one who may make such records, before the sheet is read."""
+    """Raise `Refusal` if the caller may not change what an import brings for an existing record.
+
+    The caller must be allowed to create such records as well; that is checked before the sheet is read.
+    """
     if made.face is Face.SHEET:
         require_permission(realm, made, now)
     require_permission(realm, changed, now)
 
 
 def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str], clause: str) -> None:
-    """Raises `Refusal` where any of these is one that the caller does not hold."""
+    """Raise `Refusal` if the caller does not hold all of these permissions."""
     if is_super(realm, call, now):
         return
     if not permissions <= find_allowed(realm.before_batch or realm, call, now):
@@ -74,7 +78,7 @@ def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str
 
 
 def require_reach_of(realm: Realm, call: Call, now: int, user: User, clause: str) -> None:
-    """Raises `Refusal` where somebody may do more than the caller, or is the holder of the caller's token."""
+    """Raise `Refusal` if the user has more permissions than the caller, or holds the caller's token."""
     session = (realm.before_batch or realm).find_session(call.login, now)
     holder = None if session is None or session.allows is None else session.user
     if holder is not None and holder.user_id == user.user_id:
@@ -83,8 +87,11 @@ def require_reach_of(realm: Realm, call: Call, now: int, user: User, clause: str
 
 
 def require_power(realm: Realm, call: Call, now: int, power: str) -> None:
-    """Raises `Refusal` where a caller may not give power now: somebody who proved who they are too long ago,
-    or a token for which that was not chosen by name. The operator is not asked."""
+    """Raise `Refusal` if the caller may not give power over others now.
+
+    That is: the caller's last proof of identity is too old, or the caller's token was made without this
+    power. The operator is always allowed.
+    """
     session = (realm.before_batch or realm).find_session(call.login, now)
     if session is None:
         return
@@ -95,13 +102,13 @@ def require_power(realm: Realm, call: Call, now: int, power: str) -> None:
 
 
 def require_proof(proved_at: int, now: int) -> None:
-    """Raises `Refusal` fifteen minutes after somebody proved who they are."""
+    """Raise `Refusal` if the last proof of identity is fifteen minutes old or older."""
     if now - proved_at >= PROOF_MS:
         raise Refusal(refuse("A1010", "who gives power proved who they are within fifteen minutes"))
 
 
 def find_allowed(realm: Realm, call: Call, now: int) -> frozenset[str]:
-    """What somebody with a login may do; with a token, of what was chosen what its holder may still do."""
+    """Return the permissions of a login; of a token, those chosen for it that its holder still has."""
     session = realm.find_session(call.login, now)
     if session is None or session.user is None:
         return frozenset()
@@ -111,7 +118,7 @@ def find_allowed(realm: Realm, call: Call, now: int) -> frozenset[str]:
 
 
 def find_administrator(realm: Realm, call: Call, now: int) -> User | None:
-    """Who calls and holds some permission, by a login or by a token."""
+    """Return the user who calls by a login or token, if they hold any permission."""
     session = realm.find_session(call.login, now)
     user = None if session is None else session.user
     return user if user is not None and permissions_of(realm, user.roles) else None
@@ -126,6 +133,6 @@ def is_super(realm: Realm, call: Call, now: int) -> bool:
 
 
 def permissions_of(realm: Realm, roles: Iterable[str]) -> frozenset[str]:
-    """What these roles allow together; being a super administrator is more than every permission there is."""
+    """Return the permissions of these roles together; a super administrator has more than all of them."""
     own = frozenset({SUPER_ADMINISTRATOR})
     return frozenset().union(*(own if role in own else realm.roles[role] for role in roles))

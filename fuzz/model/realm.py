@@ -1,4 +1,4 @@
-"""The model's world: clients, people, codes, sessions and tokens, and how sessions begin, rotate and end."""
+"""The model's world: clients, users, codes, sessions and tokens; how sessions begin, rotate and end."""
 
 from collections.abc import Iterable
 
@@ -31,18 +31,18 @@ from fuzz.shared.initial_states import Settings
 
 
 class Realm:
-    """Everything that exists, with tokens in plain text and no clock of its own."""
+    """Everything that exists, with tokens in plain text and without a clock of its own."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.before_batch: Realm | None = None
-        """What stood when the batch began that is being done, by which its caller is judged."""
+        """State before the current batch began, by which its caller's permissions are judged."""
         self.clients: dict[str, Client] = {}
         self.users: dict[str, User] = {}
         self.roles: dict[str, frozenset[str]] = {}
-        """What each role allows; the built-in one is not among them."""
+        """Permissions of each role; without the built-in role."""
         self.text_codes: dict[tuple[bool, str], TextCode] = {}
-        """By whether they are for a new number, and the number."""
+        """Sent codes, by whether the code is for a new number, and by the number."""
         self.invitations: list[Invitation] = []
         self.tickets: dict[str, Ticket] = {}
         self.codes: dict[str, Code] = {}
@@ -50,7 +50,7 @@ class Realm:
         self.tokens: dict[str, Held] = {}
 
     def authenticate(self, call: Call, now: int) -> Client:
-        """The client whose secret was presented. Raises `Refusal`."""
+        """Return the client with the presented secret. Raises `Refusal`."""
         client = self.clients.get(call.client_id or "")
         if client is None or client.deleted or not client.enabled or call.secret is None:
             raise Refusal(STRANGER)
@@ -61,13 +61,13 @@ class Realm:
         raise Refusal(STRANGER)
 
     def holder_of(self, phone: str | None) -> User | None:
-        """Whose telephone number this is."""
+        """Return the user with this telephone number."""
         if phone is None:
             return None
         return next((one for one in self.users.values() if one.phone == phone and not one.deleted), None)
 
     def refresh(self, held: Held, call: Call, access_seconds: int, now: int, given: Answer) -> Verdict:
-        """Judge a refresh by the token's own client."""
+        """Judge a refresh by the client to which the token was issued."""
         session, generation, _ = held
         if session.ended:
             return refuse("invalid_grant", "refresh token revoked")
@@ -118,7 +118,7 @@ class Realm:
         )
 
     def find_session(self, login: str | None, now: int) -> Session | None:
-        """The login or personal access token of the backend that this text belongs to."""
+        """Return the login or personal access token with this text."""
         held = self.tokens.get(login or "")
         if held is None or not held.is_access or held.session.client is not None or not self.live(held, now):
             return None
@@ -137,8 +137,11 @@ class Realm:
         any_factor: bool = False,
         by_token: bool = False,
     ) -> User:
-        """Who is signed in, and need not change their password or set up a second factor first, if that
-        matters; or whose token it is, where one is taken. Raises `Refusal`."""
+        """Return the user of a login, or of a personal access token if `by_token`. Raises `Refusal`.
+
+        A user who must change the password or set up a second factor first is refused, unless `any_password`
+        or `any_factor`.
+        """
         session = self.find_session(call.login, now)
         if session is None or session.user is None or (session.allows is not None and not by_token):
             raise Refusal(NOT_SIGNED_IN)
@@ -150,7 +153,7 @@ class Realm:
         return user
 
     def requires_factor(self, user: User) -> bool:
-        """Whether the operator wants somebody to have a second factor."""
+        """Whether the operator requires a second factor of this user."""
         match self.settings.second_factor_of:
             case "administrators":
                 return any(role == SUPER_ADMINISTRATOR or self.roles[role] for role in user.roles)
@@ -194,7 +197,7 @@ class Realm:
     def begin_token(
         self, user: User, allows: frozenset[str], seconds: int, now: int, given: Answer
     ) -> Session:
-        """A personal access token: of its holder, good to its end, and never refreshed."""
+        """Begin a personal access token: owned by its holder, valid until its end, never refreshed."""
         until = now + seconds * SECOND_MS
         text = given.access or ""
         drawn = self.new(text.removeprefix(TOKEN_PREFIX))
@@ -228,7 +231,7 @@ class Realm:
             self.tokens[pair.refresh] = Held(session, generation, is_access=False)
 
     def new(self, text: str | None) -> str:
-        """A bearer value that was never given out before: 43 characters of base64url."""
+        """Return a bearer value that was never issued before: 43 characters of base64url."""
         if text is None or len(text) != 43 or not BASE64URL.issuperset(text):
             return "(43 characters of base64url)"
         if text in self.tokens or text in self.codes:
@@ -237,20 +240,19 @@ class Realm:
 
     @staticmethod
     def live(held: Held, now: int) -> bool:
-        """Still valid: of the present generation, of a session that runs, in its own time."""
+        """Whether a token is valid: of the latest generation, of a live session, before its expiry."""
         session = held.session
         if session.ended or now >= session.until or held.generation != len(session.pairs) - 1:
             return False
         return not held.is_access or now < session.pairs[held.generation].access_until
 
     def expire(self, now: int) -> None:
-        """Have sessions at their maximum expire: what ends them later ends nothing."""
+        """Mark sessions at their maximum as expired; a later ending does not count for them."""
         for session in self.sessions:
             session.expired = session.expired or (now >= session.until and not session.ended)
 
     def end_all_of(self, user: User, but: Session | None = None) -> None:
-        """All sessions of the user end and all codes that were drawn for them are void; wrong entries are
-        forgiven."""
+        """End all sessions of the user, void all their codes, and forget their wrong entries."""
         user.wrong_at = []
         self.end(session for session in self.sessions if session.user is user and session is not but)
         self.void(code for code in self.codes.values() if code.user is user)

@@ -1,4 +1,4 @@
-"""What the model remembers, and the words it answers in."""
+"""Records of the model, and the words of its answers."""
 
 import math
 from dataclasses import dataclass, field
@@ -32,14 +32,14 @@ VERIFIER: Final = BASE64URL | frozenset(".~")
 
 
 class Verdict(NamedTuple):
-    """What must be answered, and the sentence that says so."""
+    """The required answer, and the sentence of the specification that requires it."""
 
     answer: Answer
     clause: str
     faults: tuple[str, ...] = ()
-    """The fields that a refusal names, where it must name them."""
+    """Fields that a refusal must name."""
     told_of: str | None = None
-    """The administrator whose refusal the trail is told of."""
+    """Administrator whose refusal the audit trail records."""
 
 
 @dataclass(slots=True)
@@ -52,14 +52,14 @@ class Client:
     enabled: bool = True
     deleted: bool = False
     old_secret: str | None = None
-    """The one before, where a reset let it work on."""
+    """Previous secret, if a reset let it keep working."""
     old_until: int = 0
     last_until: float = math.inf
-    """The end of the last day that the old secret had when it was the present one."""
+    """End of the old secret's last day, as set while it was the current secret."""
     used_at: int | None = None
     old_used_at: int | None = None
     wrong: int = 0
-    """Wrong secrets since the present one was set, and when the last of them came."""
+    """Number of wrong secrets since the current one was set, and the time of the last."""
     wrong_at: int | None = None
 
     @property
@@ -76,13 +76,13 @@ class Factor:
     confirmed: bool = False
     used_step: int = 0
     ticket_at: int = 0
-    """When the ticket of the latest sign-in was given."""
+    """Time of the ticket of the latest sign-in."""
     wrong_at: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Ticket:
-    """What the right password gives somebody who has a second factor."""
+    """A ticket that the right password gives a user with a second factor."""
 
     user: "User"
     issued_at: int
@@ -103,15 +103,15 @@ class User:
     deleted: bool = False
     consents: dict[str, frozenset[str]] = field(default_factory=dict)
     lets_in: set[str] = field(default_factory=set)
-    """The clients that a code was issued for since they were last withdrawn, if they were."""
+    """Clients that got a code from this user and whose consent was not withdrawn since."""
     wrong_at: list[int] = field(default_factory=list)
     asked_at: list[int] = field(default_factory=list)
-    """When a text message to a new number was asked for."""
+    """Times at which text messages to a new number were requested."""
     factor: Factor | None = None
     picture: str | None = None
     locale: str | None = None
     name: str = ""
-    """What the account is called on pages: what its user name was when it was registered or imported last."""
+    """Name on pages: the user name as of registration or the last import."""
 
     def __post_init__(self) -> None:
         self.name = self.username
@@ -141,14 +141,14 @@ class Code:
 
 @dataclass(slots=True)
 class TextCode:
-    """The code that was sent to a telephone."""
+    """The code that was sent to a telephone number."""
 
     text: str
     user: User
-    """Whose it is: the owner of the number, or whoever asked for a new one."""
+    """The number's owner, or the user who requested a code for a new number."""
     issued_at: int
     sent_at: list[int]
-    """When codes were sent, from the one on that the day is counted from."""
+    """Times at which codes were sent, from the first one of the counted day on."""
     wrong: int = 0
     void: bool = False
 
@@ -165,7 +165,7 @@ class Invitation:
 
 @dataclass(slots=True)
 class Pair:
-    """One generation of a session; texts are None until an answer showed them."""
+    """One generation of a session; a text is None until an answer shows it."""
 
     access: str | None
     refresh: str | None
@@ -173,7 +173,7 @@ class Pair:
     access_until: int
     made_at: int
     made_for: str | None
-    """The User-Agent of the request that made it."""
+    """User-Agent of the request that created this pair."""
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ class Session:
 
     session_id: str | None
     client: Client | None
-    """None for a login of the backend itself."""
+    """None for a login to the backend itself."""
     user: User | None
     scope: frozenset[str]
     until: int
@@ -190,15 +190,15 @@ class Session:
     pairs: list[Pair]
     ended: bool = False
     expired: bool = False
-    """Whether its maximum came before any ending."""
+    """Whether the session reached its maximum before any ending."""
     allows: frozenset[str] | None = None
-    """What was chosen for a personal access token; None for every other session."""
+    """Permissions chosen for a personal access token; None for every other session."""
     proved_at: int = 0
-    """When its user last proved who they are: by the sign-in, by a proof, or by changing their password."""
+    """Time of the user's last proof of identity: a sign-in, a proof, or a change of password."""
 
 
 class Held(NamedTuple):
-    """Where a token's text belongs."""
+    """The session and generation of a token's text."""
 
     session: Session
     generation: int
@@ -206,7 +206,7 @@ class Held(NamedTuple):
 
 
 class Refusal(Exception):
-    """A rule goes no further: the call must be answered so."""
+    """Ends a rule early with this verdict."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.clause)
@@ -214,12 +214,12 @@ class Refusal(Exception):
 
 
 def refuse(error: str, clause: str, *faults: str) -> Verdict:
-    """The verdict that a call is refused, for these fields."""
+    """Return the verdict of a refusal that names these fields."""
     return Verdict(refusal(error), clause, tuple(sorted(faults)))
 
 
 def is_told(verdict: Verdict) -> bool:
-    """Whether a rule of the administration refused, and neither a form nor what is not there."""
+    """Whether this refuses for lack of permission or power, not for a faulty form or an absent record."""
     return (
         verdict.answer.error in ("A0403", "A1010", "B1001", "B1002", "B1003", "B4010")
         or verdict == STILL_HELD
@@ -227,8 +227,10 @@ def is_told(verdict: Verdict) -> bool:
 
 
 def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None:
-    """Raises `Refusal` for every field at once that may not be so, and for each that somebody else changed
-    since the caller saw it; `stored` has what stands in a field, and what is sent for it."""
+    """Raise `Refusal` with every faulty field, or with every field that another caller changed meanwhile.
+
+    `stored` has for each field the stored value and the sent one.
+    """
     if call.seen == "otherwise":
         overtaken = [name for name, (stands, sent) in stored.items() if sent is not None and sent != stands]
         if overtaken:
@@ -239,17 +241,17 @@ def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None
 
 
 def answer_of_user(user: User) -> Answer:
-    """An account as an administrator is shown it."""
+    """Return the answer that shows an account to an administrator."""
     return Answer(kind=AnswerKind.USER, sub=user.user_id, username=user.username)
 
 
 def offer_scope(client: Client, scope: frozenset[str], ask: bool) -> Answer:
-    """What the consent page is told."""
+    """Return the answer that the consent page is built from."""
     return Answer(kind=AnswerKind.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
 
 
 def make_redirect(redirect_uri: str, result: str, state: str | None) -> str:
-    """The redirect address, its own query in front."""
+    """Return the redirect address: the registered URI with its own query first, then the result."""
     joint = "&" if "?" in redirect_uri else "?"
     return f"{redirect_uri}{joint}{result}" + (f"&state={state}" if state is not None else "")
 

@@ -1,4 +1,4 @@
-"""What must be answered to administrators of roles."""
+"""Required answers to administrators of roles."""
 
 from fuzz.model.permissions import ROLES, require_import, require_permission, require_power, require_reach
 from fuzz.model.realm import Realm

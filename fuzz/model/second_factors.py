@@ -1,4 +1,4 @@
-"""What must be answered about second factors: set up, asked for at sign-in, removed, reset."""
+"""Required answers about second factors: set up, entered at sign-in, removed, reset."""
 
 from fuzz.model.accounts import login, wrong_password
 from fuzz.model.administration import find_another
@@ -77,8 +77,10 @@ def prove(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def check_proof(realm: Realm, user: User, call: Call, now: int) -> Verdict | None:
-    """The refusal of what proves nobody: the password alone, where somebody has a second factor. A wrong code
-    counts as a wrong password, too."""
+    """Return the refusal of an insufficient proof of identity, such as a password without the second factor.
+
+    A wrong code counts as a wrong password, too.
+    """
     if user.factor is None or not user.factor.confirmed:
         return check_password(realm, user, call, now)
     try:
@@ -131,14 +133,14 @@ def reset_factor(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def check_password(realm: Realm, user: User, call: Call, now: int) -> Verdict | None:
-    """The refusal of a current password that is not the right one."""
+    """Return the refusal if the current password is wrong."""
     if call.overtaken:
         return OVERTAKEN
     return None if call.password == user.password else wrong_password(realm, user, now)
 
 
 def spend_with_password(realm: Realm, call: Call, now: int) -> User:
-    """Who entered the current password and a code, which is used up. Raises `Refusal`."""
+    """Return the user after checking the current password and using up a code. Raises `Refusal`."""
     user = realm.require_login(call, now)
     if user.factor is None or not user.factor.confirmed:
         raise Refusal(refuse("A0404", "no second factor"))
@@ -150,7 +152,7 @@ def spend_with_password(realm: Realm, call: Call, now: int) -> User:
 
 
 def spend(factor: Factor, code: str, now: int, error: str) -> None:
-    """Use up a right code. Raises `Refusal` for any other, which counts, and where too many were wrong."""
+    """Use up a right code. Raises `Refusal` for a wrong one, which counts, and after too many wrong ones."""
     factor.wrong_at = [at for at in factor.wrong_at if now - at < WRONG_PASSWORD_MS]
     if len(factor.wrong_at) >= WRONG_PASSWORDS:
         raise Refusal(refuse("A1003", "five wrong codes within fifteen minutes: the user waits"))

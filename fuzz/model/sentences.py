@@ -1,4 +1,4 @@
-"""The sentences of the specification that the model decides by, as they are written in its rules."""
+"""Collect the sentences of the specification that the model's rules contain."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What must be answered about telephones: codes, a new number, a password that is recovered."""
+"""Required answers about telephones: codes, a new number, recovery of a password."""
 
 from fuzz.model.accounts import wrong_password
 from fuzz.model.realm import Realm
@@ -47,8 +47,11 @@ def may_ask(user: User, now: int) -> bool:
 
 
 def send(realm: Realm, call: Call, asking: User | None, now: int, text: str) -> bool:
-    """Whether a code goes out: to a number that nobody has, for whoever asks; or to somebody's, to recover
-    their password."""
+    """Whether a code is sent.
+
+    A signed-in user gets one for a number without an owner; without a login, only the number's owner gets
+    one, to recover the password.
+    """
     phone = call.phone or ""
     is_new_number, holder = asking is not None, realm.holder_of(phone)
     owner = asking or holder
@@ -71,8 +74,11 @@ def may_recover(realm: Realm, user: User) -> bool:
 
 
 def enter(realm: Realm, call: Call, user: User | None, is_new_number: bool, now: int) -> bool:
-    """Whether the code that a call brings opens anything of this account; a wrong one counts. One that is
-    somebody else's, or was drawn before all of its account ended, is wrong and counts for nothing."""
+    """Whether the entered code is right for this account; a wrong code counts.
+
+    A code of another account, or one issued before all sessions of its account were ended, is wrong and is
+    not counted.
+    """
     stored = realm.text_codes.get((is_new_number, call.phone or ""))
     if stored is not None and (stored.user is not user or stored.void):
         return False

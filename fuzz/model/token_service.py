@@ -1,4 +1,4 @@
-"""What must be answered at `/token`, `/introspect`, `/revoke` and user-info."""
+"""Required answers at `/token`, `/introspect`, `/revoke` and user-info."""
 
 import hashlib
 from base64 import urlsafe_b64encode
@@ -50,7 +50,7 @@ def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def exchange_failed(realm: Realm, code: Code | None, client: Client) -> None:
-    """A failed exchange voids the code; a used one stays used, and by the setting ends its session."""
+    """Void the code of a failed exchange; a used code stays used and may end its session, by the setting."""
     if code is None:
         return
     if code.session is None:
@@ -79,7 +79,7 @@ def fault_of_exchange(call: Call, code: Code, client: Client, now: int) -> Verdi
 
 
 def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    """Judge the client and whose token it is; `Realm.refresh` judges the rest."""
+    """Judge the client and the owner of the token; `Realm.refresh` judges the rest."""
     client = realm.authenticate(call, now)
     if "refresh_token" not in client.settings.grants:
         return NOT_REGISTERED

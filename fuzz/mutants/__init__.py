@@ -1,1 +1,1 @@
-"""Mutation testing of the rules: one small change of the core at a time, which some judge must notice."""
+"""Mutation testing of the rules: one small change of the product at a time, which some judge must notice."""

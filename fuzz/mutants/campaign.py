@@ -1,9 +1,9 @@
-"""`python -m fuzz mutants`: every small change of a room, each of which some judge must notice.
+"""`python -m fuzz mutants`: plant every small change of a room; some judge must notice each.
 
-A worker is forked for each mutant when everything is imported, plants it, and asks the judges that reach
-the statement: first those that noticed another mutant of the function, then the quick ones. What survives all
-of them stands in `survivors.toml` with its reason, or counts as one of the part of its room that may
-(`Room.may_survive`).
+After all imports, a worker is forked for each mutant. It plants the mutant and runs the judges that reach the
+changed statement: first those that noticed another mutant of the same function, then the quick ones. A mutant
+that survives all of them must be in `survivors.toml` with a reason, or counts towards the share of its room
+that may survive (`Room.may_survive`).
 """
 
 import gc
@@ -32,23 +32,25 @@ from fuzz.shared.campaign import Report, conduct
 SURVIVORS: Final = Path(__file__).with_name("survivors.toml")
 _PROCESSES: Final = 2
 _MOST_SECONDS: Final = 900.0
-"""Of the clock, for all judges of one mutant: what is not decided by then never is."""
+"""Longest wall time for all judges of one mutant, in seconds."""
 _LEAST_WAIT_SECONDS: Final = 20.0
-"""Of the clock, for one judge: one that waits for ever has noticed something."""
+"""Shortest wall time for one judge, in seconds; a judge that hangs has noticed the mutant."""
 _ASKED_SECONDS: Final = 15.0
-"""Of the processor, for the judges of a mutant beyond the core: any that would begin later is not asked."""
+"""Processor time for the judges of a mutant beyond the core, in seconds; no judge starts later."""
 _LEAST_JUDGED: Final = 50
-"""Of a room's mutants, before its part that survives says anything."""
+"""Number of judged mutants from which a room's share of survivors counts."""
 _KILLED, _SURVIVED, _LISTED, _UNDECIDED = "killed", "survived", "listed", "undecided"
 _ITS_END: Final = "its end"
-"""Who noticed a mutant whose process ended without a word."""
+"""Judge's name for a mutant whose process ended without a report."""
 
 
 def run(
     names: Sequence[str], since: str, only: Sequence[str], sample: int, seed: int, most_seconds: float
 ) -> int:
-    """Judge all mutants of the rooms, or of those changed `since` a revision, or so many of them; 0 where no
-    more survives than may."""
+    """Judge the mutants of the rooms; return 0 if no more survive than may.
+
+    The rooms are the named ones, those that changed `since` a revision, or all.
+    """
     if since and not (names := rooms_changed_since(since)):
         print(f"no room changed since {since}")
         return 0
@@ -61,7 +63,7 @@ def run(
         mutant
         for module in modules
         for mutant in mutants_of(module)
-        # Beyond the core, neighbouring arguments are nearly always of unlike types, and mypy is their judge.
+        # Outside the core, swapped neighbouring arguments nearly always differ in type, and mypy notices.
         if mutant.kind != "arguments" or rooms[homes[module]].has_worlds
     ]
     listed = read_survivors()
@@ -94,7 +96,7 @@ def run(
 
 
 def read_survivors() -> dict[Key, str]:
-    """The mutants that may survive, each with why."""
+    """Return the mutants that may survive, with the reason of each."""
     entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
     return {
         (each["module"], each["function"], each["kind"], text): each["reason"]
@@ -106,7 +108,10 @@ def read_survivors() -> dict[Key, str]:
 def judge_mutants(
     mutants: Sequence[Mutant], judges: Sequence[Judge], listed: dict[Key, str], homes: Mapping[str, str]
 ) -> Iterator[Report]:
-    """A report for each mutant, as they come, two at a time. `homes` names the room of each module."""
+    """Yield a report for each mutant, in order of completion, two at a time.
+
+    `homes` names the room of each module.
+    """
     functions = functions_by_code()
     gc.collect()
     gc.freeze()
@@ -144,8 +149,11 @@ def judge_mutants(
 
 
 def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]) -> list[Judge]:
-    """Who reaches the mutant, or a statement that names a changed constant; those first that noticed
-    another one there, then those that cost least. Of a constant that only other modules name, everybody."""
+    """Return the judges of a mutant in the order to run them.
+
+    Those that reach the mutant's statement, or a statement that uses the changed constant: first those that
+    noticed another mutant there, then the quickest. For a constant that only other modules use, all judges.
+    """
     places = {(mutant.module, statement) for statement in statements_changed(mutant)}
     reaching = [judge for judge in judges if places & judge.reached]
     return sorted(
@@ -155,7 +163,7 @@ def ask_in_order(mutant: Mutant, judges: Sequence[Judge], noticed: Sequence[str]
 
 
 def take_within(judges: Sequence[Judge], most_seconds: float) -> list[Judge]:
-    """The first of them, as many as begin within so many seconds."""
+    """Return the first judges that can start within so many seconds."""
     taken = accumulate((judge.seconds for judge in judges), initial=0.0)
     return [judge for judge, since in zip(judges, taken, strict=False) if since < most_seconds]
 
@@ -163,7 +171,10 @@ def take_within(judges: Sequence[Judge], most_seconds: float) -> list[Judge]:
 def judge_one(
     mutant: Mutant, judges: Sequence[Judge], functions: dict[CodeType, list[FunctionType]]
 ) -> tuple[str, str]:
-    """What came of a mutant in this process, and who noticed it. One that hangs ends the process."""
+    """Judge a mutant in this process; return its outcome and the judge that noticed it.
+
+    A mutant that hangs ends the process.
+    """
     seconds = round(3 + 5 * sum(judge.seconds for judge in judges))
     setrlimit(RLIMIT_CPU, (seconds, seconds + 1))
     name = "its import"
@@ -179,10 +190,10 @@ def judge_one(
 
 
 def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str], room: str) -> Report:
-    """What is counted and told of one mutant."""
+    """Return the report on one mutant."""
     told = ""
     if mutant.key in listed:
-        # On a busy machine a judge may run out of its time, whatever the mutant.
+        # On a busy machine a judge may exceed its time without any mutant's fault.
         holds = outcome == _SURVIVED or by == _ITS_END
         told = "" if holds else f"listed, but {outcome} by {by}: {mutant}"
         outcome = _LISTED if holds else outcome
@@ -196,7 +207,7 @@ def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str], roo
 
 
 def _find_porous(total: Report) -> str:
-    """The rooms of which a greater part survives than may."""
+    """Return the rooms with a larger share of survivors than allowed."""
     found = []
     for name, room in ROOMS.items():
         judged, survived = (

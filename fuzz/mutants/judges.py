@@ -1,6 +1,6 @@
-"""Who judges a mutant: each test of its room that reaches it, and for the core worlds of random steps.
+"""Judges of a mutant: each test of its room that reaches it, and for the core random worlds.
 
-A judge is tried once without a mutant, which shows the statements that it reaches and what it costs.
+A judge is tried once without a mutant, to measure the statements that it reaches and its time.
 """
 
 import os
@@ -32,14 +32,14 @@ _MOST_SECONDS_TO_TRY: Final = 1800.0
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Something that can be run, and says whether it noticed anything."""
+    """A test or a random world that can be run and reports whether it failed."""
 
     name: str
     notices: Callable[[], bool]
     reached: frozenset[tuple[str, int]] = frozenset()
-    """Statements, by module and number."""
+    """Reached statements, by module and number."""
     seconds: float = 0.0
-    """Of the processor, without a mutant."""
+    """Processor time without a mutant, in seconds."""
 
 
 def with_judges(rooms: Sequence[Room], run: Callable[[list[Judge]], int]) -> int:
@@ -52,7 +52,7 @@ def with_judges(rooms: Sequence[Room], run: Callable[[list[Judge]], int]) -> int
 
 
 class _Conductor:
-    """Stands in for pytest's own loop over the tests."""
+    """Replaces pytest's own loop over the tests."""
 
     def __init__(self, run: Callable[[list[Judge]], int], worlds: int) -> None:
         self._run = run
@@ -61,7 +61,7 @@ class _Conductor:
         self.code = 2
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        from hypothesis import Phase, settings  # here: pytest's own plugin of it comes first
+        from hypothesis import Phase, settings  # imported here, so that pytest's own plugin of it comes first
 
         settings.register_profile(
             "mutants", settings(), phases=(Phase.explicit, Phase.generate), database=None, derandomize=True
@@ -87,8 +87,11 @@ def _world(number: int) -> bool:
 
 
 def try_judges(judges: Sequence[Judge], modules: Sequence[str], processes: int) -> list[Judge]:
-    """The judges with what each reaches and costs, but for those that notice what nobody did, as a test may
-    that other code runs slower in. Raises `ValueError` where a judge ends the process."""
+    """Return the judges with the reached statements and time of each, without those that fail.
+
+    A judge may fail without a mutant because code runs slower here. Raises `ValueError` if a judge ends the
+    process.
+    """
     shares = [judges[share::processes] for share in range(processes)]
     running = [Child(partial(_try_all, share, modules), _MOST_SECONDS_TO_TRY) for share in shares]
     tried = [judge for child in running for judge in child.result() or ()]
@@ -118,7 +121,7 @@ def _try_all(judges: Sequence[Judge], modules: Sequence[str]) -> list[tuple[str,
 
 
 class Child:
-    """A process of its own that calls something, says nothing, and may not take for ever."""
+    """A process that makes one silent call with a time limit."""
 
     def __init__(self, call: Callable[[], object], most_seconds: float) -> None:
         self.until = time.monotonic() + most_seconds
@@ -129,11 +132,11 @@ class Child:
         writing.close()
 
     def kill(self) -> None:
-        """End it, whatever it is doing."""
+        """Kill the process."""
         self._process.kill()
 
     def result(self) -> Any:
-        """What the call came to, once it has; None where it ended in another way."""
+        """Wait for the call and return its result; None if the process ended without one."""
         try:
             return self.answer.recv()
         except EOFError:

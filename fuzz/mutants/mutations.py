@@ -1,4 +1,4 @@
-"""The small changes that a module allows, each found again by what it changes and not by its line."""
+"""Small changes of a module, each identified by its text and not by its line."""
 
 import ast
 import re
@@ -43,7 +43,7 @@ _SQL: Final = re.compile(r"\bWHERE\b|\bIS (?:NOT )?NULL\b|[=<>] \?")
 _CONDITION: Final = re.compile(
     r" AND (?:[^()]|\([^()]*\))*?(?= AND | ORDER BY| GROUP BY| LIMIT| RETURNING|\)|$)"
 )
-"""Each condition of a statement but the first."""
+"""Each condition of a SQL statement but the first."""
 _DEADLINES: Final = ("move_on_after", "move_on_at", "fail_after", "fail_at")
 _LATE_SECONDS: Final = 1e9
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -57,7 +57,7 @@ _PARTS_NOT_RUN: Final = (
     "bases",
     "pattern",
 )
-"""What was evaluated when the module was imported, or is for type checkers."""
+"""Fields of syntax nodes that were evaluated at import, or serve type checkers only."""
 
 
 Key = tuple[str, str, str, str]
@@ -70,18 +70,18 @@ class Mutant:
 
     module: str
     function: str
-    """Its qualified name; empty for a constant of the module."""
+    """Qualified name of the function; empty for a constant of the module."""
     kind: str
     text: str
-    """What stands there, and what in its place; from the second occurrence on with its number."""
+    """Old text and new text; with a number from the second occurrence on."""
     statement: int
-    """Its number in the module, to be found among those that were executed."""
+    """Number of the statement in the module, as the executed statements are numbered."""
     node: int
     choice: int
 
     @property
     def key(self) -> Key:
-        """What names it for as long as the source says the same."""
+        """Identity of a mutant that is stable while its source text is."""
         return (self.module, self.function, self.kind, self.text)
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Mutant:
 
 @cache
 def source_of(module: str) -> tuple[str, str]:
-    """The text of a module, and the file it is in."""
+    """Return the source text of a module, and its file."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
@@ -98,17 +98,17 @@ def source_of(module: str) -> tuple[str, str]:
 
 
 def parse(module: str) -> ast.Module:
-    """A new tree of a module, whose nodes `ast.walk` gives in the same order every time."""
+    """Return a new syntax tree of a module; `ast.walk` visits it in the same order every time."""
     return ast.parse(source_of(module)[0])
 
 
 def compile_tree(module: str, tree: ast.Module) -> CodeType:
-    """The code of a changed tree."""
+    """Return the code of a changed tree."""
     return compile(ast.fix_missing_locations(tree), source_of(module)[1], "exec")
 
 
 def mutants_of(module: str) -> list[Mutant]:
-    """All there are, in the order of the source."""
+    """Return all mutants of a module, in the order of the source."""
     tree = parse(module)
     numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
     statements = {id(node): number for number, node in enumerate(statements_of(tree))}
@@ -121,7 +121,7 @@ def mutants_of(module: str) -> list[Mutant]:
             if statement is None or id(statement) not in statements:
                 continue
             if id(node) in tests and (kind == "comparison" or isinstance(node, ast.UnaryOp)):
-                continue  # as a condition it is always and never true already
+                continue  # conditions have the mutants "always" and "never" already
             text = _describe_change(node, changed)
             seen[function, kind, text] += 1
             if seen[function, kind, text] > 1:
@@ -133,7 +133,7 @@ def mutants_of(module: str) -> list[Mutant]:
 
 
 def statements_changed(mutant: Mutant) -> Iterator[int]:
-    """The number of the statement that is changed; of a constant, those that name it, or all."""
+    """Yield the number of the changed statement; of a constant, of each statement that uses it, or of all."""
     if mutant.function:
         yield mutant.statement
         return
@@ -147,7 +147,7 @@ def statements_changed(mutant: Mutant) -> Iterator[int]:
 
 
 def target_of(statement: ast.stmt) -> str:
-    """The name that a statement gives something to."""
+    """Return the name that a statement assigns to."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name
@@ -156,7 +156,7 @@ def target_of(statement: ast.stmt) -> str:
 
 
 def mutated_tree(mutant: Mutant) -> ast.Module:
-    """The module with this change."""
+    """Return the module's tree with this change."""
     tree = parse(mutant.module)
     node = list(ast.walk(tree))[mutant.node]
     changed = list(_changes(node))[mutant.choice][1]
@@ -171,7 +171,7 @@ def mutated_tree(mutant: Mutant) -> ast.Module:
 
 
 def _keep_names(tree: ast.Module, node: ast.AST) -> None:
-    """Have a function name what the change takes away, `super` too: with fewer cells it has no place."""
+    """Keep the names that a change removes, `super` included: the new code needs all cells of the old."""
     around = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and node in ast.walk(each)]
     names = sorted({each.id for each in ast.walk(node) if isinstance(each, ast.Name)})
     if names and (len(around) > 1 or "super" in names):
@@ -180,7 +180,7 @@ def _keep_names(tree: ast.Module, node: ast.AST) -> None:
 
 
 def statements_of(tree: ast.Module) -> Iterator[ast.stmt]:
-    """All statements in one order, but for docstrings."""
+    """Yield all statements in a fixed order, without docstrings."""
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt) and not _is_docstring(node):
             yield node
@@ -193,7 +193,7 @@ def _is_docstring(node: ast.AST) -> bool:
 def _places(
     node: ast.AST, function: str, statement: ast.stmt | None
 ) -> Iterator[tuple[ast.AST, str, ast.stmt | None]]:
-    """Every node that runs, with the function and the statement that it is in."""
+    """Yield every node that runs, with its function and statement."""
     if isinstance(node, _DEFINITIONS):
         function = f"{function}.{node.name}".lstrip(".")
     elif isinstance(node, ast.stmt):
@@ -207,7 +207,7 @@ def _places(
         yield from ((each, function, statement) for each in node.values if _is_sql(each))
         return
     yield node, function, statement
-    of_class = isinstance(node, ast.ClassDef)  # whose own statements were run by the import
+    of_class = isinstance(node, ast.ClassDef)  # the statements of a class run at import
     for name, value in ast.iter_fields(node):
         if name in _PARTS_NOT_RUN or (name == "keywords" and _is_strict_zip(node)):
             continue
@@ -217,7 +217,7 @@ def _places(
 
 
 def _is_strict_zip(node: ast.AST) -> bool:
-    """Whether a call is `zip(…, strict=True)`, which asserts as `assert` does and changes nothing."""
+    """Whether a call is `zip(…, strict=True)`, which like `assert` only checks."""
     match node:
         case ast.Call(func=ast.Name(id="zip"), keywords=[ast.keyword(value=ast.Constant(value=True))]):
             return True
@@ -226,7 +226,7 @@ def _is_strict_zip(node: ast.AST) -> bool:
 
 
 def _is_for_type_checkers(statement: ast.stmt) -> bool:
-    """Whether a statement of a module names a type; a constant does not, it is annotated as `Final`."""
+    """Whether a module's statement names a type; constants are annotated as `Final` and are none."""
     match statement:
         case ast.Assign(value=ast.Subscript() | ast.Call(func=ast.Name(id="TypeVar" | "ParamSpec"))):
             return True
@@ -235,7 +235,7 @@ def _is_for_type_checkers(statement: ast.stmt) -> bool:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Each kind of change that a node allows, and the node that would stand in its place."""
+    """Yield each kind of change that a node allows, with the replacing node."""
     match node:
         case ast.If() | ast.IfExp() | ast.While():
             for value in (True, False):
@@ -316,7 +316,7 @@ def _is_unit(node: ast.expr) -> bool:
 
 
 def _swapped_calls(node: ast.AST, body: list[ast.stmt]) -> Iterator[tuple[str, ast.AST]]:
-    """The block with two statements in the other order that are called for what they do."""
+    """Yield a block with two neighbouring calls, made for their effects, in the other order."""
     for number, (one, two) in enumerate(pairwise(body)):
         if _is_called(one) and _is_called(two):
             yield "order", _copy(node, body=[*body[:number], two, one, *body[number + 2 :]])
@@ -331,7 +331,7 @@ def _is_called(statement: ast.stmt) -> bool:
 
 
 def _first_moved(node: Any, changed: Any) -> ast.stmt:
-    """The first statement of a block that stands elsewhere in the changed one."""
+    """Return the first statement of a block that the changed block has in another place."""
     moved: ast.stmt = next(old for old, new in zip(node.body, changed.body, strict=True) if old is not new)
     return moved
 
@@ -342,7 +342,7 @@ def _copy(node: ast.AST, **changes: object) -> ast.AST:
 
 
 def _describe_change(node: ast.AST, changed: ast.AST) -> str:
-    """What stands there and what in its place; of what was left out, where from."""
+    """Return the old text and the new text of a change; of an omission, the surrounding text."""
     for name in ("keywords", "elts", "values"):
         before, after = getattr(node, name, []), getattr(changed, name, None)
         if after is not None and type(changed) is type(node) and len(after) < len(before):
@@ -370,7 +370,7 @@ def _is_block(node: ast.AST) -> bool:
 
 
 def _short(node: ast.AST) -> str:
-    """The source of a node, of a statement with a body no more than its head."""
+    """Return the source of a node; of a compound statement, only its head."""
     match node:
         case ast.If(test=test) | ast.While(test=test):
             return f"if {ast.unparse(test)}"

@@ -1,4 +1,4 @@
-"""Puts changed code into the functions that are there, whoever holds them: a mutant costs no import."""
+"""Put changed code into the existing function objects, so that a mutant needs no new import."""
 
 import ast
 import gc
@@ -15,9 +15,9 @@ _HIT: Final = "__note_statement__"
 
 
 def functions_by_code() -> dict[CodeType, list[FunctionType]]:
-    """Every function there is, by what it runs: wrapped by decorators, bound to tables, or anywhere else."""
+    """Return every function object by its code, wherever it is referenced."""
     functions: dict[CodeType, list[FunctionType]] = defaultdict(list)
-    gc.unfreeze()  # what is frozen is not among them
+    gc.unfreeze()  # the garbage collector does not list frozen objects
     for each in gc.get_objects():
         if type(each) is FunctionType:
             functions[each.__code__].append(each)
@@ -25,7 +25,7 @@ def functions_by_code() -> dict[CodeType, list[FunctionType]]:
 
 
 def swap(module: str, tree: ast.Module, functions: dict[CodeType, list[FunctionType]]) -> bool:
-    """Have all functions of a module run what a changed tree says; whether any of them does now."""
+    """Have all functions of a module run the code of a changed tree; return whether any changed."""
     changed = {(code.co_qualname, code.co_firstlineno): code for code in codes_in(compile_tree(module, tree))}
     file = sys.modules[module].__file__
     swapped = False
@@ -42,7 +42,7 @@ def swap(module: str, tree: ast.Module, functions: dict[CodeType, list[FunctionT
 
 
 def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool:
-    """Make the change in this process, for as long as it lives; False where it changes nothing that runs."""
+    """Plant the mutant in this process until it ends; return False if no running code changes."""
     tree = mutated_tree(mutant)
     if mutant.function:
         return swap(mutant.module, tree, functions)
@@ -61,7 +61,7 @@ def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool
 
 
 def _make_again(mutant: Mutant, tree: ast.Module, home: dict[str, Any]) -> dict[str, Any]:
-    """The values of a module that differ by a changed constant: its own, and those that are made of it."""
+    """Return a module's values that differ by a changed constant: its own, and those computed from it."""
     names, made = dict(home), dict[str, Any]()
     first = list(statements_of(tree))[mutant.statement]
     for statement in tree.body[tree.body.index(first) :]:
@@ -79,7 +79,7 @@ def _make_again(mutant: Mutant, tree: ast.Module, home: dict[str, Any]) -> dict[
 def note_statements(
     module: str, functions: dict[CodeType, list[FunctionType]], note: Callable[[tuple[str, int]], object]
 ) -> None:
-    """Have every statement of a module's functions noted before it is run."""
+    """Call `note` for every statement of a module's functions before it is run."""
     tree = parse(module)
     numbers = {id(node): number for number, node in enumerate(statements_of(tree))}
     vars(sys.modules[module])[_HIT] = lambda number: note((module, number))

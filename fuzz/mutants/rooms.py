@@ -14,28 +14,28 @@ from fuzz.shared.campaign import choose_names
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Modules that belong together, and who judges them."""
+    """Modules that belong together, and their judges."""
 
     packages: tuple[str, ...]
     tests: tuple[str, ...]
-    """Folders, files and tests; only tests that run the room in their own process see a mutant."""
+    """Folders, files and tests; a test sees a mutant only if it runs the room in its own process."""
     may_survive: float = 0.03
-    """What part of its mutants may, though not listed; more only if so many did when judged last."""
+    """Share of the room's mutants that may survive unlisted; above 0.03 only if more did when last judged."""
 
     def holds(self, module: str) -> bool:
-        """Whether a module is one of the room's."""
+        """Whether a module belongs to the room."""
         return any(f"{module}.".startswith(f"{package}.") for package in self.packages)
 
     @property
     def has_worlds(self) -> bool:
-        """Whether worlds of random steps judge as well, which reach the core alone."""
+        """Whether random worlds judge as well; they reach the core alone."""
         return self.packages[0].startswith("ostiary_core")
 
 
 _NOT_JUDGED: Final = 1.0
-"""The part of a room that was not judged yet: its survivors are told, and fail nothing."""
+"""Share for a room that was not judged yet: its survivors are printed, and fail nothing."""
 _ROOT: Final = Path(__file__).parents[2]
-# Without those of the kit for stores: they take two thirds of the time, and ask nothing else of the rules.
+# Without the tests of the kit for stores: they take two thirds of the time, and add nothing about the rules.
 _CORE_TESTS: Final = tuple(f"tests/core/{path.name}" for path in sorted(_ROOT.glob("tests/core/test_*.py")))
 
 
@@ -44,7 +44,7 @@ def _core(name: str, *more: str) -> Room:
 
 
 def _modules(package: str, names: str) -> tuple[str, ...]:
-    """Modules of a package whose others are in another room."""
+    """Return modules of a package that is divided among several rooms."""
     return tuple(f"{package}.{name}" for name in names.split())
 
 
@@ -53,7 +53,7 @@ def _tests(folder: str, names: str) -> tuple[str, ...]:
 
 
 def _tests_of(file: str, *names: str) -> tuple[str, ...]:
-    """Tests of a file whose others start servers, in which no mutant is."""
+    """Return tests of a file whose other tests start servers, which no mutant reaches."""
     return tuple(f"{file}::test_{name}" for name in names)
 
 
@@ -113,7 +113,7 @@ ROOMS: Final = {
         may_survive=0.1,
     ),
     "gate": Room(
-        # What makes the application of it all runs in the processes of servers.
+        # The modules that assemble the application run in servers' processes.
         ("ostiary_web.http",),
         (
             *_tests("web", "gate forgery browser_session public_path limits authorization trace_ids"),
@@ -202,7 +202,7 @@ ROOMS: Final = {
         may_survive=_NOT_JUDGED,
     ),
     "cli": Room(
-        # What a command prints in a process of its own is tested there.
+        # The output of commands is tested in processes of their own.
         ("ostiary_web.cli",),
         (
             *_tests("web/command_line", "apply commands follow import"),
@@ -214,7 +214,7 @@ ROOMS: Final = {
         ("ostiary_web.server.import_runs",), _tests("web/resources", "import_runs"), may_survive=0.05
     ),
     "sheets": Room(
-        # What starts the process that reads a sheet, and what runs in it, are tested in that process.
+        # The parts that read a sheet in a process of their own are tested there.
         tuple(
             f"ostiary_web.sheets.{name}"
             for name in ["book", "cells", "csv_reading", "numbers", "parsing", "reading"]
@@ -228,13 +228,13 @@ ROOMS: Final = {
         may_survive=0.02,
     ),
 }
-"""By the name that `--room` gives."""
+"""Rooms by the name for `--room`."""
 
 _POSTGRES: Final = "OSTIARY_TEST_POSTGRES"
 
 
 def rooms_changed_since(revision: str) -> list[str]:
-    """The rooms with a file that differs from a revision of git; none where git does not know it."""
+    """Return the rooms with a file that differs from a revision of git; none if git does not know it."""
     asked = ["git", "diff", "--name-only", revision, "--", "core", "net", "web"]
     done = subprocess.run(asked, capture_output=True, check=False, cwd=_ROOT, text=True)
     modules = [path.partition("/")[2].removesuffix(".py").replace("/", ".") for path in done.stdout.split()]
@@ -242,7 +242,7 @@ def rooms_changed_since(revision: str) -> list[str]:
 
 
 def rooms_to_judge(names: Sequence[str]) -> dict[str, Room]:
-    """The named rooms, or all that can be judged here. Raises `UsageError` where one is unknown."""
+    """Return the named rooms, or all that can be judged here. Raises `UsageError` for an unknown name."""
     chosen = choose_names("room", names, ROOMS)
     if not names and not os.environ.get(_POSTGRES):
         print(f"postgres is left out: {_POSTGRES} names no server")
@@ -251,7 +251,7 @@ def rooms_to_judge(names: Sequence[str]) -> dict[str, Room]:
 
 
 def modules_of(room: Room) -> list[str]:
-    """The modules of a room but the tables, which are made while they are imported, before any mutant."""
+    """Return the modules of a room without tables, which are computed at import, before any mutant."""
     names = []
     for package in room.packages:
         path = getattr(import_module(package), "__path__", None)

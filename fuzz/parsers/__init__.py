@@ -1,1 +1,1 @@
-"""Everything that reads what strangers send, each input judged by an oracle that reads it in another way."""
+"""Readers of untrusted input, each judged by an oracle that reads the same bytes in another way."""

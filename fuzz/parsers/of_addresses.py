@@ -1,4 +1,4 @@
-"""Readers of addresses: redirect URIs, where a sign-in leads, and who a request comes from."""
+"""Readers of addresses: redirect URIs, return paths after sign-in, and the source of a request."""
 
 import ipaddress
 import re
@@ -18,7 +18,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def judge_redirect_uri(data: bytes) -> None:
-    """The rule of "Client", `redirectUris`, read character by character and without any library for URIs."""
+    """Judge a redirect URI by the rule of "Client", `redirectUris`, by character, without a library."""
     text = data.decode("utf-8", "replace")
     agree(is_redirect_uri(text), _may_be_registered(text), text)
 
@@ -73,7 +73,7 @@ def _is_port(text: str) -> bool:
 
 
 def _is_literal(host: str) -> bool:
-    """What may stand in brackets and can be looked up (RFC 3986 §3.2.2): no future form, no zone."""
+    """Whether a bracketed host is a plain IPv6 address (RFC 3986 §3.2.2), without a future form or zone."""
     if "%" in host:
         return False
     try:
@@ -87,7 +87,7 @@ def _is_literal(host: str) -> bool:
 
 
 def judge_return_path(data: bytes) -> None:
-    """Wherever a browser is sent after signing in, it stays here (READINGS 27)."""
+    """Judge a return path: after signing in, the browser stays on this server (READINGS 27)."""
     text = data.decode("utf-8", "surrogateescape")
     path = local_path(text)
     assert path in (text, "/"), "the path was changed"
@@ -99,7 +99,7 @@ def judge_return_path(data: bytes) -> None:
 
 
 def _leaves(reference: str) -> bool:
-    """Whether a browser resolves it to another host: the URL standard's steps up to the host."""
+    """Whether a browser resolves the path to another host, by the URL standard's steps up to the host."""
     kept = reference.strip("".join(map(chr, range(0x21))))
     kept = re.sub("[\t\n\r]", "", kept).replace("\\", "/")
     return kept.startswith("//") or re.match("[A-Za-z][A-Za-z0-9+.-]*:", kept) is not None
@@ -109,10 +109,10 @@ def _leaves(reference: str) -> bool:
 
 
 def judge_source(data: bytes) -> None:
-    """From the right, the first address that is not trusted; whatever stands left of it changes nothing."""
+    """Judge the source: the first untrusted address from the right; those left of it are ignored."""
     lines = data.split(b"\n")
     peer_text = lines[0].decode("latin-1")
-    # As a socket names it: only an address with colons has a zone.
+    # As a socket gives it: only an address with colons has a zone.
     peer = peer_text if _plain_address(peer_text) and (":" in peer_text or "%" not in peer_text) else None
     trusted: list[Network] = []
     for text in (lines[1] if len(lines) > 1 else b"").decode("latin-1").split(","):

@@ -1,4 +1,4 @@
-"""The reader of a browser's cookies: whose login session a request belongs to."""
+"""Reader of a browser's cookies, which finds the login session of a request."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -14,12 +14,12 @@ from ostiary_web.http.browser import read_caller_cookie, read_refresh_cookie
 from ostiary_web.server.settings import Settings
 
 HOSTS_OWN: Final = "__Host-"
-"""What the names of cookies begin with where they came over https (RFC 6265bis §4.1.3.2)."""
+"""Prefix of cookie names over https (RFC 6265bis §4.1.3.2)."""
 QUOTE: Final = ord('"')
 
 
 class Read(NamedTuple):
-    """The two bearer values that a browser's cookies hold."""
+    """The two bearer values in a browser's cookies."""
 
     access: str | None
     refresh: str | None
@@ -29,17 +29,16 @@ class Read(NamedTuple):
 
 
 def judge_cookies(data: bytes) -> None:
-    """The first cookie of exactly that name, as the browser wrote it (RFC 6265 §5.4); over https only the
-    host's own.
+    """Judge the first cookie of exactly that name, as the browser wrote it (RFC 6265 §5.4).
 
-    Around quotation marks readers differ (browsers know none, the framework does), so where there are any
-    it is held to less: no value but one that stands there.
+    Over https only names with the prefix count. Readers differ about quotation marks (browsers ignore them,
+    the framework does not), so a field with any is judged less strictly: each value read must be in it.
     """
     first, *lines = data.split(b"\n")
     scheme = "https" if first.strip() == b"https" else "http"
     fields = [line.decode("latin-1") for line in lines]
     if any(character < " " and character != "\t" for field in fields for character in field):
-        return  # no such field comes through the front door
+        return  # the front door refuses such a field
     read = _read(scheme, fields)
     names = ("ostiary_access", "ostiary_refresh")
     for name, value in zip(names, read, strict=True):
@@ -77,7 +76,7 @@ def _application(scheme: str) -> QuartTrio:
 
 
 def _pairs(fields: list[str]) -> Iterator[tuple[str, str]]:
-    """Names and values, a character at a time; what has no name, or a space within, is no cookie."""
+    """Yield names and values, read by character; no name, or a space within, makes it no cookie."""
     for field in fields:
         part = ""
         for character in field + ";":

@@ -31,7 +31,7 @@ BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 
 def judge_form(data: bytes) -> None:
-    """The standard library reads the same fields, and what READINGS 14 refuses is refused."""
+    """Judge a form: the standard library reads the same fields, and READINGS 14 decides the refusals."""
     content_type, _, body = data.partition(b"\n")
     read = read_form(form_encoding([(b"content-type", content_type)]), body)
     charset = _charset(content_type)
@@ -51,7 +51,7 @@ def _fields(body: bytes) -> dict[str, str] | str:
     try:
         body.decode()
     except UnicodeDecodeError:
-        return "it is not UTF-8 as it came"  # a character is escaped whole or not at all
+        return "it is not UTF-8 as it came"  # a character is escaped as a whole or not at all
     for place, byte in enumerate(body):
         if byte == ord("%") and not re.fullmatch(rb"[0-9a-fA-F]{2}", body[place + 1 : place + 3]):
             return "an escape is broken"
@@ -70,17 +70,20 @@ def _fields(body: bytes) -> dict[str, str] | str:
     return {name: value for name, value in pairs if value and name in _FIELDS_OF_FORMS}
 
 
-# --- what a form says it is
+# --- content types of forms
 
 
 def judge_form_type(data: bytes) -> None:
-    """The grammar of RFC 9110 §8.3.1 by hand, byte for byte; another charset leaves only ASCII."""
+    """Judge a form's content type by the grammar of RFC 9110 §8.3.1, byte for byte.
+
+    Another charset allows only ASCII.
+    """
     encodings = {None: None, FormEncoding.UTF_8: "UTF-8", FormEncoding.ASCII: "another"}
     agree(encodings[form_encoding([(b"content-type", data)])], _charset(data), data)
 
 
 def _charset(value: bytes) -> str | None:
-    """The charset of a form: UTF-8 if none is named; None of what is no form."""
+    """Return the charset of a form: UTF-8 if none is named; None if the value is not a form's type."""
     media_type, *parameters = (part.strip(b" \t") for part in _parts(value))
     pairs = [_pair_of(parameter) for parameter in parameters if parameter]
     if media_type.lower() != FORM or None in pairs:
@@ -90,7 +93,7 @@ def _charset(value: bytes) -> str | None:
 
 
 def _parts(value: bytes) -> list[bytes]:
-    """What stands between the semicolons that are in no quotes."""
+    """Return the parts between the semicolons outside quotation marks."""
     parts, is_quoted, is_escaped = [b""], False, False
     for byte in value:
         if byte == ord(";") and not is_quoted:
@@ -136,7 +139,7 @@ def _quoted_text(text: bytes) -> bytes | None:
 
 
 def judge_basic(data: bytes) -> None:
-    """Base64 by hand, and the first colon divides (READINGS 17)."""
+    """Judge Basic credentials: base64 decoded by hand, divided at the first colon (READINGS 17)."""
     read = read_basic([(b"authorization", data)])
     expected = _pair(data)
     if not isinstance(read, ClientCredentials):
@@ -169,8 +172,10 @@ def _pair(value: bytes) -> tuple[str, str] | None:
 
 
 def judge_lane(data: bytes) -> None:
-    """Whatever head the lane takes, h11 takes too, and reads the same, and as much body behind it; in one
-    piece or in two, what is read is the same."""
+    """Judge the lane's scanner: h11 accepts every head that it accepts, and reads the same head and body.
+
+    Whether the bytes come in one piece or in two, the result is the same.
+    """
     whole = _read_pieces(data)
     for cut in range(1, len(data), len(data) // 16 + 1):
         agree(_read_pieces(data[:cut], data[cut:]), whole, data)
@@ -205,7 +210,7 @@ def judge_lane(data: bytes) -> None:
 
 
 def _read_pieces(*pieces: bytes) -> tuple[list[tuple[str, str, bytes]], Need, bytes]:
-    """The requests of a connection, what it needs then, and what is left of it."""
+    """Return the requests of a connection, its need after them, and the remaining bytes."""
     parser, requests, needed = RequestParser(HeadReader(_DOOR, LANGUAGES), None), [], Need.REQUEST
     for piece in pieces:
         parser.feed(piece)

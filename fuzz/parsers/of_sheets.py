@@ -1,4 +1,4 @@
-"""The reader of uploaded sheets: what it reads of one, and what that costs."""
+"""Reader of uploaded sheets: its result, and its cost in memory."""
 
 import faulthandler
 import os
@@ -27,7 +27,7 @@ _UNREADABLE: Final = (FieldRule.SHEET, FieldRule.SHEET_EMPTY, FieldRule.SHEET_TO
 
 
 def judge_sheet(data: bytes) -> None:
-    """Whatever is uploaded is rows within bounds, or refused."""
+    """Judge an upload: it is read as rows within bounds, or refused."""
     read = read_sheet(data)
     if isinstance(read, FieldRule):
         assert read in _UNREADABLE
@@ -38,7 +38,8 @@ def judge_sheet(data: bytes) -> None:
     if data.startswith(b"PK"):
         with ZipFile(BytesIO(data)) as packed:
             for name in packed.namelist():
-                with suppress(BadZipFile, zlib.error, EOFError):  # of what the server does not read
+                # raised by parts that the server does not read
+                with suppress(BadZipFile, zlib.error, EOFError):
                     assert b"<!DOCTYPE" not in packed.read(name), f"{name} declares entities"
 
 
@@ -59,8 +60,10 @@ _STYLES: Final = (
 
 
 def judge_cells(data: bytes) -> None:
-    """No digit is lost, what is shown is told, and a cell with an error is not empty; and what another
-    library reads of the same file does not differ, as far as it goes."""
+    """Judge cells: no digit is lost, every visible text is read, a cell with an error is not empty.
+
+    Another library reads the same values, as far as it supports them.
+    """
     lines = data.decode("utf-8", "ignore").split("\n")[:40]
     table = [[made for part in line.split(";")[:20] for made in _make_cell(part)] for line in lines]
     content = _book_with(
@@ -76,7 +79,7 @@ def judge_cells(data: bytes) -> None:
     agree({row.number: list(row.cells)[: len(expected[row.number])] for row in read}, expected, data)
     with CalamineWorkbook.from_filelike(BytesIO(content)) as book:
         others = book.get_sheet_by_index(0).to_python(skip_empty_area=False)
-    # Rows at the end with nothing but formulas are none to it.
+    # The other library drops trailing rows that have only formulas.
     for row in (each for each in read if each.number <= len(others)):
         for cell, other in zip(row.cells, others[row.number - 1], strict=False):
             if other != "":
@@ -84,7 +87,7 @@ def judge_cells(data: bytes) -> None:
 
 
 def _make_cell(part: str) -> list[tuple[str, Cell]]:
-    """The XML of a cell, and what is to be read of it; nothing for what is no part."""
+    """Return the XML of a cell and the expected value; nothing for an unknown part."""
     kind, _, text = part.strip().partition(" ")
     if kind in ("n", "z") and text.isdigit() and len(text) <= 30:
         value, style = str(int(text)), ' s="1"' if kind == "z" else ""
@@ -100,7 +103,7 @@ def _make_cell(part: str) -> list[tuple[str, Cell]]:
 
 
 def _book_with(rows: str, **members: str) -> bytes:
-    """A file that holds these rows."""
+    """Return a file with these rows."""
     with ZipFile(BytesIO(_tiny_sheet())) as tiny:
         whole = {name: tiny.read(name) for name in tiny.namelist()}
     whole["xl/worksheets/sheet1.xml"] = (
@@ -114,12 +117,12 @@ def _book_with(rows: str, **members: str) -> bytes:
     return packed.getvalue()
 
 
-# --- what one costs: parts as "shared 32000 1;ref 0 30000", a few kilobytes of file for gigabytes of text
+# --- memory of a sheet: parts as "shared 32000 1;ref 0 30000", a few kilobytes of file for gigabytes of text
 
 _LONGEST_TEXT: Final = 32_767
 _MOST_CHARACTERS: Final = 4 * 1024 * 1024
 _MOST_MORE_BYTES: Final = 160 * 1024 * 1024
-"""Of addresses, beyond those of the fuzzer itself: what any of these sheets may cost its reader."""
+"""Most address space that reading any of these sheets may add to the fuzzer's own, in bytes."""
 
 _MOST_PARTS: Final = 8
 _MOST_OF_A_PART: Final = 1_000_000
@@ -129,7 +132,7 @@ _ROWS_READ, _REFUSED, _OUT_OF_MEMORY, _FAILED = range(4)
 
 @dataclass
 class _Book:
-    """A sheet of parts, and what an oracle that never builds it knows of its texts."""
+    """A sheet made of parts, with the facts about its texts that an oracle needs without building it."""
 
     rows: list[str] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
@@ -141,12 +144,12 @@ class _Book:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is wrong with it, but perhaps how much text it has."""
+        """Whether the sheet is valid, except perhaps for its amount of text."""
         known = all(place < len(self.lengths) for place, times in self.references if times)
         return known and len(self.rows) <= MOST_ROWS and not self.is_deep
 
     def add(self, kind: str, length: int, times: int) -> None:
-        """One more part: so many texts or cells of such a length, or that refer to that text."""
+        """Add a part: so many texts or cells of a length, or cells that refer to a shared text."""
         times = min(times, _MOST_OF_A_PART // max(length, 20))
         text = "x" * length
         match kind:
@@ -184,20 +187,20 @@ class _Book:
 
     @property
     def characters(self) -> int:
-        """Of all cells, each with what it refers to."""
+        """Characters of all cells, each with the text it refers to."""
         known = len(self.lengths)
         return self.in_cells + sum(
             self.lengths[place] * times for place, times in self.references if place < known
         )
 
     def pack(self) -> bytes:
-        """The file."""
+        """Return the file."""
         shared = f'<sst xmlns="{_MAIN}">{"".join(self.shared)}</sst>'
         return _book_with("".join(self.rows), **{"xl/sharedStrings.xml": shared})
 
 
 def judge_cost(data: bytes) -> None:
-    """A sheet is refused for how much text it stands for, and never takes more memory than any may."""
+    """Judge the cost: a sheet with too much text is refused, and memory stays bounded for every sheet."""
     book = _Book()
     for part in data.decode("ascii", "replace").split(";")[:_MOST_PARTS]:
         words = part.split()
@@ -212,12 +215,11 @@ def judge_cost(data: bytes) -> None:
 
 
 def _read_apart(content: bytes) -> int:
-    """How a process ends that reads a sheet and may not have much more memory than it began with; its exit
-    code, or the signal as a negative number."""
+    """Read a sheet in a process with little spare memory; return its exit code, or minus the signal."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + _MOST_MORE_BYTES
     with warnings.catch_warnings():
-        # Newer Pythons warn of threads, and the child uses none.
+        # Newer Pythons warn of threads; the child uses none.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child:
@@ -225,7 +227,7 @@ def _read_apart(content: bytes) -> int:
     ended = _FAILED
     try:
         faulthandler.disable()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it would say how it was aborted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # suppresses the message of an abort
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         ended = _ROWS_READ if isinstance(read_sheet(content), tuple) else _REFUSED

@@ -1,4 +1,4 @@
-"""`python -m fuzz parsers`: the committed inputs, then new ones that Hypothesis puts together from pieces."""
+"""`python -m fuzz parsers`: judge the committed inputs, then new ones that Hypothesis builds from pieces."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -38,13 +38,13 @@ _MOST_PIECES: Final = 14
 
 
 def inputs_of(target: Target) -> Iterator[tuple[str, bytes]]:
-    """The committed inputs with their names."""
+    """Yield the committed inputs with their names."""
     for path in target.corpus:
         yield path.name, path.read_bytes()
 
 
 def search(target: Target, seed: int, examples: int) -> None:
-    """Judge so many new inputs; raises with the smallest that fails, which is in a file then."""
+    """Judge so many new inputs; raise with the smallest failing one, and write it into a file."""
     piece = st.sampled_from(target.pieces) | st.binary(max_size=4)
     committed = [content for _, content in inputs_of(target)]
     parts = st.lists(piece, max_size=_MOST_PIECES).map(b"".join)
@@ -64,7 +64,7 @@ def search(target: Target, seed: int, examples: int) -> None:
         try:
             target.judge(data)
         except Exception:
-            _input_file(target).write_bytes(data)  # the smallest is the last
+            _input_file(target).write_bytes(data)  # the last one is the smallest
             raise
 
     judged()
@@ -75,14 +75,14 @@ def _input_file(target: Target) -> Path:
 
 
 def _splice(both: tuple[bytes, bytes]) -> bytes:
-    """A committed input with a part of it replaced."""
+    """Return a committed input with a part of it replaced."""
     content, part = both
     at = sum(part) % (len(content) + 1)
     return content[:at] + part + content[at + len(part) // 2 :]
 
 
 def run(seed: int, seconds: float, targets: Sequence[str]) -> int:
-    """Replay every corpus, then search for about so long in all; 0 where nothing was found."""
+    """Replay every corpus, then search for about so many seconds in all; return 0 if nothing was found."""
     names = choose_names("target", targets, (target.name for target in TARGETS))
     chosen = [target for target in TARGETS if target.name in names]
     print(f"seed {seed}")
@@ -109,7 +109,7 @@ def _run_target(target: Target, seed: int, seconds: float) -> Report:
 
 
 def _report_failure(target: Target, seed: int, failure: Exception, file: Path) -> Report:
-    """What differs, the rule that the oracle goes by, the input, and the command that shows it again."""
+    """Report the difference, the oracle's rule, the input, and the command that repeats it."""
     kind = "" if isinstance(failure, AssertionError) else f"{type(failure).__name__}: "
     violation = Violation(READ_ALIKE, f"{target.name}: {kind}{failure}")
     rule = " ".join((target.judge.__doc__ or "").split())
@@ -120,12 +120,12 @@ def _report_failure(target: Target, seed: int, failure: Exception, file: Path) -
 
 
 def selftest(only: str) -> int:
-    """Plant the known mistakes of readers; 0 where none survives."""
+    """Plant the known mistakes of readers; return 0 if none survives."""
     return run_selftest(only, FAULTS, run_planted, 2 * len(TARGETS))
 
 
 def run_planted(number: int) -> Report:
-    """New inputs of one target after the other, by the selftest's own seed."""
+    """Judge new inputs of one target after the other, by the selftest's own seed."""
     target = TARGETS[number % len(TARGETS)]
     try:
         search(target, SEED + number, _EXAMPLES_A_RUN)

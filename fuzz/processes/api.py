@@ -1,4 +1,4 @@
-"""What campaigns over real processes ask of the interface: a client, a consent, the exchange of its code."""
+"""Calls of the interface that campaigns with real processes use: a client, a consent, a code's exchange."""
 
 from base64 import urlsafe_b64encode
 from hashlib import sha256
@@ -17,11 +17,11 @@ SETTINGS: Final[dict[str, Any]] = {
     "scopes": ("user.read",),
     "automatic": (),
 }
-"""Of a client that may do everything."""
+"""Settings of a client that may do everything."""
 
 
 async def get(connection: Connection, verb: Verb, **fields: Any) -> Answer:
-    """The answer to a call. Raises `Lost`, and `InvariantBroken` where it is a refusal."""
+    """Return the answer to a call. Raises `Lost`, and `InvariantBroken` if the answer is a refusal."""
     answer = await connection.ask(Call(verb, **fields))
     if answer.kind in (AnswerKind.REFUSED, AnswerKind.FAILED):
         raise InvariantBroken(f"{verb} is {answer}", DOCUMENTED)
@@ -29,12 +29,12 @@ async def get(connection: Connection, verb: Verb, **fields: Any) -> Answer:
 
 
 async def sign_in(connection: Connection, username: str, password: str) -> str:
-    """The access token of a login. Raises as `get`."""
+    """Sign in and return the access token. Raises as `get`."""
     return str((await get(connection, Verb.SIGN_IN, username=username, password=password)).access)
 
 
 async def register_client(connection: Connection, login: str, client_id: str) -> str:
-    """The secret of a new client. Raises as `get`."""
+    """Register a client and return its secret. Raises as `get`."""
     return str(
         (await get(connection, Verb.REGISTER_CLIENT, client_id=client_id, login=login, **SETTINGS)).secret
     )
@@ -43,7 +43,7 @@ async def register_client(connection: Connection, login: str, client_id: str) ->
 async def open_session(
     connection: Connection, login: str, client_id: str, secret: str, verifier: str
 ) -> tuple[str, str]:
-    """The tokens of a new session. Raises as `get`."""
+    """Begin a session and return its tokens. Raises as `get`."""
     consent = await connection.ask(approval(login, client_id, verifier))
     answer = await connection.ask(redemption(client_id, secret, consent.code, verifier))
     if answer.access is None or answer.refresh is None:
@@ -52,7 +52,7 @@ async def open_session(
 
 
 def approval(login: str | None, client_id: str, verifier: str) -> Call:
-    """Consent, bound to the challenge of a verifier."""
+    """Return the call that consents, bound to the challenge of a verifier."""
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     return Call(
         Verb.APPROVE,
@@ -66,7 +66,7 @@ def approval(login: str | None, client_id: str, verifier: str) -> Call:
 
 
 def redemption(client_id: str, secret: str, code: str | None, verifier: str) -> Call:
-    """The exchange of a code."""
+    """Return the call that exchanges a code."""
     return Call(
         Verb.REDEEM,
         client_id=client_id,

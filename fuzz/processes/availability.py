@@ -1,6 +1,6 @@
-"""When a cluster and the instances on it took changes, and for how long not: both are asked all the time.
+"""Measure when a cluster and its instances accepted changes, and how long they did not.
 
-The database is asked as an ideal client would, each node by a thread that commits where it can.
+The database is asked as by an ideal client: a thread for each node commits whenever the node accepts it.
 """
 
 import math
@@ -19,25 +19,25 @@ from fuzz.processes.node import Node
 _ASKS_SECONDS: Final = 0.05
 _INSTANCE_SECONDS: Final = 0.2
 _TOLD_SECONDS: Final = 0.5
-"""A pause that is no longer is the machine's."""
+"""Shortest pause that is reported, in seconds; shorter ones are the machine's."""
 
 Span = tuple[float, float]
-"""From when to when, by `time.monotonic`."""
+"""Beginning and end, by `time.monotonic`."""
 
 
 class DatabaseProbe:
-    """Commits to whichever node is the primary."""
+    """Commits all the time to the node that is the primary."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.acknowledged: list[Span] = []
-        """When each commit was begun, and when it was answered."""
+        """Beginning of each commit, and the time of its answer."""
         self._over = threading.Event()
         threads = [threading.Thread(target=self._ask, args=(node,), daemon=True) for node in nodes]
         for thread in threads:
             thread.start()
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Stop asking."""
         self._over.set()
 
     def _ask(self, node: Node) -> None:
@@ -47,10 +47,10 @@ class DatabaseProbe:
                     began = time.monotonic()
                     [[is_standby]] = connection.execute("SELECT pg_is_in_recovery()").fetchall()
                     if not is_standby:
-                        # A commit that is not sure to be kept comes with a warning.
+                        # A commit that may not be kept comes with a warning.
                         warnings: list[object] = []
                         connection.add_notice_handler(warnings.append)
-                        # So long that a full disk is noticed, where other tables need more room.
+                        # Rows are large, so that a full disk is noticed when other tables need more room.
                         connection.execute("INSERT INTO probe VALUES (repeat('x', 2000))")
                         if not warnings:
                             self.acknowledged.append((began, time.monotonic()))
@@ -58,22 +58,22 @@ class DatabaseProbe:
             self._over.wait(_ASKS_SECONDS)
 
     def outages(self) -> list[Span]:
-        """When no commit was answered."""
+        """Return the spans without an answered commit."""
         return _gaps([answered for _, answered in self.acknowledged])
 
     def has_kept_since(self, moment: float) -> bool:
-        """Whether a commit that was begun since was answered."""
+        """Whether a commit that began after this moment was answered."""
         return bool(self.acknowledged) and any(began > moment for began, _ in self.acknowledged[-8:])
 
 
 class InstanceProbe:
-    """Has one instance issue machines' tokens, without waiting for one before it asks for the next."""
+    """Has one instance issue machines' tokens, each request sent without waiting for the answer before it."""
 
     def __init__(self, port: int, credentials: tuple[str, str]) -> None:
         self.port = port
         self._credentials = credentials
         self.answered: list[float] = []
-        """When it issued one."""
+        """Times at which it issued a token."""
 
     async def run(self) -> None:
         async with trio.open_nursery() as nursery:
@@ -89,7 +89,7 @@ class InstanceProbe:
                 self.answered.append(time.monotonic())
 
     def beyond(self, outages: Sequence[Span]) -> float:
-        """The longest for which it issued nothing though the database took changes, in seconds."""
+        """Return the longest time in seconds without a token although the database accepted changes."""
         longest = 0.0
         for since, until in _gaps(self.answered):
             away = sum(max(0.0, min(end, until) - max(begin, since)) for begin, end in outages)

@@ -1,6 +1,6 @@
-"""What fails of a server or its machine: processes, disk, clock, memory, descriptors, time to run.
+"""Breakdowns of a server or its machine: processes, disk, clock, memory, descriptors, time to run.
 
-Each is over where its function ends; the tenants are at rest when it begins.
+Each has ended when its function returns; the tenants are at rest when it begins.
 """
 
 import os
@@ -29,23 +29,23 @@ _KILLS: Final = 6
 _LONGEST_LOAD_SECONDS: Final = 0.5
 _FAULT_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 40.0
-"""Longer than the grace."""
+"""Seconds that a process stands still, longer than the grace."""
 _RETRY_AFTER_SECONDS: Final = 5.0
 _HOLDER_FOUND_SECONDS: Final = 60.0
 _KILLED_WITHIN_SECONDS: Final = 45.0
-"""By when a supervisor has killed a worker that gives no sign of life for 30 s."""
+"""Seconds within which a supervisor has killed a worker that gave no sign of life for 30 s."""
 _LOOK_SECONDS: Final = 0.02
 _YEAR_SECONDS: Final = 365 * 86_400
 
 Breakdown = Callable[[Scene], Awaitable[None]]
-"""What fails and for how long; it is over when this ends. The tenants are at rest when it begins."""
+"""Function that lets something fail for a while and ends it; the tenants are at rest when it begins."""
 
 
 # --- its processes
 
 
 async def _kill(scene: Scene) -> None:
-    """Kill everything in the load, the checking or a start, again and again; now and then one worker."""
+    """Kill all processes under load, during checks or during a start, several times; sometimes one worker."""
     server, random = scene.server, scene.random
     for _ in range(_KILLS):
         await scene.work(random.uniform(0, _LONGEST_LOAD_SECONDS))
@@ -63,12 +63,12 @@ async def _kill(scene: Scene) -> None:
             connection.set_busy_timeout(10_000)
             if (found := connection.pragma("integrity_check")) != "ok":
                 raise InvariantBroken(f"integrity_check: {found}")
-        if random.random() < 0.9:  # else the next kill may fall into the checking
+        if random.random() < 0.9:  # otherwise the next kill may fall into the checks
             await scene.check()
 
 
 async def _stop_writer(scene: Scene) -> None:
-    """Stop a worker that holds the lock of writing: it is killed, and the others write again."""
+    """Stop a worker that holds the write lock: it is killed, and the others write again."""
     ledger = scene.tenants.ledger
     ledger.patience_seconds = _KILLED_WITHIN_SECONDS
     stopped = await _stop_holder_of_lock(scene)
@@ -83,7 +83,7 @@ async def _stop_writer(scene: Scene) -> None:
 
 
 async def _stop_holder_of_lock(scene: Scene) -> int:
-    """Stop workers one after another, for a moment each, until one holds the lock; it stays stopped."""
+    """Stop one worker after another for a moment until one holds the lock; leave that one stopped."""
     server, random = scene.server, scene.random
     lock = server.database.with_name(f"{server.database.name}.lock").stat().st_ino
     await scene.work(0)
@@ -98,14 +98,14 @@ async def _stop_holder_of_lock(scene: Scene) -> int:
 
 
 def _holders_of_lock(inode: int) -> set[int]:
-    """The processes that hold a lock on a file by flock(2), as the kernel lists them (proc_locks(5))."""
+    """Return the processes with a lock on a file by flock(2), as the kernel lists them (proc_locks(5))."""
     lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     held = (line.split() for line in lines if " FLOCK " in line and "->" not in line)
     return {int(fields[4]) for fields in held if fields[5].endswith(f":{inode}")}
 
 
 def _during(outage: Outage) -> Breakdown:
-    """The tenants work while the outage lasts."""
+    """Return a breakdown in which the tenants work while the outage lasts."""
 
     async def fail(scene: Scene) -> None:
         with outage(scene):
@@ -118,7 +118,7 @@ def _during(outage: Outage) -> Breakdown:
 
 
 async def _jump_ahead(scene: Scene) -> None:
-    """Everything has run out a year later, and stays so in this process where the clock is put right."""
+    """Set the clock a year ahead, so that everything expires, and back: expired sessions stay expired."""
     old = [(tenant, session) for tenant in scene.tenants.all for session in tenant.live]
     scene.machine.set(clock_seconds=_YEAR_SECONDS)
     await _must_be_over(old, "a year later")
@@ -142,7 +142,7 @@ async def _must_be_over(sessions: Sequence[tuple[Tenant, Session]], when: str) -
 
 
 def _jump_unnoticed(seconds: int) -> Breakdown:
-    """Nobody notices, as long as the process runs."""
+    """Return a breakdown that sets the clock while the process runs, which must not notice it."""
 
     async def jump(scene: Scene) -> None:
         scene.machine.set(clock_seconds=seconds)
@@ -156,7 +156,7 @@ def _jump_unnoticed(seconds: int) -> Breakdown:
 
 
 async def _start_a_year_back(scene: Scene) -> None:
-    """A process that is started with the clock set back: what ended is over, no spent token is good again."""
+    """Start a process with the clock set back: ended sessions stay ended, spent tokens stay spent."""
     scene.machine.set(clock_seconds=-_YEAR_SECONDS)
     scene.server.kill()
     await scene.start()
@@ -172,7 +172,7 @@ async def _start_a_year_back(scene: Scene) -> None:
 
 
 def _restart(scene: Scene) -> None:
-    """The next process goes by another time, in which no grace goes on."""
+    """Restart, so that the next process uses another time and no grace goes on."""
     scene.server.kill()
     scene.restarts = True
     for tenant in scene.tenants.all:
@@ -184,7 +184,7 @@ def _restart(scene: Scene) -> None:
 
 
 async def _pause(scene: Scene) -> None:
-    """Stopped in the middle of the grace: an honest retry lies in a socket until it is over."""
+    """Stop the process during a grace, so that an honest retry lies in a socket until the grace is over."""
     waiting: list[tuple[Tenant, Session, Call]] = []
     for tenant in scene.tenants.all:
         session = tenant.choose_session()
@@ -207,7 +207,7 @@ async def _pause(scene: Scene) -> None:
 
 
 async def _retry_into(port: int, tenant: Tenant, session: Session, call: Call) -> None:
-    """Answered with the same pair, or with 500; never as a replay."""
+    """Retry, and require the same pair or a 500, never the treatment of a replay."""
     with Connection(port) as connection:
         answer = await connection.ask(call)
     if answer.kind is not AnswerKind.FAILED:
@@ -224,7 +224,7 @@ ON_A_SMALL_DISK: Final[dict[str, Breakdown]] = {
     "disk full": _during(outages.fill_disk),
     "disk read-only": _during(outages.break_disk),
 }
-"""These need to be root."""
+"""Breakdowns that need root."""
 _OF_EVERY_STORE: Final[dict[str, Breakdown]] = {
     "clock a year ahead": _jump_unnoticed(_YEAR_SECONDS),
     "clock a year back": _jump_unnoticed(-_YEAR_SECONDS),
@@ -244,11 +244,11 @@ _OF_SQLITE: Final[dict[str, Breakdown]] = {
     "locked for all": _during(outages.lock_out_all),
     "file moved away": _during(outages.move_away),
 }
-"""PostgreSQL has a disk and a clock of its own."""
+"""Breakdowns of a server on SQLite; PostgreSQL has a disk and a clock of its own."""
 MUST_SHOW: Final = {*_OF_THE_DISK, *ON_A_SMALL_DISK, "no memory left", "killed", "stopped"}
-"""A round in which these make nothing fail proves nothing."""
+"""Breakdowns that prove nothing unless some request fails."""
 
 
 def breakdowns_of(address: str) -> dict[str, Breakdown]:
-    """By name, those that a server meets whose database is PostgreSQL at this address, or SQLite for none."""
+    """Return the breakdowns by name for a server on the PostgreSQL at this address, or on SQLite if empty."""
     return _OF_EVERY_STORE if address else _OF_SQLITE

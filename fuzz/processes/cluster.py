@@ -1,9 +1,9 @@
 """A cluster: three PostgreSQL under Patroni, with etcd, HAProxy and PgBouncer.
 
 Each node, with a member of etcd beside it, is a machine of its own on a network of its own (`network`), with
-a disk of its own (`disks`). The files are those that operators are given (docs/deploy/cluster); only
-addresses, ports and times are others, so that Patroni takes over within seconds. Everything lies in one
-folder and ends with the process that made it, however that ends (`keeper`).
+a disk of its own (`disks`). Its files are those for operators (docs/deploy/cluster) with other addresses,
+ports and times, so that Patroni takes over within seconds. Everything lies in one folder and ends with the
+process that made it, however that ends (`keeper`).
 """
 
 import shutil
@@ -25,7 +25,7 @@ _NODES: Final = 3
 _START_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.1
 _BROKEN_STATES: Final = frozenset({"starting", "start failed", "stopped", "crashed"})
-"""Of a member that does not come back by itself, where they last; who copies the primary is in another."""
+"""Patroni's states of a member that will not recover if they last; a copying member is in another state."""
 
 
 class Cluster:
@@ -43,7 +43,7 @@ class Cluster:
             "[ostiary]": f"lock-path={folder}/repository/lock\nlog-level-file=off\n\n[ostiary]",
         }
         self._pgbackrest = ("pgbackrest", f"--config={programs.write('pgbackrest.conf', words)}")
-        # What begins with the cluster is one file's for all of them: the path is that of whoever runs it.
+        # Settings at the cluster's start come from one file for all nodes: each needs its own path.
         archiving = " ".join((*self._pgbackrest, "--pg1-path=$PWD"))
         words = {
             **self.patroni.times,
@@ -56,11 +56,11 @@ class Cluster:
         self.nodes: list[Node] = []
         self.nodes += [Node(each, programs, words, self.nodes) for each in range(_NODES)]
         self.disks: list[Disk] = []
-        """Of the nodes."""
+        """Disks of the nodes."""
         self._proxies = Proxies(programs)
 
     def start(self) -> None:
-        """Back when all three are well and Ostiary's database is there."""
+        """Start; return when all three nodes are well and Ostiary's database exists."""
         folders = [node.folder for node in self.nodes]
         for folder in folders:
             folder.mkdir()
@@ -83,7 +83,7 @@ class Cluster:
             connection.execute("ALTER TABLE probe ALTER filler SET STORAGE PLAIN")
         self._proxies.start(self.nodes)
 
-    # --- how it is
+    # --- its state
 
     @property
     def routes(self) -> dict[str, str]:
@@ -93,18 +93,18 @@ class Cluster:
         return {name: f"postgresql://ostiary:{PASSWORD}@{each}/ostiary" for name, each in addresses.items()}
 
     def members(self) -> list[dict[str, Any]]:
-        """The nodes as Patroni tells of them, asked of the first that answers; nothing where none does."""
+        """Return Patroni's list of the nodes, from the first node that answers; an empty one if none does."""
         for node in self.nodes:
             with suppress(URLError, OSError, ValueError):
                 return list(node.ask("GET", "/cluster")["members"])
         return []
 
     def primary(self) -> Node:
-        """The node that Patroni holds for the primary. Raises `NotWell` where there is none."""
+        """Return the node that Patroni lists as the primary. Raises `NotWell` if there is none."""
         return self._one_with("leader")
 
     def standby(self) -> Node:
-        """The synchronous standby. Raises `NotWell` where there is none."""
+        """Return the synchronous standby. Raises `NotWell` if there is none."""
         return self._one_with("sync_standby")
 
     def _one_with(self, role: str) -> Node:
@@ -127,8 +127,11 @@ class Cluster:
         )
 
     def wait_until_well(self, seconds: float) -> list[str]:
-        """The nodes that were made anew, as they did not come back by themselves in half of this time. Raises
-        `NotWell` after so long, or after as long once more where one was made anew."""
+        """Wait until the cluster is well; return the nodes that were rebuilt.
+
+        A node that does not recover in half of this time is rebuilt. Raises `NotWell` after the time, or
+        after twice the time if a node was rebuilt.
+        """
         made_anew: list[str] = []
         until = time.monotonic() + seconds
         while not self.is_well():
@@ -145,22 +148,22 @@ class Cluster:
         return made_anew
 
     def _make_anew(self, name: str) -> None:
-        """Have a node copy the primary, as docs/cluster.md has it for one that cannot be rewound."""
+        """Rebuild a node as a copy of the primary, as docs/cluster.md says of one that cannot rewind."""
         node = next(each for each in self.nodes if each.name == name)
         with suppress(OSError, ValueError):
             node.ask("POST", "/reinitialize", force=True)
 
 
 def _is_lost(member: dict[str, Any]) -> bool:
-    """Whether it does not come back by itself: it does not run, or goes on from where it cannot."""
+    """Whether a member does not recover by itself: it does not run, or continues from an unusable state."""
     return member["state"] in _BROKEN_STATES or (member["state"] == "running" and member.get("lag", 0) != 0)
 
 
 @contextmanager
 def running_cluster(*, strict: bool = False, debian: bool = False) -> Iterator[Cluster]:
-    """A new cluster, gone afterwards; its logs are kept where this ends with an exception.
+    """Run a new cluster and remove it afterwards; its logs are kept after an exception.
 
-    Raises `UsageError` where this machine lacks a program.
+    Raises `UsageError` if this machine lacks a program.
     """
     require_programs()
     folder = Path(tempfile.mkdtemp(prefix="ostiary-cluster-"))

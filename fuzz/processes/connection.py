@@ -1,4 +1,4 @@
-"""A third party's connection to a real server: real sockets, and a word for a lost answer."""
+"""A client's connection to a real server: real sockets, and an exception for a lost answer."""
 
 from typing import Final, Self
 
@@ -15,11 +15,11 @@ _BROKEN: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, N
 
 
 class Lost(Exception):
-    """No whole answer came: whether the request was heard is not known."""
+    """No whole answer came: it is unknown whether the request was received."""
 
 
 class Connection:
-    """Keeps one connection open to whatever port it was told last."""
+    """Keeps one connection open to the port that was set last."""
 
     def __init__(self, port: int = 0) -> None:
         self.port = port
@@ -28,15 +28,15 @@ class Connection:
         self._http = HttpClient("")
 
     async def post_form(self, path: str, fields: Fields, **form: str | None) -> Response:
-        """A form to the token service; parameters that are None are left out. Raises `Lost`."""
+        """Post a form to the token service; parameters that are None are left out. Raises `Lost`."""
         return await self.exchange(form_request(path, fields, form))
 
     async def ask(self, call: Call) -> Answer:
-        """What the interface answers to a call. Raises `Lost`."""
+        """Return the interface's answer to a call. Raises `Lost`."""
         return answer_of(call, await self.exchange(request_of(call, by_form=False)))
 
     async def exchange(self, request: Request) -> Response:
-        """The response. Raises `Lost` where the connection ends before it is whole."""
+        """Return the response. Raises `Lost` if the connection ends before it is whole."""
         try:
             with trio.fail_after(_PATIENCE_SECONDS):
                 stream = await self._connect()

@@ -1,6 +1,6 @@
-"""Disks of their own for machines: file systems of limited size, which can stand still, be full, and break.
+"""Disks for single machines: small file systems that can stand still, be full, and break.
 
-Only root may make one, and only where the kernel has loop devices.
+Only root may make one, and only if the kernel has loop devices.
 """
 
 import os
@@ -13,12 +13,12 @@ from typing import Final
 from fuzz.processes.keeper import Keeper
 
 _BYTES: Final = 1 << 32
-"""Mostly holes. To rewind a primary copies the log of the new one, which may be a gigabyte."""
+"""Size in bytes, mostly holes: rewinding a primary copies the new primary's log, up to a gigabyte."""
 _BALLAST: Final = "ballast"
 
 
 class Disk:
-    """One, mounted on a folder; gone with the keeper."""
+    """One disk, mounted on a folder; removed with the keeper."""
 
     def __init__(self, keeper: Keeper, folder: Path, most_bytes: int = _BYTES) -> None:
         self.folder = folder
@@ -35,7 +35,7 @@ class Disk:
 
     @contextmanager
     def freeze(self) -> Iterator[None]:
-        """Whoever writes to it waits."""
+        """Block every writer until the block ends."""
         _run("fsfreeze", "--freeze", str(self.folder))
         try:
             yield
@@ -43,21 +43,21 @@ class Disk:
             _run("fsfreeze", "--unfreeze", str(self.folder))
 
     def fill(self) -> None:
-        """Leave no room on it."""
+        """Fill it to the last byte."""
         with (self.folder / _BALLAST).open("ab") as file:
             while (room := os.statvfs(self.folder)).f_bavail:
                 length = (room.f_bavail + 1) // 2 * room.f_frsize
                 try:
                     os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, length)
-                except OSError:  # what is left is for its own records
+                except OSError:  # the rest is reserved for the file system itself
                     break
 
     def clear(self) -> None:
-        """Give the room back."""
+        """Free the space again."""
         (self.folder / _BALLAST).unlink(missing_ok=True)
 
     def break_down(self) -> None:
-        """Have the kernel find an error in it, and mount it read-only."""
+        """Let the kernel find an error in it and mount it read-only."""
         found = subprocess.run(
             ["findmnt", "-no", "SOURCE", self.folder], check=True, capture_output=True, text=True
         )
@@ -65,9 +65,9 @@ class Disk:
         Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("1", encoding="utf-8")
 
     def repair(self) -> None:
-        """Repair it, once nobody uses it any more, and mount it again."""
+        """Repair it when no process uses it any more, and mount it again."""
         _run("umount", str(self.folder))
-        # Its code says that it found something.
+        # A non-zero exit code means that it found something.
         subprocess.run(["e2fsck", "-fy", self._image], check=False, capture_output=True)
         self._mount()
 

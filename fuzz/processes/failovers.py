@@ -1,11 +1,13 @@
-"""`python -m fuzz failover`: a real cluster under Patroni, instances of Ostiary on it, and what goes wrong.
+"""`python -m fuzz failover`: mishaps of a real cluster under Patroni with instances of Ostiary on it.
 
 Each instance reaches the database in another way: by an address with all hosts, through HAProxy, and through
-HAProxy and a PgBouncer that lends connections for a session or for a transaction. Tenants ask now one and now
-another, while the cluster, the network or an instance meets a mishap (`mishaps`). Whatever was acknowledged
-must stand, at each instance; whatever was not is 500, 503 or no answer at all, and what became of it is found
-out afterwards. Each mishap is told with how long the database took no change, by a client that asks each node
-all the time, and for how much longer than that an instance took none.
+HAProxy and a PgBouncer that lends connections for a session or for a transaction. Tenants send requests to
+all instances in turn while the cluster, the network or an instance meets a mishap (`mishaps`). Every
+acknowledged change must be visible at every instance. Every other request ends in 500, 503 or no answer, and
+its outcome is determined afterwards.
+
+For each mishap the campaign prints how long the database accepted no change, by a client that asks each node
+all the time, and for how much longer an instance accepted none.
 """
 
 import math
@@ -35,34 +37,37 @@ from fuzz.shared.selftest import SEED, run_selftest
 
 _TENANTS: Final = 6
 _ROUNDS_A_TENANCY: Final = 8
-"""Then others move in: a sign-in lasts for half an hour."""
+"""Number of rounds before new tenants take over: a sign-in lasts for half an hour."""
 _WELL_SECONDS: Final = 90.0
 _SETTLING_SECONDS: Final = 10.0
-"""How long after the database is back a turn that began before may still be kept."""
+"""Seconds after the database is back in which a turn that began before may still commit."""
 _BY: Final = "by "
-"""Before the name of a way to reach the database: how long its instance was beyond it."""
+"""Prefix of a route's name in the measurements of its instance's extra delay."""
 
 _SHOWING: Final = ("commits ended", "primary lost unheard", *(3 * ["commits ended"]))
-"""The mishaps in which the selftest's mistakes must be noticed, by the first in nearly all runs, and what is
-acknowledged alone by the second."""
+"""Mishaps of the selftest's runs.
+
+The first shows the planted mistakes in nearly all runs; the second shows that a change was acknowledged by
+one node alone.
+"""
 
 
 class Campaign:
-    """One cluster, its instances, and those who live on it, mishap after mishap."""
+    """One cluster, its instances and tenants, for one mishap after another."""
 
     def __init__(self, cluster: Cluster, servers: Sequence[Server], seed: int, options: list[str]) -> None:
-        """`options` are those by which the cluster is made again."""
+        """Create a campaign; `options` are those that make the same cluster again."""
         self._cluster, self._servers, self._options = cluster, servers, options
         self._seed = seed
         self._tenants: Tenants | None = None
         self._machine = ("", "")
         self._report = Report()
         self._over_at = 0.0
-        """When the mishap was over, by `time.monotonic`; infinity during one."""
+        """End of the mishap by `time.monotonic`; infinity during one."""
         self._probe: DatabaseProbe | None = None
 
     def meet(self, number: int, name: str) -> Report:
-        """Let one mishap happen under load; what it came to."""
+        """Let one mishap happen under load and return its report."""
         self._report = report = Report(counts=Counter(mishaps=1))
         try:
             self._cluster.wait_until_well(_WELL_SECONDS)
@@ -125,7 +130,7 @@ class Campaign:
         )
 
     async def _find_tenants(self, number: int) -> Tenants:
-        """Those who live here, or others where they lived here long enough."""
+        """Return the present tenants, or new ones if these lived here long enough."""
         if self._tenants is not None and number % _ROUNDS_A_TENANCY:
             self._tenants.report_to(self._report)
             return self._tenants
@@ -137,7 +142,7 @@ class Campaign:
         return tenants
 
     async def _may_ask(self, tenant: Tenant) -> None:
-        """What was not answered may still be kept for a while, in which reading cannot tell."""
+        """Wait while an unanswered change may still commit, as reading cannot decide it then."""
         pending = tenant.pending
         if pending is None or pending.may_be_sent_again:
             return
@@ -157,7 +162,7 @@ def run(
     strict: bool,
     debian: bool,
 ) -> int:
-    """Let so many mishaps happen, for at most so long; 0 where nothing was lost."""
+    """Let so many mishaps happen, for at most so many seconds; return 0 if nothing was lost."""
     names = choose_names("mishap", mishaps, MISHAPS)
     print(f"seed {seed}, {rounds:,} mishaps", flush=True)
     runs = run_mishaps(seed, rounds, names, strict=strict, debian=debian)
@@ -167,7 +172,7 @@ def run(
 def run_mishaps(
     seed: int, rounds: int, mishaps: Sequence[str], *, strict: bool, debian: bool
 ) -> Iterator[Report]:
-    """One after another on one cluster, in an order of the seed's in which each comes as often."""
+    """Yield the reports of mishaps on one cluster, each equally often, in an order from the seed."""
     try:
         with _open_campaign(seed, strict=strict, debian=debian) as campaign:
             drawn = draw_names(mishaps, Random(f"failover {seed}"))
@@ -181,7 +186,7 @@ def run_mishaps(
 
 @contextmanager
 def _open_campaign(seed: int, *, strict: bool = False, debian: bool = False) -> Iterator[Campaign]:
-    """A new cluster with an instance for each route."""
+    """Start a new cluster with an instance for each route."""
     with running_cluster(strict=strict, debian=debian) as cluster, ExitStack() as stack:
         print(f"  {cluster.patroni}, in three members", flush=True)
         servers = []
@@ -197,12 +202,12 @@ def _open_campaign(seed: int, *, strict: bool = False, debian: bool = False) -> 
 
 
 def selftest(only: str) -> int:
-    """Plant the known mistakes in the instances; 0 where none survives."""
+    """Plant the known mistakes in the instances; return 0 if none survives."""
     return run_selftest(only, faults_of("failovers"), run_planted, len(_SHOWING))
 
 
 def run_planted(number: int) -> Report:
-    """One mishap on a cluster of its own, of the selftest's own seed."""
+    """Run one mishap of the selftest's own seed on a cluster of its own."""
     with _open_campaign(SEED, debian=True) as campaign:
         return campaign.meet(0, _SHOWING[number])
 

@@ -1,4 +1,4 @@
-"""A failure of a campaign over real processes: what must never happen, and how it is told."""
+"""Failures of campaigns with real processes: broken invariants, and the report on them."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -11,12 +11,12 @@ _MOST_EVENTS = 7
 
 
 class InvariantBroken(AssertionError):
-    """Something that must never happen; the text has no token."""
+    """A broken invariant; the text contains no token."""
 
     def __init__(
         self, detail: str, invariant: Invariant = ACKNOWLEDGED_STAYS, history: Sequence[str] = ()
     ) -> None:
-        """`history` is what happened until then."""
+        """Create the error; `history` lists the events before it."""
         super().__init__(detail)
         self.violation = Violation(invariant, detail)
         self.history = history
@@ -31,10 +31,10 @@ def _errors_in(error: BaseException) -> Iterator[BaseException]:
 
 
 def fail(report: Report, error: BaseException, head: str, *where: str) -> None:
-    """Make a run's report one of a failure, and have it tell `where` to look.
+    """Turn a run's report into that of a failure, with the places to look at.
 
-    What is neither a broken invariant nor a server that does not come up is the run's own failure, and no
-    violation.
+    An error that is neither a broken invariant nor a server that does not start is the run's own failure and
+    no violation.
     """
     own: list[str] = []
     history: tuple[str, ...] = ()

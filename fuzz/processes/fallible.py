@@ -1,8 +1,8 @@
-"""`python -m fuzz.processes.fallible`: `ostiary` on a machine whose clock and disk do what its holder says.
+"""`python -m fuzz.processes.fallible`: `ostiary` on a machine with a controlled clock and disk.
 
-What is wrong with the machine stands in a small file that both map into their memory. Nothing of the server
-is changed: the function that shows the wall's time is another, and SQLite's files are opened on a disk over
-the system's, on which a write or a flush fails.
+The fault is set in a small file that the campaign and the server both map into their memory. The server is
+not changed: the function that returns the wall time is replaced, and SQLite opens its files through a layer
+in which writes or flushes fail.
 """
 
 import mmap
@@ -17,15 +17,15 @@ from typing import Any, Final
 import apsw
 
 FILE: Final = "OSTIARY_FUZZ_MACHINE"
-"""Names the file, in the environment."""
+"""Environment variable with the name of the file."""
 MODULE: Final = "fuzz.processes.fallible"
 _STATE: Final = Struct("<qq")
 _STACK_BYTES: Final = 2**20
-"""Of a thread: the usual 8 MiB count as taken from its beginning (setrlimit(2), RLIMIT_DATA)."""
+"""Stack size of a thread: the usual 8 MiB count as used from the start (setrlimit(2), RLIMIT_DATA)."""
 
 
 class Fails(IntEnum):
-    """What fails on the disk."""
+    """The operations of the disk that fail."""
 
     NOTHING = 0
     WRITES = 1
@@ -33,7 +33,7 @@ class Fails(IntEnum):
 
 
 class Machine:
-    """The clock and the disk: what is set in one process counts in the other at once."""
+    """The clock and the disk: a fault set in one process takes effect in the other at once."""
 
     def __init__(self, file: Path) -> None:
         with file.open("a+b") as opened:
@@ -42,7 +42,7 @@ class Machine:
 
     @property
     def clock_ns(self) -> int:
-        """By how much the wall's clock is wrong."""
+        """Error of the wall clock, in nanoseconds."""
         return int(_STATE.unpack(self._state)[0])
 
     @property
@@ -50,12 +50,12 @@ class Machine:
         return Fails(_STATE.unpack(self._state)[1])
 
     def set(self, *, clock_seconds: int = 0, fails: Fails = Fails.NOTHING) -> None:
-        """Make it wrong in this way, and right in every other."""
+        """Set these faults and end all others."""
         _STATE.pack_into(self._state, 0, clock_seconds * 10**9, fails)
 
 
 def _set_clock(machine: Machine) -> None:
-    """Before the server is imported, which takes the function as it finds it."""
+    """Replace the clock before the server is imported, as modules keep the function they import."""
     right_ns, right = time.time_ns, time.time
     time.time_ns = lambda: right_ns() + machine.clock_ns
     time.time = lambda: right() + machine.clock_ns / 10**9
@@ -88,7 +88,7 @@ class _FallibleDisk(apsw.VFS):
 
 
 def main() -> None:
-    """Never returns: the server ends the process."""
+    """Run the server, which ends the process; never return."""
     machine = Machine(Path(os.environ[FILE]))
     _set_clock(machine)
     disk = _FallibleDisk(machine)

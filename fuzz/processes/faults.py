@@ -1,6 +1,6 @@
-"""Known mistakes of servers that are killed, or are several, or whose database is: planted in real processes.
+"""Known mistakes of servers that are killed, share a database, or lose it, planted in real processes.
 
-The driver names a fault in the environment, and every process of the server that it starts plants it there.
+The driver names a fault in the environment, and every process of the server that it starts plants it.
 """
 
 import os
@@ -25,11 +25,11 @@ _FAULTS: Final = {
     "machines": _read_faults("machines"),
     "timing": _read_faults("timing"),
 }
-"""By what shows them."""
+"""Faults by the campaign that shows them."""
 
 
 def faults_of(subject: str) -> tuple[Fault, ...]:
-    """The faults that something shows, each in the processes that are started while it is planted here."""
+    """Return the faults of a campaign; each is planted in the processes started meanwhile."""
     return tuple(_plant_by_name(fault) for fault in _FAULTS[subject])
 
 
@@ -38,7 +38,7 @@ def _plant_by_name(fault: Fault) -> Fault:
 
 
 def plant_named() -> AbstractContextManager[None]:
-    """The fault that the environment names, planted in this process; nothing where it names none."""
+    """Return a context in which the environment's fault is planted in this process; none if none is named."""
     name = os.environ.get(VARIABLE)
     faults = [fault for every in _FAULTS.values() for fault in every if fault.name == name]
     return faults[0].plant() if name else nullcontext()

@@ -1,10 +1,9 @@
-"""`python -m fuzz.processes.keeper`: starts programs for its holder, and ends all when that ends.
+"""`python -m fuzz.processes.keeper`: start programs for a holder, and end all of them when it ends.
 
-So nothing is left behind however the holder ends, SIGKILL included. A line of its input is JSON and is
-answered with one line: `command` (with `environment` and `log`) starts a program and is answered with its
-process id; `ends` names a process, not the keeper's own, that is to end as well; `last` is a command for the
-very end. What a program starts is the keeper's too, daemons included: it is their reaper (prctl(2),
-PR_SET_CHILD_SUBREAPER).
+So nothing is left behind however the holder ends, even by SIGKILL. Each line of its input is JSON and is
+answered with one line: `command` (with `environment` and `log`) starts a program and returns its process id;
+`ends` names another process to end as well; `last` is a command to run at the very end. Programs started by
+these programs end too, daemons included: the keeper is their reaper (prctl(2), PR_SET_CHILD_SUBREAPER).
 """
 
 import ctypes
@@ -28,7 +27,7 @@ _CLOSING_SECONDS: Final = 60.0
 
 
 class Keeper:
-    """The holder's side: a keeper with a folder that is gone with it."""
+    """The holder's side: a keeper, with a folder that is removed with it."""
 
     def __init__(self, folder: Path) -> None:
         self._process = subprocess.Popen(
@@ -40,11 +39,11 @@ class Keeper:
         )
 
     def start(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> int:
-        """Start a program whose output goes behind `log`; its process id."""
+        """Start a program and return its process id; its output is appended to `log`."""
         return self._order(command=list(command), log=str(log), environment=dict(environment or {}))
 
     def end_too(self, pid: int) -> None:
-        """End this process, and what shares its session, at the end."""
+        """End this process, too, at the end, and all in its session."""
         self._order(ends=pid)
 
     def run_last(self, command: Sequence[str]) -> None:
@@ -62,14 +61,14 @@ class Keeper:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """The end of its input is its end."""
+        """Close the keeper's input, which ends it."""
         self._process.communicate(timeout=_CLOSING_SECONDS)
 
 
 def main(folder: Path) -> None:
-    """Start what is asked for until the input ends."""
+    """Start programs until the input ends."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the holder's to notice
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the holder handles it
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
     sessions: list[int] = []
     last: list[list[str]] = []
@@ -111,7 +110,7 @@ def _reap() -> None:
 
 
 def _end_all(sessions: Sequence[int]) -> None:
-    """SIGKILL until nothing is left of what was started, or of what that has started."""
+    """Send SIGKILL until no started program and none of their children is left."""
     for pid in sessions:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
@@ -125,7 +124,7 @@ def _end_all(sessions: Sequence[int]) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every process below this one."""
+    """Return every process below this one."""
     found = [pid]
     pairs = parents()
     for each in found:

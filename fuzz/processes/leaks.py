@@ -1,4 +1,4 @@
-"""Looks through files for the text of tokens, codes, secrets and passwords, however many bytes and texts."""
+"""Search files of any size for the text of tokens, codes, secrets and passwords."""
 
 import subprocess
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from fuzz.shared.invariants import NO_SECRETS
 
 
 def look_for_secrets(files: Iterable[Path], secrets: Iterable[str]) -> None:
-    """Raises `InvariantBroken` where a file holds one."""
+    """Raise `InvariantBroken` if a file contains one."""
     found = subprocess.run(
         ["grep", "--fixed-strings", "--text", "--only-matching", "-Hn", "--file=-", *files],
         input="\n".join(secrets).encode(),

@@ -1,9 +1,9 @@
 """`python -m fuzz machine`: a real server that is killed, or whose disk, clock or memory fails.
 
 Each round has a server of its own with tenants on it. They work before the fault, during it and after it, and
-each checks everything that was acknowledged: nothing is lost, and nothing that ended is back. While the fault
-lasts, what cannot be done is answered 500 or 503 in the envelope, or not at all; once it is over, the same
-process answers everything, and so does one that is started afterwards.
+each checks everything that was acknowledged: nothing is lost, and nothing that ended is back. During the
+fault, requests that cannot be served get 500 or 503 in the envelope, or no answer. Afterwards the same
+process serves everything, and so does a new process.
 """
 
 import os
@@ -33,7 +33,7 @@ from fuzz.shared.campaign import Report, choose_names, command, conduct, draw_na
 from fuzz.shared.selftest import SEED, run_selftest
 
 _MOST_ROUNDS: Final = 3
-"""A planted fault that so many rounds do not show is one that survives."""
+"""Number of rounds after which an unnoticed planted fault counts as a survivor."""
 _SHOWING: Final = {
     "error-swallowed": ("writes fail", r"client-\d"),
     "clock-set-back": (
@@ -44,11 +44,11 @@ _SHOWING: Final = {
     "stopped-worker-kept": ("stopped", "is not killed"),
     **dict.fromkeys((fault.name for fault in faults_of("kills")), ("killed", "")),
 }
-"""In which fault each of the selftest's mistakes must be noticed, and what must then be said of scene."""
+"""Fault that must show each of the selftest's mistakes, and the expected text of the violation."""
 
 
 def run(seed: int, rounds: int, seconds: float, faults: Sequence[str], postgres: str) -> int:
-    """Let so many faults happen, for at most so long; 0 where nothing was lost."""
+    """Let so many faults happen, for at most so many seconds; return 0 if nothing was lost."""
     names = choose_names("fault", faults, breakdowns_of(postgres))
     if os.geteuid() and (left_out := set(names) & ON_A_SMALL_DISK.keys()):
         print(f"not as root, so without: {', '.join(sorted(left_out))}", flush=True)
@@ -62,7 +62,7 @@ def run(seed: int, rounds: int, seconds: float, faults: Sequence[str], postgres:
 
 
 def run_one(seed: int, number: int, name: str, postgres: str = "") -> Report:
-    """One round; its files stay where it failed."""
+    """Run one round; its files stay if it failed."""
     folder = Path(tempfile.mkdtemp(prefix="ostiary-machine-"))
     workers, has_disk = 2 if name in OF_SEVERAL_WORKERS else 1, name in ON_A_SMALL_DISK
     with open_database(postgres) as address, Keeper(Path(tempfile.mkdtemp())) as keeper:
@@ -75,14 +75,14 @@ def run_one(seed: int, number: int, name: str, postgres: str = "") -> Report:
             database = ("--postgres", "URL") if postgres else ()
             again = command("machine", *database, "--seed", seed, "--fault", name)
             fail(scene.report, group, head, f"its files:  {folder}", f"once more:  {again}")
-    if not scene.report.stories:  # whose disk is unmounted by now
+    if not scene.report.stories:  # its disk is unmounted by now
         shutil.rmtree(folder)
     return scene.report
 
 
 @contextmanager
 def open_database(server: str) -> Iterator[str]:
-    """An empty PostgreSQL database, gone afterwards; nothing where none is asked for."""
+    """Create an empty PostgreSQL database and drop it afterwards; yield an empty address for SQLite."""
     if not server:
         yield ""
         return
@@ -103,12 +103,12 @@ def _figures(total: Report, seconds: float) -> str:
 
 
 def selftest(only: str) -> int:
-    """Plant the known mistakes in servers whose machine fails; 0 where each is noticed for its own reason."""
+    """Plant the known mistakes in servers with a failing machine; return 0 if each is noticed as expected."""
     return run_selftest(only, (*faults_of("machines"), *faults_of("kills")), run_planted, _MOST_ROUNDS)
 
 
 def run_planted(number: int) -> Report:
-    """The round that must show what is planted; what breaks for another reason is a failure of its own."""
+    """Run the round that must show the planted fault; a failure for another reason is the run's own."""
     name, reason = _SHOWING[os.environ[VARIABLE]]
     report = run_one(SEED + number, number, name)
     if not any(re.search(reason, violation.detail) for violation in report.violations):

@@ -1,4 +1,4 @@
-"""What happens to a cluster, its network and the instances on it: each is over where its function ends."""
+"""Mishaps of a cluster, its network and its instances; each has ended when its function returns."""
 
 import signal
 import time
@@ -16,7 +16,7 @@ from fuzz.processes.programs import NotWell
 from fuzz.processes.server import Server
 
 _REPLACED_SECONDS: Final = 4.0
-"""How long after its lock has lapsed a primary is sure to have been replaced."""
+"""Seconds after its lock has expired until a primary has surely been replaced."""
 _AWAY_SECONDS: Final = 10.0
 _ENDINGS: Final = 50
 _ENDINGS_OF_COMMITS: Final = 20
@@ -29,17 +29,17 @@ _COMMITS_UNDER_WAY: Final = "FROM pg_stat_activity WHERE usename = 'ostiary' AND
 
 @dataclass(slots=True)
 class Scene:
-    """Where it happens."""
+    """The cluster and the instances of a mishap."""
 
     cluster: Cluster
     servers: Sequence[Server]
     random: Random
     victim: Server | None = None
-    """The instance that it happens to, if it is one."""
+    """The instance that a mishap ends, if any."""
 
     @property
     def replaced_seconds(self) -> float:
-        """How long a primary must be away so that another took over."""
+        """Seconds that a primary must be away until another has taken over."""
         return self.cluster.patroni.ttl_seconds + _REPLACED_SECONDS
 
 
@@ -48,7 +48,7 @@ Trouble = Callable[[Scene], AbstractContextManager[None]]
 
 
 def _for_a_while(trouble: Trouble) -> Mishap:
-    """Trouble that is over before anybody must take over."""
+    """Return a mishap that ends before another node has to take over."""
 
     def meet(scene: Scene) -> None:
         with trouble(scene):
@@ -58,7 +58,7 @@ def _for_a_while(trouble: Trouble) -> Mishap:
 
 
 def _until_replaced(trouble: Trouble) -> Mishap:
-    """Trouble that lasts until another has taken over, or would have."""
+    """Return a mishap that lasts until another node has taken over, or would have."""
 
     def meet(scene: Scene) -> None:
         with trouble(scene):
@@ -68,7 +68,7 @@ def _until_replaced(trouble: Trouble) -> Mishap:
 
 
 def _in_turns(trouble: Trouble, on_seconds: float, off_seconds: float) -> Mishap:
-    """Trouble that comes and goes."""
+    """Return a mishap that comes and goes."""
 
     def meet(scene: Scene) -> None:
         until = time.monotonic() + _AWAY_SECONDS
@@ -108,10 +108,11 @@ def _switch_over(scene: Scene) -> None:
 
 @contextmanager
 def _freeze(node: Node, *, etcd: bool) -> Iterator[None]:
-    """Stop its machine, which goes on afterwards as if nothing was.
+    """Stop a node's machine while the block runs.
 
-    Not the primary's member of etcd: one that led when it stood still for longer than a lock lasts ends
-    everybody's locks as it goes on (etcd 3.4.23; etcd-io/etcd#15247), and the database itself loses work.
+    The primary's member of etcd is left running: a leading member that stood still for longer than a lock
+    lasts ends all locks when it continues (etcd 3.4.23; etcd-io/etcd#15247), and the database itself loses
+    work.
     """
     node.signal(signal.SIGSTOP, etcd=etcd)
     yield
@@ -123,9 +124,9 @@ def _freeze_primary(scene: Scene) -> AbstractContextManager[None]:
 
 
 def _make_two_primaries(scene: Scene) -> None:
-    """Patroni beside a frozen primary stands still for longer, so that nobody demotes it.
+    """Keep Patroni on a frozen primary stopped for longer, so that the old primary is not demoted.
 
-    Meanwhile the instances must connect anew: both take connections, and what one of them knows is old.
+    Meanwhile the instances must connect again: both nodes take connections, and one of them has old data.
     """
     cluster, first = scene.cluster, scene.cluster.primary()
     with _freeze(first, etcd=False):
@@ -167,19 +168,19 @@ def _end_commits(scene: Scene) -> None:
         for _ in range(_ENDINGS_OF_COMMITS):
             standby.signal(signal.SIGSTOP, patroni=False)
             try:
-                # What is asked during one turn goes into the next: that is to be met as well.
+                # Requests during one turn go into the next one, which is hit as well.
                 for _ in range(_ENDINGS_IN_A_ROW):
                     time.sleep(_GATHERING_SECONDS)
                     _wait_for_commits(connection, len(scene.servers))
                     connection.execute(f"SELECT pg_terminate_backend(pid) {_COMMITS_UNDER_WAY}")
             finally:
                 standby.signal(signal.SIGCONT, patroni=False)
-            # Whoever asks again of its own accord is to be answered.
+            # The instances' own retries must succeed.
             time.sleep(0.5)
 
 
 def _wait_for_commits(connection: psycopg.Connection[Any], number: int) -> None:
-    """Until so many are under way, or are not going to be."""
+    """Wait until so many commits are under way, or for a limited time."""
     until = time.monotonic() + _COMMITTING_SECONDS
     while time.monotonic() < until:
         [[waiting]] = connection.execute(f"SELECT count(*) {_COMMITS_UNDER_WAY}").fetchall()
@@ -205,7 +206,7 @@ def _cut_primary_off(scene: Scene) -> AbstractContextManager[None]:
 
 
 def _lose_primary_unheard(scene: Scene) -> None:
-    """Whatever it acknowledged alone, in the moment in which the standbys hear nothing of it, is lost."""
+    """Cut the standbys off, then kill the primary: a commit that it acknowledged alone meanwhile is lost."""
     cluster, node = scene.cluster, scene.cluster.primary()
     others = [each for each in cluster.nodes if each is not node]
     for each in others:
@@ -233,7 +234,7 @@ def _fill_disk(find: Callable[[Cluster], Node]) -> Mishap:
         disk.fill()
         until = time.monotonic() + scene.replaced_seconds
         while time.monotonic() < until:
-            # The log goes on in a new file, as the old one has room inside.
+            # The old log file has room left, so that the log must go on in a new one.
             with suppress(psycopg.Error, NotWell), cluster.primary().connect() as connection:
                 connection.execute("SELECT pg_switch_wal()")
             time.sleep(0.5)
@@ -243,7 +244,7 @@ def _fill_disk(find: Callable[[Cluster], Node]) -> Mishap:
 
 
 MISHAPS: Final[dict[str, Mishap]] = {
-    # A machine loses its power; the primary's comes back once another took over.
+    # A machine loses its power; the primary's comes back after another node took over.
     "primary killed": _kill_primary,
     "standby killed": _kill_standby,
     "PostgreSQL of the primary killed": _kill_postgres,
@@ -253,22 +254,22 @@ MISHAPS: Final[dict[str, Mishap]] = {
     "two primaries": _make_two_primaries,
     "primary stutters": _in_turns(_freeze_primary, 0.3, 0.1),
     "standby frozen": _for_a_while(lambda scene: _freeze(scene.cluster.standby(), etcd=True)),
-    # Of three members one is killed, or so many that nobody can hold a lock.
+    # Of three members one is killed, or so many that no node can hold a lock.
     "etcd without a member": _for_a_while(_kill_etcd(1)),
     "etcd without a majority": _for_a_while(_kill_etcd(2)),
-    # Those of the instances, or those whose commit waits for the standby: it is kept, and not answered.
+    # Connections of instances end; in the second case during commits, which are kept without an answer.
     "connections ended": lambda scene: _end_connections(scene, scene.cluster.primary()),
     "commits ended": _end_commits,
     "instance restarted": _replace_instance(Server.stop),
     "instance killed": _replace_instance(Server.kill),
-    # Nothing reaches a machine, nor does it reach anything; or only the instances do not reach it.
+    # A machine is cut off from everything, or from the instances only.
     "primary cut off": _until_replaced(_cut_primary_off),
     "primary lost unheard": _lose_primary_unheard,
     "standby cut off": _for_a_while(
         lambda scene: scene.cluster.network.cut_off(scene.cluster.standby().number)
     ),
     "primary hidden": _for_a_while(lambda scene: scene.cluster.network.hide(scene.cluster.primary().number)),
-    # A disk has a tenth of its time, or none, or no room until an operator makes some.
+    # A disk works a tenth of the time, or not at all, or is full until an operator frees space.
     "primary's disk slow": _in_turns(_freeze_disk, 0.9, 0.1),
     "primary's disk stands still": _until_replaced(_freeze_disk),
     "primary's disk full": _fill_disk(Cluster.primary),

@@ -1,4 +1,4 @@
-"""A network of machines on one machine, whose cables can be pulled: a namespace for each, on one bridge.
+"""A network of machines on one machine, with cables that can be pulled: namespaces on a bridge.
 
 Only root may make one.
 """
@@ -14,13 +14,13 @@ from fuzz.processes.keeper import Keeper
 
 
 class Network:
-    """Machines by number, from 0 on; all is gone with the keeper."""
+    """Machines by number, from 0 on; all are removed with the keeper."""
 
     def __init__(self, keeper: Keeper, machines: int) -> None:
         while True:
             high, low = 200 + os.urandom(1)[0] % 50, os.urandom(1)[0]
             self._tag, self._subnet = f"ost{high}-{low}", f"10.{high}.{low}"
-            # The name stands for the subnet, so whoever has the bridge has both to itself.
+            # The bridge's name contains the subnet, so the process that creates the bridge owns both.
             made = _run("ip", "link", "add", self._tag, "type", "bridge", check=False)
             if made.returncode == 0:
                 break
@@ -35,7 +35,7 @@ class Network:
 
     @property
     def here(self) -> str:
-        """Where those on no machine are found by machines, and by one another."""
+        """Address of programs that run on no machine."""
         return f"{self._subnet}.1"
 
     def _add(self, number: int) -> None:
@@ -47,15 +47,15 @@ class Network:
             _run("ip", "-n", namespace, *words.split())
 
     def address(self, number: int) -> str:
-        """Where a machine is found, also by those on none."""
+        """Return the address of a machine."""
         return f"{self._subnet}.{10 + number}"
 
     def on(self, number: int, command: Sequence[str]) -> list[str]:
-        """The command that runs `command` on a machine."""
+        """Return the command that runs `command` on a machine."""
         return ["ip", "netns", "exec", self._namespace(number), *command]
 
     def cut(self, number: int) -> None:
-        """Pull the cable of a machine: nothing reaches it, and nobody is told."""
+        """Pull the cable of a machine: nothing reaches it, and no connection is reset."""
         _run("ip", "link", "set", self._cable(number), "down")
 
     def mend(self, number: int) -> None:
@@ -71,7 +71,7 @@ class Network:
 
     @contextmanager
     def hide(self, number: int) -> Iterator[None]:
-        """Let nothing reach a machine from those on none; machines go on reaching one another."""
+        """Block programs on no machine from a machine; machines still reach each other."""
         nobody = ("lladdr", "02:00:00:00:00:01", "nud", "permanent")
         _run("ip", "neigh", "replace", self.address(number), *nobody, "dev", self._tag)
         yield

@@ -16,7 +16,7 @@ from fuzz.processes.keeper import descendants
 from fuzz.processes.programs import Programs, find_postgresql
 
 PASSWORD: Final = "a-password-of-the-cluster"
-"""Everybody's."""
+"""Password of every account in the cluster."""
 
 
 class Node:
@@ -25,13 +25,13 @@ class Node:
     def __init__(
         self, number: int, programs: Programs, words: Mapping[str, str], nodes: Sequence["Node"]
     ) -> None:
-        """`words` are those of its Patroni's file; `nodes` are all of the cluster, once it starts."""
+        """Create a node; `words` are values for Patroni's file, `nodes` all nodes once the cluster starts."""
         self.number = number
         self.name = f"db{number + 1}"
         self.host = programs.network.address(number)
         self.etcd_address = f"{self.host}:2379"
         self.etcd_peer = f"etcd{number + 1}=http://{self.host}:2380"
-        """As the members know each other."""
+        """Address of its member of etcd for the other members."""
         self.folder = programs.folder / self.name
         self.data = self.folder / "data"
         self._programs, self._nodes = programs, nodes
@@ -40,7 +40,7 @@ class Node:
         self._etcd_pid = 0
 
     def start_etcd(self) -> None:
-        """Start etcd on the data it has, unless it runs."""
+        """Start etcd on its existing data, unless it runs."""
         if self._etcd_pid:
             return
         name, _, peer_address = self.etcd_peer.partition("=")
@@ -60,12 +60,12 @@ class Node:
         )
 
     def kill_etcd(self) -> None:
-        """The member is gone, and its data is not."""
+        """Kill the member of etcd; its data stays."""
         os.kill(self._etcd_pid, signal.SIGKILL)
         self._etcd_pid = 0
 
     def start(self) -> None:
-        """Start etcd, and Patroni, which starts PostgreSQL."""
+        """Start etcd and Patroni, which starts PostgreSQL."""
         self.start_etcd()
         file = self._programs.write("patroni.yml", self._words, self.name)
         command, settings = (self._programs.patroni.command, str(file)), self._environment()
@@ -73,7 +73,7 @@ class Node:
         self._patroni_pid = self._programs.start(*command, log=log, machine=self.number, settings=settings)
 
     def _environment(self) -> dict[str, str]:
-        """Its own side of Patroni's settings."""
+        """Return the settings of Patroni that differ for each node."""
         etcd = "ETCD3" if self._programs.patroni.etcd_interface == "v3" else "ETCD"
         members = ",".join(each.etcd_address for each in self._nodes)
         words = {
@@ -91,7 +91,7 @@ class Node:
         return dict(line.split("=", 1) for line in text.splitlines() if not line.startswith("#"))
 
     def processes(self, *, patroni: bool = True, etcd: bool = True) -> list[int]:
-        """Those of PostgreSQL, and unless that alone is meant, of Patroni and etcd; or of all but etcd."""
+        """Return the processes of PostgreSQL, and by default of Patroni and etcd."""
         pids = []
         if patroni and self._patroni_pid:
             pids += [self._patroni_pid, *descendants(self._patroni_pid)]
@@ -104,19 +104,19 @@ class Node:
         return pids
 
     def signal(self, number: int, *, patroni: bool = True, etcd: bool = True) -> None:
-        """Send a signal to all of them at once."""
+        """Send a signal to all of these processes at once."""
         for pid in self.processes(patroni=patroni, etcd=etcd):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     def kill(self) -> None:
-        """As if the machine lost its power."""
-        self.signal(signal.SIGSTOP)  # so that nobody starts another meanwhile
+        """Kill all of them, as if the machine lost its power."""
+        self.signal(signal.SIGSTOP)  # so that none starts another meanwhile
         self.signal(signal.SIGKILL)
         self._patroni_pid = self._etcd_pid = 0
 
     def ask(self, method: str, path: str, **content: object) -> dict[str, Any]:
-        """What its Patroni answers within 60 s. Raises `URLError`, `OSError` or `ValueError`."""
+        """Return the answer of its Patroni within 60 s. Raises `URLError`, `OSError` or `ValueError`."""
         credentials = b64encode(f"patroni:{PASSWORD}".encode()).decode()
         request = Request(
             f"http://{self.host}:8008{path}",
@@ -129,7 +129,7 @@ class Node:
         return dict(json.loads(body)) if body.startswith(b"{") else {}
 
     def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
-        """A connection of the superuser to this node, in autocommit, that gives up on a cut network."""
+        """Return a superuser's connection to this node, in autocommit, which gives up on a cut network."""
         return psycopg.connect(
             host=self.host,
             user="postgres",

@@ -1,4 +1,4 @@
-"""What a server lacks for as long as a block runs: its disk, its file, memory, descriptors."""
+"""Outages of a server while a block runs: its disk, its file, memory, descriptors."""
 
 import fcntl
 import os
@@ -16,10 +16,13 @@ from fuzz.processes.scene import Scene
 
 _ROOM_BYTES: Final = 4_096
 _WAL_LOCKS: Final = (120, 8)
-"""Where in the `-shm` file SQLite holds the locks of the write-ahead log: the first byte and how many."""
+"""Position of SQLite's write-ahead locks in the `-shm` file: the first byte and their number."""
 _SPARE_BYTES: Final = 2**24
-"""Of memory: less than the hash of a password takes, 19 MiB, and enough for all else; above all for new
-threads. Where one dies as it begins, its starter waits for ever (python/cpython#140746): the whole server."""
+"""Spare memory in bytes.
+
+It is less than the 19 MiB of a password's hash and enough for all else, above all for new threads: if a
+thread dies as it begins, its starter waits for ever (python/cpython#140746), and with it the whole server.
+"""
 _SPARE_DESCRIPTORS: Final = 2
 _CROWD: Final = 40
 
@@ -28,7 +31,7 @@ Outage = Callable[[Scene], AbstractContextManager[None]]
 
 
 def fail_disk(fails: Fails) -> Outage:
-    """What is written, or flushed, to the disk fails."""
+    """Return an outage in which writes or flushes of the disk fail."""
 
     @contextmanager
     def fail(scene: Scene) -> Iterator[None]:
@@ -41,7 +44,7 @@ def fail_disk(fails: Fails) -> Outage:
 
 @contextmanager
 def fill_disk(scene: Scene) -> Iterator[None]:
-    """The disk is full of what is none of the server's."""
+    """Fill the disk with foreign data."""
     assert scene.disk is not None
     scene.disk.fill()
     yield
@@ -50,7 +53,7 @@ def fill_disk(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def break_disk(scene: Scene) -> Iterator[None]:
-    """What a kernel does that finds an error in a file system; then it is repaired."""
+    """Break the file system as a kernel does that finds an error in it; then repair it."""
     assert scene.disk is not None
     scene.disk.break_down()
     yield
@@ -61,7 +64,7 @@ def break_disk(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def limit_files(scene: Scene) -> Iterator[None]:
-    """No file may grow any further."""
+    """Forbid every file to grow."""
     longest = max(path.stat().st_size for path in scene.server.folder.glob("ostiary.db*"))
     with _limit(scene.server.pid, resource.RLIMIT_FSIZE, longest + _ROOM_BYTES):
         yield
@@ -69,7 +72,7 @@ def limit_files(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def limit_memory(scene: Scene) -> Iterator[None]:
-    """Less is left than the hash of a password takes, which a sign-in needs."""
+    """Leave less memory than the hash of a password takes, which a sign-in needs."""
     status = Path(f"/proc/{scene.server.pid}/status").read_text(encoding="utf-8")
     [kib] = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData:")]
     for tenant in scene.tenants.all:
@@ -80,7 +83,7 @@ def limit_memory(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def limit_descriptors(scene: Scene) -> Iterator[None]:
-    """Others connect as well, until there is no descriptor left."""
+    """Open foreign connections until no descriptor is left."""
     held = len(os.listdir(f"/proc/{scene.server.pid}/fd"))
     limit = _limit(scene.server.pid, resource.RLIMIT_NOFILE, held + _SPARE_DESCRIPTORS)
     with ExitStack() as crowd, limit:
@@ -91,7 +94,7 @@ def limit_descriptors(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def _limit(pid: int, what: int, most: int) -> Iterator[None]:
-    """A process may have no more of something, as `resource` names scene."""
+    """Limit a resource of a process; `what` is a constant of the module `resource`."""
     before = resource.prlimit(pid, what)
     resource.prlimit(pid, what, (most, before[1]))
     try:
@@ -102,7 +105,7 @@ def _limit(pid: int, what: int, most: int) -> Iterator[None]:
 
 @contextmanager
 def lock_out_writers(scene: Scene) -> Iterator[None]:
-    """Another program is in the middle of a transaction of its own."""
+    """Hold a transaction of another program open."""
     connection = apsw.Connection(str(scene.server.database))
     try:
         connection.execute("BEGIN EXCLUSIVE")
@@ -114,7 +117,7 @@ def lock_out_writers(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def lock_out_all(scene: Scene) -> Iterator[None]:
-    """Another process holds every lock of the write-ahead log, so that nobody can read either."""
+    """Hold every lock of the write-ahead log in another process, so that reads fail, too."""
     shared = os.open(f"{scene.server.database}-shm", os.O_RDWR)
     start, length = _WAL_LOCKS
     try:
@@ -126,7 +129,7 @@ def lock_out_all(scene: Scene) -> Iterator[None]:
 
 @contextmanager
 def move_away(scene: Scene) -> Iterator[None]:
-    """The file has another name: open connections keep it, new ones find nothing."""
+    """Rename the file: open connections keep it, new ones do not find it."""
     elsewhere = scene.server.folder / "elsewhere"
     scene.server.database.rename(elsewhere)
     try:

@@ -13,11 +13,11 @@ MODULE = "fuzz.processes.planted"
 
 
 def main() -> None:
-    """Never returns: the server ends the process."""
+    """Run the server, which ends the process; never return."""
     open_process = trio.lowlevel.open_process
 
     async def open_planted(command: Sequence[str], **options: Any) -> trio.Process:
-        # Without -P, as `fuzz` is not installed and lies in the folder of the start.
+        # Without -P, as `fuzz` is not installed but found in the starting folder.
         planted = [MODULE if word == "ostiary_web" else word for word in command if word != "-P"]
         return await open_process(planted, **options)
 

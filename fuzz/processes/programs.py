@@ -1,4 +1,4 @@
-"""The programs of a cluster: which it needs, and how each runs, on one of its machines or on none."""
+"""The programs of a cluster: their names, and how to run them on one of its machines or on none."""
 
 import os
 import shutil
@@ -24,17 +24,17 @@ _PROGRAMS: Final = {
     "setpriv": "util-linux",
     "ip": "iproute2",
 }
-"""What is needed, and the Debian package that has it."""
+"""Required programs, with the Debian package of each."""
 _PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _RUN_SECONDS: Final = 120.0
 
 
 class NotWell(RuntimeError):
-    """The cluster did not come to what it should; the text says where its logs are."""
+    """The cluster did not reach the expected state; the text says where its logs are."""
 
 
 def require_programs() -> None:
-    """Raises `UsageError`, which says what this machine lacks and how to get it, where it lacks any."""
+    """Raise `UsageError` if a program is missing; it names the missing ones and how to install them."""
     if os.geteuid() != 0:
         raise click.UsageError("only root may make the networks and disks of a cluster")
     packages = {
@@ -49,13 +49,13 @@ def require_programs() -> None:
 
 
 def find_postgresql() -> Path | None:
-    """Where the newest has its programs."""
+    """Return the folder with the programs of the newest PostgreSQL."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
     return found[-1].parent if found else None
 
 
 class Programs:
-    """Those of one cluster, which PostgreSQL's owner runs; their files lie in one folder."""
+    """The programs of one cluster, run by PostgreSQL's owner, with their files in one folder."""
 
     def __init__(self, keeper: Keeper, folder: Path, machines: int, *, debian: bool) -> None:
         self.folder = folder
@@ -67,17 +67,17 @@ class Programs:
         self.network = Network(keeper, machines)
 
     def give(self, path: Path) -> None:
-        """Make it the owner's."""
+        """Make the owner own this path."""
         shutil.chown(path, "postgres", "postgres")
 
     def start(
         self, *command: str, log: str, machine: int | None = None, settings: Mapping[str, str] | None = None
     ) -> int:
-        """Start one that goes on; its process id."""
+        """Start a program that keeps running; return its process id."""
         return self._keeper.start(self._place(machine, command), self.folder / log, settings)
 
     def run(self, *command: str) -> None:
-        """Run one to its end, on no machine. Raises `NotWell` with what it said."""
+        """Run a program to its end, on no machine. Raises `NotWell` with its output."""
         whole = self._place(None, command)
         done = subprocess.run(
             whole, capture_output=True, check=False, cwd="/", text=True, timeout=_RUN_SECONDS
@@ -90,7 +90,7 @@ class Programs:
         return whole if machine is None else self.network.on(machine, whole)
 
     def write(self, name: str, words: Mapping[str, str], folder: str = "") -> Path:
-        """The file that operators are given, with other words, each of which must be there."""
+        """Write an operators' file with words replaced, each of which must occur in it."""
         text = (_FILES / name).read_text(encoding="utf-8")
         for word, other in words.items():
             assert word in text, word

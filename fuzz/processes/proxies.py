@@ -1,4 +1,4 @@
-"""HAProxy in front of the nodes, and in front of it two PgBouncer, one for each way to lend connections."""
+"""HAProxy in front of the nodes, and two PgBouncer in front of it, one for each way to lend connections."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from fuzz.processes.programs import Programs
 
 
 class Proxies:
-    """They are on none of the nodes' machines."""
+    """The proxies, which run on none of the nodes' machines."""
 
     def __init__(self, programs: Programs) -> None:
         self._programs = programs
@@ -32,7 +32,7 @@ class Proxies:
             words = {
                 "host=127.0.0.1 port=5000": f"host={self._host} port=5000",
                 "listen_addr = 127.0.0.1": f"listen_addr = {self._host}",
-                # Its usual socket lies in /tmp, where that of another cluster's may be.
+                # Its default socket in /tmp may belong to another cluster.
                 "listen_port = 6432": f"listen_port = {port}\nunix_socket_dir =",
                 "pool_mode = session": f"pool_mode = {pool_mode}",
                 "/etc/pgbouncer/userlist.txt": str(users),

@@ -1,4 +1,4 @@
-"""Where `fuzz machine` happens: one server, those who live on it, and what breaks down."""
+"""The setting of `fuzz machine`: one server, its tenants, and the breakdown."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -23,19 +23,19 @@ from fuzz.shared.invariants import PROGRESS
 LOAD_SECONDS: Final = 1.0
 _TENANTS: Final = 6
 _MEMORY_GIVEN_BACK: Final = {"MALLOC_MMAP_THRESHOLD_": str(2**20)}
-"""Else a process keeps what its first hash of a password took, and the next needs nothing (mallopt(3))."""
+"""Environment for memory limits: without it, a process keeps a hash's memory for the next (mallopt(3))."""
 _DISK_BYTES: Final = 192 * 2**20
-"""Room for a log as long as it may get, 67 MB, and for the file it is put into: only the fault fills it."""
+"""Bytes for the longest log, 67 MB, and for the database file: only the fault fills the disk."""
 _LOOK_SECONDS: Final = 0.01
 
 
 class Scene:
-    """Tenants work on a new server before it breaks down, meanwhile and afterwards, and check everything."""
+    """Tenants work on a new server before its breakdown, meanwhile and afterwards, and check everything."""
 
     def __init__(
         self, name: str, folder: Path, keeper: Keeper, address: str, *, workers: int, has_disk: bool
     ) -> None:
-        """`address` is a PostgreSQL database, or empty for SQLite; `name` is that of the round."""
+        """Create a round named `name`; `address` is a PostgreSQL database, or empty for SQLite."""
         self.report = report = Report(counts=Counter(rounds=1))
         self.random = Random(f"machine {name}")
         home, state = folder / "data", folder / "machine"
@@ -49,14 +49,14 @@ class Scene:
         server.log = folder / "log"
         self.tenants = Tenants(name, range(_TENANTS), [server], report)
         self.restarts = False
-        """Whether the server is killed by what breaks down, and is to be started when it is over."""
+        """Whether the breakdown kills the server, which must then be started again."""
         self._may_work = self._is_over = False
         self._at_rest: set[Tenant] = set()
 
     async def live(self, name: str, break_down: Callable[["Scene"], Awaitable[None]], *, shows: bool) -> None:
-        """Work, meet what breaks down, which `shows` by requests that fail, and check everything.
+        """Work, meet the breakdown and check everything.
 
-        Raises `InvariantBroken`, `NotServing`.
+        If `shows`, some requests must fail. Raises `InvariantBroken`, `NotServing`.
         """
         with self.server:
             try:
@@ -102,35 +102,35 @@ class Scene:
         await self._check_all()
 
     async def start(self) -> None:
-        """Start the server, which serves when this is over. Raises `NotServing`."""
+        """Start the server and wait until it serves. Raises `NotServing`."""
         await trio.to_thread.run_sync(self.server.start_and_wait)
 
     async def work(self, seconds: float) -> None:
-        """Have the tenants work, whatever fails; back after so many seconds, and they go on."""
+        """Let the tenants work for so many seconds, whatever fails; they continue afterwards."""
         self._may_work = True
         await trio.sleep(seconds)
 
     async def rest(self) -> None:
-        """Have the tenants end what they do; back when nobody asks anything any more."""
+        """Let the tenants finish; return when no request is on its way."""
         self._may_work = False
         while len(self._at_rest) < _TENANTS:  # noqa: ASYNC110 (some come and go)
             await trio.sleep(_LOOK_SECONDS)
 
     async def check(self) -> None:
-        """Have everything checked in the middle of a breakdown, at a moment at which nothing fails."""
+        """Let everything be checked during a breakdown, at a moment without a failure."""
         self._is_over = True
         await self._check_all()
         self._is_over = False
 
     async def _check_all(self) -> None:
-        """Every tenant finds out what became of its last request, and checks everything."""
+        """Let every tenant resolve its last request and check everything."""
         self.tenants.note_mishap()
         self._may_work = True
         await self.tenants.wait_until_checked()
         await self.rest()
 
     async def _may_ask(self, tenant: Tenant) -> None:
-        """What became of a request that failed cannot be told by reading before the fault is over."""
+        """Wait while a failed request cannot be resolved by reading, until the fault is over."""
         while not self._may_work or (not self._is_over and tenant.pending is not None):
             self._at_rest.add(tenant)
             await trio.sleep(_LOOK_SECONDS)

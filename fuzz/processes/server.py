@@ -1,6 +1,6 @@
-"""A real server: started, found at its port, killed with all its workers, started again.
+"""A real server: start it, find its port, kill it with all its workers, start it again.
 
-A start is `python -m ostiary_web serve` in a process of its own.
+Each start is `python -m ostiary_web serve` in a process of its own.
 """
 
 import os
@@ -17,18 +17,18 @@ from typing import Any, Final, Self
 ADMIN_PASSWORD: Final = "a-password-for-the-first-administrator"
 ROOT: Final = Path(__file__).parents[2]
 VARIABLE: Final = "OSTIARY_FUZZ_FAULT"
-"""Names the fault of `fuzz.processes.faults` that a server is started with, where there is any."""
+"""Environment variable with the server's fault from `fuzz.processes.faults`, if any."""
 _SERVES: Final = re.compile(rb"^Ostiary serves http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
 _PATIENCE_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.005
 
 
 class NotServing(RuntimeError):
-    """The server did not come up; the text has the end of its log."""
+    """The server did not start; the text has the end of its log."""
 
 
 class Server:
-    """One server at a time on one folder, whose log is one file over all its lives."""
+    """One server at a time on one folder, with one log file over all its starts."""
 
     def __init__(
         self,
@@ -40,8 +40,13 @@ class Server:
         program: Sequence[str] = ("ostiary_web", "serve"),
         end_too: Callable[[int], None] = lambda pid: None,
     ) -> None:
-        """`inherits` are descriptors that a server is started with, such as the socket of `BIND=fd://N`;
-        `program` is the module that it runs, with its arguments; `end_too` is told the process of each."""
+        """Create a server that is not started.
+
+        `inherits` are descriptors for the process, such as the socket of `BIND=fd:
+
+        N`; `program` is the module to run, with its arguments; `end_too` is called with the id of each
+        process.
+        """
         self.folder = folder
         self.database = folder / "ostiary.db"
         self.log = folder / "log"
@@ -67,7 +72,7 @@ class Server:
         }
 
     def start(self) -> None:
-        """Begin a start; `ready` tells when it serves."""
+        """Begin a start; `ready` returns True once it serves."""
         self.log.touch()
         self._said = self.log.stat().st_size
         self.port = 0
@@ -84,7 +89,7 @@ class Server:
     def _launch(
         self, program: Sequence[str], environment: Mapping[str, str], log: int, inherits: Sequence[int]
     ) -> subprocess.Popen[Any]:
-        """Start the process; tests have another way, which is quicker."""
+        """Start the process; tests override this with a faster way."""
         return subprocess.Popen(
             [sys.executable, "-m", *program],
             cwd=ROOT,
@@ -97,7 +102,7 @@ class Server:
         )
 
     def ready(self) -> bool:
-        """Whether it serves by now. Raises `NotServing` where it has ended instead."""
+        """Whether it serves by now. Raises `NotServing` if it has ended instead."""
         with self.log.open("rb") as log:
             log.seek(self._said)
             text = log.read()
@@ -110,7 +115,7 @@ class Server:
         return False
 
     def start_and_wait(self) -> None:
-        """Start, and be back when it serves. Raises `NotServing`."""
+        """Start, and return when it serves. Raises `NotServing`."""
         began = time.monotonic()
         self.start()
         while not self.ready():
@@ -125,11 +130,11 @@ class Server:
         return runs(self.pid)
 
     def worker_pids(self) -> list[int]:
-        """The processes that its supervisor has started."""
+        """Return the processes that its supervisor has started."""
         return [pid for pid, parent in parents() if parent == self.pid]
 
     def stop(self) -> int:
-        """SIGTERM, as whoever replaces it sends; back when it has ended, with its exit code."""
+        """Send SIGTERM, as in a replacement; wait for the end and return the exit code."""
         assert self._process is not None
         self._process.terminate()
         code = self._process.wait(_PATIENCE_SECONDS)
@@ -137,9 +142,9 @@ class Server:
         return code
 
     def kill(self) -> None:
-        """SIGKILL for all its processes at once; back when none is left.
+        """Send SIGKILL to all its processes at once; return when none is left.
 
-        The first is stopped before its workers are looked for, so that it starts no other meanwhile.
+        The first one is stopped before its workers are looked up, so that it starts no others meanwhile.
         """
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGSTOP)
@@ -165,7 +170,7 @@ class Server:
 
 
 def parents() -> list[tuple[int, int]]:
-    """Every process with its parent."""
+    """Return every process with its parent."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -176,7 +181,7 @@ def parents() -> list[tuple[int, int]]:
 
 
 def _stat(pid: int) -> list[str]:
-    """State, parent and so on, as /proc says; nothing where there is no such process."""
+    """Return state, parent and so on from /proc; nothing if there is no such process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -185,6 +190,6 @@ def _stat(pid: int) -> list[str]:
 
 
 def runs(pid: int) -> bool:
-    """Whether there is such a process, and not only what is left of it until somebody asks."""
+    """Whether the process exists and is not a zombie."""
     fields = _stat(pid)
     return bool(fields) and fields[0] not in ("Z", "X")

@@ -1,7 +1,7 @@
-"""One client and its user on a real server: what they know, and what must stand of it.
+"""One client and its user on a real server: their knowledge, and the state that must hold.
 
-They never do two things at once and nobody else touches their sessions, so all is known of each session but
-for the one call that is `pending`.
+They never do two things at once and no other caller touches their sessions, so everything is known about each
+session but for the one call that is `pending`.
 """
 
 import time
@@ -21,14 +21,14 @@ from fuzz.shared.campaign import Report
 from fuzz.shared.invariants import ACKNOWLEDGED_STAYS, DOCUMENTED, REDEEMED_ONCE, SAME_PAIR, Invariant
 
 MOST_SECONDS: Final = 10.0
-"""Within which every request is answered (READINGS 47)."""
+"""Seconds within which every request is answered (READINGS 47)."""
 _GRACE_SECONDS: Final = 28.0
-"""A little less than the specification's 30: the driver's clock begins before the server's."""
+"""Seconds of grace to count on, less than the specification's 30: the driver's clock starts earlier."""
 _LONGEST_LIVES: Final = {"access_seconds": 86_400, "refresh_seconds": 2_592_000}
 _QUESTIONS: Final = (Verb.INTROSPECT, Verb.USER_INFO)
 _LATEST: Final = 400
 OTHER_AGENT: Final = "somebody else"
-"""The User-Agent of whoever stole a token."""
+"""User-Agent of a thief."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Session:
     spent: tuple[str, str] | None = None
     """The pair before, if there was one."""
     rotated: float = 0.0
-    """When the latest rotation was asked for, by the driver's clock."""
+    """Time of the latest rotation's request, by the driver's clock."""
 
     @property
     def tokens(self) -> list[str]:
@@ -55,30 +55,30 @@ class Pending:
     call: Call
     since: float
     ends: list[Session]
-    """Which sessions it ends."""
+    """Sessions that it ends."""
     rotates: Session | None = None
     is_counted: bool = False
 
     @property
     def may_be_sent_again(self) -> bool:
-        """Whether what came of it is told by the answer to the same call, else by what there is now."""
+        """Whether repeating the call resolves it; if not, reading the present state does."""
         return self.rotates is not None or self.call.verb in (Verb.REDEEM, Verb.ENABLE_CLIENT)
 
 
 @dataclass
 class Ledger:
-    """What the tenants of one database share."""
+    """Data that the tenants of one database share."""
 
     report: Report
-    """Counts what fails, what was acknowledged, what was not, and questions about what had been."""
+    """Report that counts failures, acknowledged changes, lost answers and their resolutions."""
     admin: str = ""
-    """The access token of an administrator."""
+    """Access token of an administrator."""
     secrets: set[str] = field(default_factory=set)
-    """Every token, code and secret that was told."""
+    """Every token, code and secret that was received."""
     slowest: float = 0.0
-    """Of all answers since the report was begun, in seconds."""
+    """Slowest answer since the report began, in seconds."""
     patience_seconds: float = MOST_SECONDS
-    """How long a request may be on its way until its connection ends; longer while a worker is stopped."""
+    """Seconds until a request's connection is closed; longer while a worker is stopped."""
 
 
 _NO_SESSION: Final = Session("", "", None)
@@ -90,7 +90,7 @@ class Tenant:
     def __init__(
         self, number: int, connections: Sequence[Connection], random: Random, ledger: Ledger
     ) -> None:
-        """The first of the connections is for what is asked once."""
+        """Create a tenant; single requests use the first of the connections."""
         self.client_id = f"client-{number}"
         self.username = f"user-{number}"
         self.password = f"the-password-of-user-{number}"
@@ -103,18 +103,18 @@ class Tenant:
         self.live: list[Session] = []
         self.ended: deque[Session] = deque(maxlen=6)
         self.used_codes: deque[Call] = deque(maxlen=3)
-        """The calls that redeemed them."""
+        """Calls that redeemed the last codes."""
         self.pending: Pending | None = None
         self.drawn = 0
         self._began = time.monotonic()
         self._history: deque[tuple[Session | None, str]] = deque(maxlen=_LATEST)
         self._sessions: dict[str, Session] = {}
-        """By each of their tokens."""
+        """Sessions by each of their tokens."""
 
-    # --- what is asked, each raising `Lost`
+    # --- requests, each of which raises `Lost`
 
     def call(self, verb: Verb, **fields: Any) -> Call:
-        """What this client, its user or the administrator asks."""
+        """Return a call of this client, its user or the administrator."""
         known = {
             "client_id": self.client_id,
             "secret": self.secret,
@@ -128,19 +128,19 @@ class Tenant:
         return Call(verb, **{**known, **fields})
 
     async def ask(self, verb: Verb, **fields: Any) -> Answer:
-        """The answer to a call of this tenant."""
+        """Return the answer to a call of this tenant."""
         return await self.send(self.call(verb, **fields))
 
     async def get(self, verb: Verb, **fields: Any) -> Answer:
-        """The answer to a call of this tenant, which must not be refused."""
+        """Return the answer to a call of this tenant, which must not be refused."""
         return self.expect(await self.ask(verb, **fields), verb)
 
     async def send(self, call: Call) -> Answer:
-        """The answer to a call."""
+        """Return the answer to a call."""
         return (await self.race(call, 1))[0]
 
     async def race(self, call: Call, times: int) -> list[Answer]:
-        """The answers that come to one call, sent so often at once. Raises `Lost` where none comes."""
+        """Send a call so many times at once; return the answers. Raises `Lost` if none comes."""
         answers: list[Answer] = []
 
         async def ask(connection: Connection) -> None:
@@ -155,7 +155,7 @@ class Tenant:
             for connection in self.connections[:times]:
                 nursery.start_soon(ask, connection)
         for connection in self.connections[1:times]:
-            connection.close()  # or the server closes it in the moment in which it is used next
+            connection.close()  # an unused connection could be closed by the server at its next use
         if call.verb not in _QUESTIONS:
             self._note(call, times, answers)
         if not answers:
@@ -163,7 +163,7 @@ class Tenant:
         return answers
 
     async def change(self, verb: Verb, ends: Sequence[Session] = (), **fields: Any) -> Answer:
-        """Ask for a change that ends these sessions, and note that it was made."""
+        """Request a change that ends these sessions, and record its acknowledgement."""
         call = self.call(verb, **fields)
         self.expect_loss(call, ends)
         answer = self.expect(await self.send(call), verb)
@@ -172,7 +172,7 @@ class Tenant:
         return answer
 
     async def move_in(self) -> None:
-        """Register both, over the interface."""
+        """Register the client and the user through the interface."""
         self.user_id = str((await self.get(Verb.REGISTER_USER)).sub)
         client = await self.get(Verb.REGISTER_CLIENT, **api.SETTINGS, **_LONGEST_LIVES)
         self.secret = self.keep(client.secret)
@@ -188,11 +188,11 @@ class Tenant:
         self.ledger.report.counts["checks"] += 1
         return (await self.get(Verb.INTROSPECT, token=token)).kind is AnswerKind.ACTIVE
 
-    # --- what is known
+    # --- knowledge
 
     @property
     def of_user(self) -> list[Session]:
-        """The live sessions that are not a machine's."""
+        """The live sessions of the user, without the machine's."""
         return [session for session in self.live if session.refresh is not None]
 
     def choose_session(self) -> Session | None:
@@ -200,7 +200,7 @@ class Tenant:
         return self.random.choice(sessions) if sessions else None
 
     def enter(self, answers: Sequence[Answer], times: int = 1) -> None:
-        """A session began with one of the answers to so many calls. Raises `Lost` where that was none."""
+        """Record the session that one of the answers began. Raises `Lost` if none of `times` calls did."""
         winners = [answer for answer in answers if answer.kind is AnswerKind.TOKENS]
         if len(winners) > 1 or (not winners and len(answers) == times):
             text = f"{len(winners)} of {times} redemptions of one code bring tokens"
@@ -211,7 +211,7 @@ class Tenant:
         self.acknowledge(Verb.REDEEM)
 
     def begin(self, answer: Answer) -> None:
-        """A session began with these tokens."""
+        """Record the session that began with these tokens."""
         self.drawn += 1
         refresh = None if answer.refresh is None else self.keep(answer.refresh)
         session = Session(f"session {self.drawn}", self.keep(answer.access), refresh)
@@ -220,7 +220,7 @@ class Tenant:
         self._sessions |= dict.fromkeys(session.tokens, session)
 
     def rotate(self, session: Session, answers: Sequence[Answer], since: float) -> None:
-        """A session has a new pair."""
+        """Record a session's new pair."""
         for answer in answers:
             self.expect(answer, "a refresh", session)
         if len({(answer.access, answer.refresh) for answer in answers}) > 1:
@@ -233,7 +233,7 @@ class Tenant:
         self.acknowledge(Verb.REFRESH)
 
     def end(self, sessions: Sequence[Session], by: str) -> None:
-        """Sessions ended by something."""
+        """Record that sessions ended."""
         for session in list(sessions):
             self.live.remove(session)
             self.ended.append(session)
@@ -243,7 +243,7 @@ class Tenant:
         return time.monotonic() - since > _GRACE_SECONDS
 
     def keep(self, text: str | None) -> str:
-        """A secret, which is looked for in all files afterwards."""
+        """Keep a secret, to search all files for it afterwards, and return it."""
         assert text is not None
         self.ledger.secrets.add(text)
         return text
@@ -251,17 +251,17 @@ class Tenant:
     def expect_loss(
         self, call: Call, ends: Sequence[Session] = (), rotates: Session | None = None
     ) -> Pending:
-        """The answer to what is asked next may be lost."""
+        """Record that the answer to the next call may be lost."""
         self.pending = Pending(call, time.monotonic(), list(ends), rotates)
         return self.pending
 
     def acknowledge(self, what: str) -> None:
-        """The answer came, and says that this was done."""
+        """Record that the answer came and confirmed the pending call."""
         self.ledger.report.tables["acknowledged"][what] += 1
         self.pending = None
 
     def tell(self, what: str, about: Session | None = None) -> None:
-        """Note what happens to a session, or else to all, for whoever reads of a failure."""
+        """Record an event of a session, or of all, for readers of a failure."""
         self._history.append((about, f"{time.monotonic() - self._began:.3f} s {what}"))
 
     def _note(self, call: Call, times: int, answers: Sequence[Answer]) -> None:
@@ -278,10 +278,10 @@ class Tenant:
         answered = ", ".join(f"{count} {each}" if times > 1 else each for each, count in told.items())
         self.tell(f"{' '.join(words)}: {answered}", session or _NO_SESSION)
 
-    # --- what must stand
+    # --- checks
 
     def expect(self, answer: Answer, what: str, session: Session | None = None) -> Answer:
-        """The answer, where it is no refusal."""
+        """Return the answer, which must not be a refusal."""
         if answer.kind is AnswerKind.REFUSED:
             invariant = DOCUMENTED if session is None else ACKNOWLEDGED_STAYS
             raise self.violation(f"{what} is {answer}", session, invariant)
@@ -299,13 +299,13 @@ class Tenant:
     def violation(
         self, text: str, session: Session | None = None, invariant: Invariant = ACKNOWLEDGED_STAYS
     ) -> InvariantBroken:
-        """What must not be, with the latest of what this tenant did, or of what this session met."""
+        """Return the error of a violation, with the latest events of this tenant or session."""
         lines = [line for about, line in self._history if session is None or about in (session, None)]
         named = f"{self.client_id}, {session.name}" if session else self.client_id
         return InvariantBroken(f"{named}: {text}", invariant, lines)
 
     async def check(self) -> None:
-        """Everything that was acknowledged stands, and nothing that ended is back. Raises `Lost`."""
+        """Check that everything acknowledged holds, and nothing that ended is back. Raises `Lost`."""
         for session in self.live:
             await self.check_live(session)
             for spent in session.spent or ():
@@ -324,7 +324,7 @@ class Tenant:
                 self.expect_refusal(await self.send(call._replace(secret=self.secret)), "a used code")
 
     async def check_live(self, session: Session) -> None:
-        """All tokens of the session are good, and they speak for the tenant's user. Raises `Lost`."""
+        """Check that all tokens of a session are valid and belong to the tenant's user. Raises `Lost`."""
         for token in session.tokens:
             if not await self.is_active(token):
                 raise self.violation("a session that was issued, and never ended, is gone", session)

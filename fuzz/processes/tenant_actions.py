@@ -1,6 +1,6 @@
-"""What a tenant does while the server lives, one thing after the other, and what it makes of a lost answer.
+"""Actions of a tenant, one after another, and its resolution of a lost answer.
 
-After an answer was lost only what is allowed either way is accepted.
+After a lost answer, only results that are right in both cases are accepted.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,11 +14,11 @@ from fuzz.shared.http_client import json_request
 
 _MOST_LIVE: Final = 4
 _RACED: Final = 0.3
-"""How much of what may be sent twice is sent over all connections at once."""
+"""Share of repeatable calls that are sent over all connections at once."""
 
 
 async def act(tenant: Tenant) -> None:
-    """Do one thing. Raises `Lost` where its answer did not come; `resolve` must follow."""
+    """Do one action. Raises `Lost` if its answer did not come; `resolve` must follow."""
     [action] = tenant.random.choices([*_WEIGHTS], [*_WEIGHTS.values()])
     if len(tenant.live) >= _MOST_LIVE:
         action = tenant.random.choice([revoke, refresh])
@@ -141,11 +141,11 @@ _WEIGHTS: Final[dict[Callable[[Tenant], Awaitable[None]], int]] = {
 }
 
 
-# --- after an answer was lost
+# --- after a lost answer
 
 
 async def resolve(tenant: Tenant) -> None:
-    """Find out what came of the call whose answer was lost. Raises `Lost`, and may be called again."""
+    """Find out the outcome of the call whose answer was lost. Raises `Lost`, and may be called again."""
     pending = tenant.pending
     if pending is None:
         return
@@ -160,7 +160,7 @@ async def resolve(tenant: Tenant) -> None:
         case Verb.ENABLE_CLIENT:
             await tenant.get(Verb.ENABLE_CLIENT)
         case Verb.DISABLE_CLIENT:
-            await tenant.get(Verb.ENABLE_CLIENT)  # or nothing could be asked; it brings nothing back
+            await tenant.get(Verb.ENABLE_CLIENT)  # needed for the questions; it brings no session back
             await _resolve_ending(tenant, pending.ends)
         case Verb.RESET_SECRET:
             await _resolve_secret(tenant)
@@ -184,12 +184,12 @@ async def _resolve_redemption(tenant: Tenant, pending: Pending) -> None:
     answer = await tenant.send(pending.call)
     if answer.kind is AnswerKind.TOKENS:
         tenant.enter([answer])
-    else:  # it was redeemed, and nobody knows the tokens
+    else:  # it was redeemed, and the tokens are unknown
         tenant.expect_refusal(answer, "a code whose redemption was not answered")
 
 
 async def _resolve_refresh(tenant: Tenant, pending: Pending, session: Session) -> None:
-    """Within the grace the same request works, whether it was the first time or not."""
+    """Repeat a refresh: within the grace it works, whether it was done before or not."""
     answer = await tenant.send(pending.call)
     if answer.kind is AnswerKind.REFUSED and tenant.is_late(pending.since):
         tenant.expect_refusal(answer, "a late retry of a refresh that was not answered", session)
@@ -199,7 +199,7 @@ async def _resolve_refresh(tenant: Tenant, pending: Pending, session: Session) -
 
 
 async def _resolve_ending(tenant: Tenant, sessions: list[Session]) -> bool | None:
-    """All of them live, or none does; never a part. Whether they do, where there are any."""
+    """Require that all sessions are live, or none; return whether they are, None if there are none."""
     live = {await tenant.is_active(token) for session in sessions for token in session.tokens}
     if len(live) > 1:
         raise tenant.violation("an ending that was not answered took a part of the sessions")
@@ -209,7 +209,7 @@ async def _resolve_ending(tenant: Tenant, sessions: list[Session]) -> bool | Non
 
 
 async def _resolve_change(tenant: Tenant, sessions: list[Session], *, has_changed: bool) -> None:
-    """What was changed ended all sessions of the user; what was not, none."""
+    """Require that a change which was made ended all sessions of the user, and any other none."""
     if await _resolve_ending(tenant, sessions) is has_changed:
         raise tenant.violation("a change that was not answered is kept, or its ending is, but not both")
 

@@ -1,4 +1,4 @@
-"""All tenants of one database: they act at once, and each checks everything after whatever happened to it."""
+"""All tenants of one database: they act at the same time, and each checks everything after a mishap."""
 
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,14 +22,14 @@ from fuzz.shared.invariants import DOCUMENTED, PROGRESS
 
 _CHECKING_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.005
-"""After an answer was lost."""
+"""Seconds to wait after a lost answer."""
 _WATCH_SECONDS: Final = 0.02
 _RACERS: Final = 4
-"""Connections of each tenant, over which it sends one request at once."""
+"""Connections of each tenant, over which it sends one request at the same time."""
 
 
 class RoamingConnection(Connection):
-    """Asks one of several instances, each time another; an answer that says that it failed is a lost one."""
+    """Connects to several instances in turn; an answer that reports a failure counts as lost."""
 
     def __init__(self, servers: Sequence[Server], random: Random, ledger: Ledger) -> None:
         super().__init__()
@@ -63,10 +63,10 @@ class RoamingConnection(Connection):
 
 
 class Tenants:
-    """Those who live on one database, and its administrator."""
+    """The tenants of one database, and its administrator."""
 
     def __init__(self, seed: str, numbers: range, servers: Sequence[Server], report: Report) -> None:
-        """They ask any of the servers; `report` counts what fails."""
+        """Create tenants that use all of the servers; `report` counts failures."""
         randoms = (Random(f"{seed}/{each}") for each in itertools.count())
         self.ledger = ledger = Ledger(report)
         self._connections: list[RoamingConnection] = []
@@ -79,34 +79,34 @@ class Tenants:
         [self._connection] = connect(1)
         self.all = [Tenant(each, connect(_RACERS), next(randoms), ledger) for each in numbers]
         self._unchecked = set[Tenant]()
-        """Those that did not check everything since the last mishap."""
+        """Tenants that did not check everything since the last mishap."""
 
     def report_to(self, report: Report) -> None:
-        """Have another report count what is done from now on."""
+        """Let another report count from now on."""
         self.ledger.report, self.ledger.slowest = report, 0.0
 
     def close(self) -> None:
-        """Close their connections; what they ask next makes others."""
+        """Close their connections; the next requests open others."""
         for connection in self._connections:
             connection.close()
 
     async def move_in(self) -> None:
-        """The first administrator signs in, and the tenants move in. Raises `Lost`, `InvariantBroken`."""
+        """Sign the first administrator in and register the tenants. Raises `Lost`, `InvariantBroken`."""
         await self.sign_in()
         for tenant in self.all:
             await tenant.move_in()
 
     async def sign_in(self) -> None:
-        """The first administrator signs in, once more where that was before. Raises as `move_in`."""
+        """Sign the first administrator in, again if that was done before. Raises as `move_in`."""
         self.ledger.admin = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
         self.ledger.secrets |= {ADMIN_PASSWORD, self.ledger.admin}
 
     async def register_machine(self, client_id: str) -> tuple[str, str]:
-        """Another client, with its secret. Raises `Lost`, `InvariantBroken`."""
+        """Register another client and return it with its secret. Raises `Lost`, `InvariantBroken`."""
         return client_id, await api.register_client(self._connection, self.ledger.admin, client_id)
 
     async def keep_watching(self, server: Server, random: Random) -> None:
-        """Ask a server again and again whether what ended is back. Raises `InvariantBroken`."""
+        """Ask a server repeatedly whether anything that ended is back. Raises `InvariantBroken`."""
         connection = RoamingConnection([server], random, self.ledger)
         self._connections.append(connection)
         while True:
@@ -121,9 +121,9 @@ class Tenants:
             await trio.sleep(_WATCH_SECONDS)
 
     async def keep_acting(self, may_ask: Callable[[Tenant], Awaitable[None]]) -> None:
-        """Each does one thing after the other; after each mishap, it checks everything first.
+        """Let each tenant do one action after another; after each mishap, it checks everything first.
 
-        `may_ask` lets a tenant wait until what became of its pending request, if any, can be asked.
+        `may_ask` lets a tenant wait until its pending request, if any, can be resolved.
         """
         async with trio.open_nursery() as nursery:
             for tenant in self.all:
@@ -131,11 +131,11 @@ class Tenants:
 
     async def _keep_one_acting(self, tenant: Tenant, may_ask: Callable[[Tenant], Awaitable[None]]) -> None:
         while True:
-            await trio.lowlevel.checkpoint()  # or this could not be cancelled: what follows is shielded
+            await trio.lowlevel.checkpoint()  # without it this could not be cancelled: the rest is shielded
             await may_ask(tenant)
             unchecked = self._unchecked
             try:
-                # A request that is given up is still on its way, and may come behind those that follow it.
+                # An abandoned request is still on its way and may arrive after later ones.
                 with trio.CancelScope(shield=True):
                     await resolve(tenant)
                     if tenant in unchecked:
@@ -146,17 +146,19 @@ class Tenants:
                 await trio.sleep(_PAUSE_SECONDS)
 
     def tell(self, what: str) -> None:
-        """Note for whoever reads of a failure what happens to all of them."""
+        """Record an event of all tenants, for readers of a failure."""
         for tenant in self.all:
             tenant.tell(what)
 
     def note_mishap(self) -> None:
-        """Something happened: everything is to be checked."""
+        """Record a mishap: everything must be checked."""
         self._unchecked = set(self.all)
 
     async def wait_until_checked(self) -> None:
-        """Back when everybody has checked everything since the last mishap. Raises `InvariantBroken` where
-        that takes too long."""
+        """Wait until all have checked everything since the last mishap.
+
+        Raises `InvariantBroken` if that takes too long.
+        """
         with trio.move_on_after(_CHECKING_SECONDS) as patience:
             while self._unchecked:  # noqa: ASYNC110 (what is waited for is begun anew by each mishap)
                 await trio.sleep(_PAUSE_SECONDS)
@@ -165,7 +167,7 @@ class Tenants:
 
 
 def what_was_done(total: Report) -> list[str]:
-    """What became of all they did, in lines for whoever runs the campaign."""
+    """Return lines about the outcomes of all actions, for the user of the campaign."""
     acknowledged, unknown = total.tables["acknowledged"], total.tables["unknown"]
     told = (
         f"{acknowledged.total():,} acknowledged changes: {format_counts(acknowledged)}",

@@ -1,12 +1,12 @@
-"""`python -m fuzz timing`: whether the time of a refusal tells what there is.
+"""`python -m fuzz timing`: whether the time of a refusal reveals what exists.
 
-Requests that are to be answered alike are sent over one kept connection each door, thousands of each kind: in
-blocks, and in an order by chance within each block. A kind is told apart from the first of its group where
+Requests that must get the same answer are sent over one kept connection for each door, thousands of each
+kind: in blocks, and in random order within each block. A kind differs from the first one of its group if a
+rank test (`rank_test`) finds a difference with p < 0.001, divided by the number of pairs, and the difference
+is larger than that between the first kind and its control, which is the same kind with other names and
+secrets.
 
-- a test of ranks (`rank_test`) finds the difference with p < 0.001, divided by the number of pairs; and
-- it is larger than between the first kind and its control, which is the same with other names and secrets.
-
-A control that is told apart fails the run: then names, or the machine, tell more than what is looked for.
+A control that differs fails the run: then names, or the machine, have more influence than the thing measured.
 """
 
 import gc
@@ -43,14 +43,14 @@ from fuzz.shared.selftest import SEED, run_selftest
 
 _ALPHA: Final = 0.001
 _BLOCK: Final = 20
-"""Samples of each kind."""
+"""Samples of each kind in one block."""
 _VARIANTS: Final = 8
-"""Names and secrets of each kind, so that what is peculiar to one of them counts little."""
+"""Names and secrets of each kind, so that properties of a single one count little."""
 _TRIES: Final = 4
-"""Wrong passwords of each name: it has to wait after five, and a connection asks for its first one twice."""
+"""Wrong passwords of each name: it has to wait after five, and a connection sends its first one twice."""
 _SETTINGS: Final = {"LOG_LEVEL": "info"}
 _DOORS: Final = {"front door": "", "application": "?door=application"}
-"""What is asked with a query is the application's."""
+"""Query that selects each door: requests with a query go to the application."""
 
 _OF_CLIENTS: Final = (
     ("secret wrong in its first byte", "known", 0),
@@ -60,7 +60,7 @@ _OF_CLIENTS: Final = (
     ("disabled client, wrong secret", "ended", 0),
     ("disabled client, its secret", "ended", None),
 )
-"""Kinds of clients: a name, whose names are sent, and where their secrets are wrong."""
+"""Kinds of clients: a name, the set of client names, and the position of the secret's error."""
 _OF_TOKENS: Final = (
     ("wrong in its first byte", "known", 0),
     ("control", "again", 0),
@@ -82,26 +82,26 @@ class Kind:
     name: str
     requests: Sequence[Request]
     is_judged: bool = True
-    """Not where whoever asks holds a value that only its owner or a thief has."""
+    """Whether the kind is judged; False if only the owner or a thief of a value can send it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Kinds that are to be answered alike: the first, its control, and those that may differ from it."""
+    """Kinds that must get the same answer: the first, its control, and those compared with it."""
 
     name: str
     kinds: tuple[Kind, ...]
     samples: int
-    """Of each kind."""
+    """Samples of each kind."""
 
     @property
     def pairs(self) -> int:
-        """How many comparisons can fail."""
+        """Number of comparisons that can fail."""
         return sum(kind.is_judged for kind in self.kinds[1:])
 
 
 class Timed:
-    """One kept connection; nothing but calls of the system lies between the two moments of a sample."""
+    """One kept connection; between the two times of a sample there are only system calls."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -109,12 +109,12 @@ class Timed:
         self._socket: socket.socket | None = None
 
     def exchange(self, request: Request) -> tuple[int, Response]:
-        """Nanoseconds until the last byte of the response, and the response."""
+        """Return the nanoseconds until the last byte of the response, and the response."""
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=60)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._http = HttpClient(f"127.0.0.1:{self._port}")
-            self._exchange(self._socket, request)  # the first of a connection costs more
+            self._exchange(self._socket, request)  # a connection's first exchange costs more
         return self._exchange(self._socket, request)
 
     def _exchange(self, connected: socket.socket, request: Request) -> tuple[int, Response]:
@@ -138,16 +138,16 @@ class Timed:
             self._socket = None
 
 
-# --- what is asked
+# --- requests
 
 
 class Population:
-    """Clients, sessions and accounts of a new server, whose names are of one length for all kinds."""
+    """Clients, sessions and accounts of a new server, with names of one length for all kinds."""
 
     def __init__(self, sign_ins: int) -> None:
         self.secrets: dict[str, str] = {}
         self.pairs: dict[str, tuple[str, str]] = {}
-        """The tokens of a session, by its client."""
+        """Tokens of a session, by its client."""
         self.accounts = math.ceil(sign_ins / _TRIES)
 
     async def register(self, port: int) -> None:
@@ -169,7 +169,7 @@ class Population:
                         await api.get(connection, Verb.DISABLE_USER, login=login, user_id=user.sub)
 
     def try_secrets(self, verb: Verb, query: str, who: str, place: int | None) -> list[Request]:
-        """Requests of clients that do not prove who they are, by secrets that differ at a place."""
+        """Return requests of clients that fail to authenticate, with secrets that differ at a position."""
         requests = []
         for client_id, known in zip(names(who), names("known"), strict=True):
             secret = other_at(place, self.secrets.get(client_id, self.secrets[known]))
@@ -177,7 +177,7 @@ class Population:
         return requests
 
     def try_tokens(self, verb: Verb, query: str, who: str, place: int | None) -> list[Request]:
-        """Requests of known clients about tokens of some clients, which differ at a place."""
+        """Return requests of known clients with tokens of others, which differ at a position."""
         requests = []
         for client_id, owner in zip(names("known"), names(who), strict=True):
             token = other_at(place, self.pairs[owner][verb is Verb.REFRESH])
@@ -185,7 +185,7 @@ class Population:
         return requests
 
     def try_passwords(self, who: str) -> list[Request]:
-        """Wrong passwords, each name so often that it does not have to wait."""
+        """Return requests with wrong passwords, for each name as often as it need not wait."""
         tried = (
             Call(Verb.SIGN_IN, username=username, password="not-their-password")
             for username in names(who, self.accounts)
@@ -199,12 +199,12 @@ def _request(query: str, call: Call) -> Request:
 
 
 def names(kind: str, number: int = _VARIANTS) -> list[str]:
-    """Names of one kind."""
+    """Return the names of one kind."""
     return [f"{kind}-{each:05}" for each in range(number)]
 
 
 def other_at(place: int | None, secret: str) -> str:
-    """A secret with another character at a place, or as it is."""
+    """Return the secret with another character at a position, or unchanged."""
     if place is None:
         return secret
     characters = list(secret)
@@ -213,7 +213,7 @@ def other_at(place: int | None, secret: str) -> str:
 
 
 def groups(people: Population, samples: int, sign_ins: int) -> Iterator[Group]:
-    """Everything that is compared, at both doors; signing in is the application's alone."""
+    """Yield everything to compare, at both doors; sign-in exists at the application only."""
     if sign_ins:
         kinds = tuple(Kind(name, people.try_passwords(who)) for name, who in _OF_ACCOUNTS)
         yield Group("sign-in", kinds, sign_ins)
@@ -231,11 +231,11 @@ def groups(people: Population, samples: int, sign_ins: int) -> Iterator[Group]:
             yield Group(f"{name}, {door}", kinds, samples)
 
 
-# --- how it is judged
+# --- judging
 
 
 def measure(connection: Timed, group: Group, random: Random) -> list[dict[str, list[int]]]:
-    """Nanoseconds by kind, block by block. Raises `InvariantBroken` where kinds are answered differently."""
+    """Return nanoseconds by kind, block by block. Raises `InvariantBroken` if the answers differ."""
     requests = {kind.name: cycle(kind.requests) for kind in group.kinds}
     blocks = []
     answers = set()
@@ -259,7 +259,7 @@ def measure(connection: Timed, group: Group, random: Random) -> list[dict[str, l
 
 
 def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: float, again: str) -> Report:
-    """What was found in a group; a kind that is told apart is a violation, a control fails the run."""
+    """Report the comparisons of a group; a kind that differs is a violation, a control fails the run."""
     first, control, *_ = (kind.name for kind in group.kinds)
     found = {
         kind.name: compare((block[first], block[kind.name]) for block in blocks) for kind in group.kinds[1:]
@@ -293,8 +293,10 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
 
 
 def find_least_visible_shift(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], most_p: float) -> int:
-    """The nanoseconds by which one kind must be later to be told apart from its control, and the control from
-    it: the least power of two of microseconds."""
+    """Return the smallest delay, in nanoseconds, that would make a kind and its control differ.
+
+    Only powers of two of a microsecond are tried.
+    """
     both = [*pairs], [(control, first) for first, control in pairs]
     shift = 1_000
     while any(
@@ -306,13 +308,13 @@ def find_least_visible_shift(pairs: Sequence[tuple[Sequence[int], Sequence[int]]
 
 
 def describe(comparison: Comparison) -> str:
-    """A comparison in one line."""
+    """Format a comparison in one line."""
     shift = comparison.shift / 1_000
     return f"{comparison.superiority:.3f}  {shift:+7.1f} us  p {comparison.p_value:<8.2g}"
 
 
 def run_groups(folder: Path, seed: int, samples: int, sign_ins: int) -> Iterator[Report]:
-    """Measure and judge one group after the other, on one new server."""
+    """Measure and judge all groups, one after another, on one new server."""
     random = Random(f"timing {seed}")
     again = command("timing", "--seed", seed, "--samples", samples, "--sign-ins", sign_ins)
     with Server(folder, settings=_SETTINGS) as server:
@@ -331,7 +333,7 @@ def run_groups(folder: Path, seed: int, samples: int, sign_ins: int) -> Iterator
 
 
 def warm_up(connection: Timed, group: Group) -> None:
-    """Have the server see what it will be sent, as it remembers heads; sign-ins would count."""
+    """Send every request once, as the server remembers heads; sign-ins are left out, as they would count."""
     if group.name != "sign-in":
         for kind in group.kinds:
             for request in kind.requests:
@@ -339,7 +341,7 @@ def warm_up(connection: Timed, group: Group) -> None:
 
 
 def run(seed: int, samples: int, sign_ins: int) -> int:
-    """Measure every group; 0 where nothing is told apart."""
+    """Measure every group; return 0 if no kind differs."""
     print(f"seed {seed}, {samples:,} samples of each kind, {sign_ins:,} of sign-ins", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="ostiary-timing-"))
     code = conduct(run_groups(folder, seed, samples, sign_ins), _figures, most_failures=1_000)
@@ -354,11 +356,11 @@ def _figures(total: Report, seconds: float) -> str:
 
 
 def selftest(only: str) -> int:
-    """Plant differences in the server; 0 where all are seen."""
+    """Plant differences in the server; return 0 if all are found."""
     return run_selftest(only, faults_of("timing"), run_planted, 2)
 
 
 def run_planted(number: int) -> Report:
-    """Few samples, as what is planted is seen at once."""
+    """Take few samples, as the planted differences are found at once."""
     with tempfile.TemporaryDirectory(prefix="ostiary-timing-") as folder:
         return add_up(run_groups(Path(folder), SEED + number, 2_000, 100))

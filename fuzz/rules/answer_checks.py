@@ -1,4 +1,4 @@
-"""What the invariants say about an answer, given everything that was answered before."""
+"""Checks of an answer by the invariants, given all earlier answers."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -25,7 +25,7 @@ CODE_MS, GRACE_MS = 300_000, 30_000
 WRONG_CODES, WRONG_CODE_MS = 5, 900_000
 
 Dead = Mapping[int, Invariant]
-"""Sessions and codes, by the step that made them, that ended; and which invariant says they stay so."""
+"""Sessions and codes that ended, by the step that began them, with the invariant that keeps them ended."""
 
 REFRESHES = (Verb.REFRESH, Verb.REFRESH_LOGIN)
 GRANTED = (AnswerKind.TOKENS, AnswerKind.LOGIN)
@@ -33,17 +33,17 @@ NOT_GOOD = frozenset({"A1001", "invalid_client", "unauthorized_client", "invalid
 
 
 class Use(StrEnum):
-    """How a refresh token that was used before is used again."""
+    """The ways in which a refresh token that was used before can be used again."""
 
     NONE = "none"
     RETRY = "retry"
     REPLAY = "replay"
     DOUBTFUL = "doubtful"
-    """Nobody can know which: the server stood still when the grace ended."""
+    """Undecidable: the server stood still when the grace ended."""
 
 
 def use_of(call: Call, place: Place | None, now: int, history: History, dead: Dead) -> Use:
-    """What using this refresh token now amounts to, going by when it was first used and by whom."""
+    """Return what this use of a refresh token amounts to, by the time and the client of its first use."""
     if call.verb not in REFRESHES or place is None or place.is_access:
         return Use.NONE
     session, generation = place.session, place.generation
@@ -71,7 +71,7 @@ def use_of(call: Call, place: Place | None, now: int, history: History, dead: De
 def faults_of_answer(
     call: Call, now: int, answer: Answer, history: History, dead: Dead
 ) -> Iterator[Violation]:
-    """Everything that is wrong with an answer; `history` is still without it."""
+    """Yield every violation in an answer; `history` does not contain it yet."""
     place = history.tokens.get(call.token or "")
     match call.verb:
         case Verb.REFRESH | Verb.REFRESH_LOGIN:
@@ -109,11 +109,11 @@ def faults_of_answer(
 
 
 def _faults_of_code_entered(call: Call, now: int, history: History) -> Iterator[Violation]:
-    """Why the code of a second factor should not have been taken."""
+    """Yield a violation if a code of a second factor must not have been accepted."""
     user, code = history.owner_of_factor(call), call.text_code or ""
     factor = None if user is None else user.factor or user.offered
     if call.verb is Verb.PROVE and user is not None and user.factor is None:
-        return  # They proved themselves by their password.
+        return  # These calls were proved by the password.
     if factor is None:
         yield Violation(TWO_FACTORS, f"{call.verb} takes a code of nobody's second factor")
         return
@@ -127,7 +127,7 @@ def _faults_of_code_entered(call: Call, now: int, history: History) -> Iterator[
 
 
 def _is_honoured(call: Call, answer: Answer) -> bool:
-    """Whether the answer took the token presented for a good one."""
+    """Whether the answer accepted the presented token."""
     if call.verb is Verb.INTROSPECT:
         return answer.kind is AnswerKind.ACTIVE
     if call.verb in (*REFRESHES, Verb.REDEEM):
@@ -136,7 +136,7 @@ def _is_honoured(call: Call, answer: Answer) -> bool:
 
 
 def faults_of_honouring(verb: Verb, place: Place, now: int, dead: Dead) -> Iterator[Violation]:
-    """Why a token should not have been taken for a good one."""
+    """Yield the reasons why a token must not have been accepted."""
     session = place.session
     if session.number in dead:
         yield Violation(dead[session.number], f"{verb} honours a token of a session that ended")

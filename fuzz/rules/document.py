@@ -1,4 +1,4 @@
-"""`docs/invariants.md`, written from the invariants and the planted faults themselves."""
+"""Generate `docs/invariants.md` from the invariants and the planted faults."""
 
 from fuzz.faults import FAULTS
 from fuzz.shared.invariants import INVARIANTS, OF_THE_RULES, OF_THE_SERVER
@@ -29,7 +29,7 @@ after how many steps.
 
 
 def invariants_page() -> str:
-    """The page as it should stand in `docs/`."""
+    """Return the page as it should stand in `docs/`."""
     invariants = (f"| {one.number} | `{one.name}` | {one.sentence} |\n" for one in INVARIANTS)
     faults = (f"| `{one.name}` | {one.sentence} |\n" for one in FAULTS)
     head = HEAD.format(rules=len(OF_THE_RULES), server=len(OF_THE_SERVER))

@@ -1,7 +1,7 @@
-"""Puts calls to the core over its reference store, and gives its answers back in the specification's words.
+"""Put calls to the core over its reference store; return its answers in the specification's words.
 
-It plays the runtime around the core: it brings the entropy, keeps the other half of the password hashes, and
-takes turns. It judges nothing.
+The driver acts as the runtime around the core: it supplies the entropy, keeps the other half of the password
+hashes, and takes turns. It judges nothing.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from ostiary_core.model.sign_in_ticket import read_ticket
 from ostiary_core.retention import Expirable
 
 NO_ENTROPY = Entropy(bytes(32))
-"""For questions, which mint nothing."""
+"""Entropy for questions, which create no tokens."""
 WITH_A_PASSWORD = ABOUT_OWN_FACTOR - {Verb.CONFIRM_FACTOR} | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE}
-"""What somebody enters their present password for."""
+"""Operations that need the user's current password."""
 
 
 class Crash(Exception):
@@ -47,27 +47,27 @@ class _Store(ServerMemoryStore):
         super().write(changes)
 
     def keep_trail(self, trail: Sequence[AuditEntry]) -> None:
-        """Begin with a trail of earlier turns."""
+        """Begin with an audit trail of earlier turns."""
         self._audit = [*trail]
         self._entries_kept = trail[-1].number if trail else 0
 
 
 @dataclass(slots=True)
 class Outcome:
-    """One call with what the core made of it."""
+    """One call with the core's event and decision."""
 
     number: int
     call: Call
     event: Event | None
-    """None where it did not come to one."""
+    """None if the call did not lead to an event."""
     decision: Decision | None
-    """None where the turn failed."""
+    """None if the turn failed."""
     answer: Answer
 
 
 @dataclass(slots=True)
 class Turn:
-    """What happened in one turn, and the rehearsal of it that must have come out the same."""
+    """The results of one turn, and its rehearsal, whose result must be the same."""
 
     now: Instant
     outcomes: list[Outcome]
@@ -75,24 +75,24 @@ class Turn:
     snapshot: Snapshot | None
     rehearsed: list[Decision] | None
     before: list[Decision]
-    """Of what the sweeper deletes ahead of them."""
+    """Decisions on the sweeper's deletions before the turn."""
     failure: BaseException | None = None
 
 
 class Driver:
-    """The core, its reference store, and the little that a runtime adds."""
+    """The core, its reference store, and the small part of a runtime that both need."""
 
     def __init__(self, world: str, policy: Policy, *, rehearse_every: int = 1) -> None:
         self.world = world
         self.policy = policy
         self.rehearse_every = rehearse_every
-        """Every so manieth turn is decided once before, over a snapshot of its own."""
+        """Number of turns for each one that is first rehearsed on a snapshot of its own."""
         self.store = _Store(policy)
         self._before: list[Decision] = []
         self._turns = 0
 
     def restart(self) -> None:
-        """Lose everything but what is stored."""
+        """Lose everything that is not stored."""
         records = [record for table in RECORD_TABLES for record in self.store.records(table)]
         trail = self.store.audit()
         self.store = _Store(self.policy)
@@ -133,12 +133,12 @@ class Driver:
         return turn
 
     def _origin(self, number: int, call: Call) -> Origin | None:
-        """The request of a call; None where the sweeper or the operator asks."""
+        """Return the origin of a call's request; None for the sweeper and the operator."""
         is_own = call.verb is Verb.SWEEP or (call.verb is Verb.FORCE_OUT_ALL and call.login is None)
         return None if is_own else Origin(f"{self.world}:{number}", SOURCE, call.user_agent)
 
     def _purge(self, call: Call, now: Instant) -> None:
-        """Delete what has expired, as the sweeper does; what it names and has not expired stays."""
+        """Delete expired records, as the sweeper does; a named record that has not expired stays."""
         named = [Key(Table.SESSION, call.session_id or ""), self.store.records(Table.CLIENT)[0].key]
         for kind in Expirable:
             found = self.store.find_expired(kind, b"", now, 1_000).identifiers
@@ -147,16 +147,16 @@ class Driver:
             named = []
 
     def ask(self, call: Call, now: int) -> Answer:
-        """The answer to a call that changes nothing, for whoever wants to look at the state from outside."""
+        """Return the answer to a call that changes nothing, to inspect the state from outside."""
         event = event_of(call, NO_ENTROPY, Instant(now))
         snapshot = load([keys(event)], self.store.fetch)
         [decision] = take_turn([event], snapshot, Instant(now), self.policy)
         return answer_of(call, decision)
 
-    # --- calls into events
+    # --- from calls to events
 
     def _event(self, call: Call, number: int, now: Instant) -> Event | Answer:
-        """The event that a runtime makes of `call`; an answer where it does not come to one."""
+        """Return the event that a runtime makes of `call`, or an answer if it makes none."""
         known: dict[str, Any] = {}
         if call.verb in WITH_A_TICKET:
             known["ticket"] = read_ticket(call.token or "")
@@ -170,14 +170,14 @@ class Driver:
             known["user_id"] = "nobody" if user is None else user.user_id
         if call.verb is Verb.SIGN_IN:
             known = self._verify_password(call.username or "", call, now)
-            # As a runtime does whose hashes cost more by now.
+            # As a runtime does if its hash parameters were raised since.
             known["new_password_hash"] = hash_of(call.password) if now % 4 == 0 else None
         elif call.verb in WITH_A_PASSWORD:
             known |= self._verify_password(person(call), call, now)
         return event_of(call, Entropy(entropy(self.world, number)), now, **known)
 
     def _verify_password(self, of: str | events.SignedIn, call: Call, now: Instant) -> dict[str, Any]:
-        """What came of a password, verified against the hash that a runtime asks for first."""
+        """Return the result of verifying a password against the hash that a runtime asks for first."""
         [decision] = self.store.turn([events.PasswordHashRequested(of=of)], now)
         on_file = decision.reply.password_hash if isinstance(decision.reply, PasswordOnFile) else None
         matches = on_file == hash_of(call.password)

@@ -1,6 +1,6 @@
-"""Judges what is told of a world that is over: explanations, lists, summaries, records as text.
+"""Judge everything that can be read about a finished world: explanations, lists, summaries, records.
 
-The model says what there is, and the trail what there was. Nothing here asks the rules.
+The model knows the present state, and the audit trail the past one. No rule of the core is asked.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ _COUNTED: Final = {
 def faults_in_hindsight(
     store: ServerMemoryStore, realm: Realm, history: History, now: int
 ) -> Iterator[Violation]:
-    """Everything that is told otherwise than it was."""
+    """Yield everything that is shown differently from what happened."""
     at = Instant(now)
     realm.expire(now)
     yield from _faults_of_explanations(store, realm, history, at)
@@ -65,7 +65,7 @@ def faults_in_hindsight(
 
 
 def _faults_of_accounts(store: ServerMemoryStore, realm: Realm, now: Instant) -> Iterator[Violation]:
-    """An account shown with another number of recovery codes than it has left."""
+    """Yield each account that is shown with a wrong number of recovery codes."""
     for user in realm.users.values():
         [shown] = store.turn([UserRequested(caller=Operator(), user_id=user.user_id)], now)
         left = len(user.factor.recovery) if user.factor is not None and user.has_factor else None
@@ -85,11 +85,12 @@ def _faults_of_explanations(
         if session.session_id is None:
             continue
         known = store.session_history(session.session_id)
-        if known is None:  # purged, or of a turn that failed
+        if known is None:  # purged, or from a turn that failed
             continue
         explanation = explain(known, now)
         states = {_state_of(session)}
-        # Without the trail nobody knows whether its user, client or consent ended before the maximum.
+        # Without the trail it is unknown whether an ending of its user, client or consent came before the
+        # maximum.
         if is_forgotten and now >= session.until:
             states.add(SessionState.EXPIRED)
         if explanation.state not in states:
@@ -148,7 +149,7 @@ def _faults_of_lists(store: ServerMemoryStore, realm: Realm, now: Instant) -> It
 def _faults_of_list(
     store: ServerMemoryStore, resource: Listable[T], expected: Iterable[object], now: Instant, **filters: str
 ) -> Iterator[Violation]:
-    """A list has what there is, in one order however it is read, and each of its items is found by name."""
+    """Yield faults of a list: its items, their order under every sorting, the search for each by name."""
     expected = {*expected} - {None}
     sort = (Sort(resource.sorts[-1], descending=True),)
     ever = tuple(TimeRange(field=each, start=Instant(0), end=_END_OF_TIME) for each in resource.ranges)
@@ -167,7 +168,7 @@ def _faults_of_list(
         yield Violation(RETOLD, f"the list of {resource.name} has others than there are")
     if not list(whole.items) == paged == walked:
         yield Violation(RETOLD, f"the list of {resource.name} is another when read in pages")
-    # Nobody searches the trail for the numbers of its entries.
+    # No administrator searches the trail for the numbers of entries.
     if resource.searched and resource.name != AUDIT.name:
         for name in names:
             sought = Listing(resource=resource, search=name.upper(), page_size=_ALL)

@@ -1,8 +1,8 @@
-"""Keeps the evidence for the invariants and checks them: after every turn, and now and then for everything.
+"""Keep the evidence for the invariants and check them: after every turn, and sometimes for everything.
 
-Every check stands on its own least evidence: the history of answers, the writes of a decision, or a
-question put to the core (user-info, introspection) as anybody could put it. None asks the model, and none
-asks the core what it thinks of its own state.
+Every check uses as little evidence as possible: the history of answers, the writes of a decision, or a
+question to the core (user-info, introspection) that any caller could ask. None uses the model, and none
+relies on the core's own view of its state.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ from ostiary_core.model.decision import Decision, Insert
 from ostiary_core.model.records import RECORD_TABLES, Identifier, Key, Record, Session
 
 SAMPLED_EVERY = 16
-"""Printing and comparing everything is slow: every so manieth turn is looked at in that way too."""
+"""Number of turns for each one that is also checked by slow printing and comparing."""
 
 ENDING_A_USER = frozenset(
     {
@@ -41,7 +41,7 @@ ENDING_A_USER = frozenset(
     }
 )
 BY_THEMSELVES = ABOUT_OWN_FACTOR | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.SIGN_OUT_ELSEWHERE}
-"""What people do with their own account, mostly with their current password."""
+"""Operations of users on their own account, mostly with the current password."""
 ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT, Verb.FORCE_OUT_CLIENT})
 
 
@@ -52,24 +52,24 @@ class InvariantChecker:
         self.history = history
         self.driver = driver
         self.dead: dict[int, Invariant] = {}
-        """Sessions and codes that ended, by the step that made them."""
+        """Sessions and codes that ended, by the step that began them."""
         self.turns = 0
         self._ledger: dict[Key, Record] = {}
-        """The records as the acknowledged decisions left them."""
+        """Records as the acknowledged decisions left them."""
         self._before_turn: dict[Key, Record | None] = {}
-        """What this turn wrote, as it stood before."""
+        """Records that this turn wrote, as they were before it."""
         self._unmade: set[Key] = set()
-        """What this turn deleted, if only to make it again."""
+        """Records that this turn deleted, even if it created them again."""
         self._suspects: dict[int, KnownSession] = {}
-        """Sessions to ask about after this turn."""
+        """Sessions to check after this turn."""
 
     def begin(self) -> None:
-        """Take what is stored now as acknowledged."""
+        """Take the stored records as acknowledged."""
         records = (record for table in RECORD_TABLES for record in self.driver.store.records(table))
         self._ledger = {record.key: record for record in records}
 
     def after(self, turn: Turn) -> Iterator[Violation]:
-        """Everything that is wrong with a turn; the history takes in its answers on the way."""
+        """Yield every violation of a turn, and add its answers to the history."""
         self.turns += 1
         sampled = self.turns % SAMPLED_EVERY == 0
         now = int(turn.now)
@@ -91,7 +91,7 @@ class InvariantChecker:
             ended = {part.user_id for part, own in several(call, answer) if history.moves_phone(part, own)}
             if call.verb is Verb.ENTER_FACTOR and answer.kind is AnswerKind.LOGIN:
                 owner = history.owner_of_factor(call)
-                # A code at sign-in that sets the second factor up ends what was open before.
+                # A code at sign-in that completes the second factor's setup ends all earlier sessions.
                 ended |= set() if owner is None or owner.factor is not None else {owner.user_id}
             history.note(outcome.number, call, now, answer)
             for part, own in several(call, answer):
@@ -109,15 +109,15 @@ class InvariantChecker:
             yield from self._faults_of_store()
 
     def whole(self, now: int) -> Iterator[Violation]:
-        """Look at everything that was ever given out."""
+        """Check everything that was ever issued."""
         for session in self.history.sessions.values():
             yield from self._faults_of_session(session, now, range(len(session.pairs)))
         yield from self._faults_of_store()
 
-    # --- running
+    # --- purity
 
     def _faults_of_running(self, turn: Turn, sampled: bool) -> Iterator[Violation]:
-        """Purity: the rehearsal over the same records came to the same."""
+        """Yield a violation if the rehearsal of the turn on the same records came out differently."""
         if turn.failure is not None:
             if not isinstance(turn.failure, Crash):
                 yield Violation(PURE, f"{type(turn.failure).__name__} was raised")
@@ -146,7 +146,7 @@ class InvariantChecker:
         place: Place | None,
         use: Use,
     ) -> None:
-        """Who is dead from now on, going by what was acknowledged."""
+        """Record the sessions and codes that an acknowledged call ended."""
         history = self.history
         if use is Use.REPLAY and place is not None:
             self._mark_ended([place.session], REPLAY_ENDS)
@@ -159,7 +159,7 @@ class InvariantChecker:
         entered = call.verb in BY_THEMSELVES
         login = history.tokens.get(call.login or "")
         if entered and answer.error == "A1001" and decision.changes and login is not None:
-            # The last wrong entry that is allowed: everything of the user ends, this login as well.
+            # The last allowed wrong entry ends everything of the user, this login included.
             self._mark_all_ended_of(login.session.user_id, None)
         if answer.kind not in (AnswerKind.DONE, AnswerKind.USER):
             return
@@ -189,7 +189,7 @@ class InvariantChecker:
             self._mark_ended([] if named is None else [named], ENDED_STAYS_ENDED)
 
     def _note_failed_exchange(self, call: Call, now: int) -> None:
-        """A failed exchange by an authenticated client voids the code, whoever's it was (READINGS 18)."""
+        """Mark the code of a failed exchange as void, by an authenticated client (READINGS 18)."""
         client = self.history.clients.get(call.client_id or "")
         code = self.history.code_texts.get(call.token or "")
         if (
@@ -207,7 +207,7 @@ class InvariantChecker:
                 self._suspects[session.number] = session
 
     def _mark_all_ended_of(self, user_id: str | None, kept: KnownSession | None) -> None:
-        """Everything of a user is dead, but for one session."""
+        """Mark all sessions and codes of a user as ended, except one session."""
         self._mark_all_ended(
             (one for one in self.history.sessions.values() if one.user_id == user_id and one is not kept),
             (one for one in self.history.codes.values() if one.user_id == user_id),
@@ -218,7 +218,7 @@ class InvariantChecker:
         for code in codes:
             self.dead.setdefault(code.number, WIDE_ENDINGS)
 
-    # --- looking in from outside
+    # --- questions from outside
 
     def _faults_of_session(self, session: KnownSession, now: int, generations: range) -> Iterator[Violation]:
         """Ask about some of the pairs that a session ever had, as their holders could."""
@@ -243,7 +243,7 @@ class InvariantChecker:
         if max(live.values()) > 1:
             yield Violation(ONE_LIVE_PAIR, "two access tokens or two refresh tokens of a session are live")
 
-    # --- what is stored
+    # --- stored records
 
     def _note_writes(self, decision: Decision) -> None:
         for change in decision.changes:
@@ -263,7 +263,7 @@ class InvariantChecker:
                     self.dead.setdefault(seen.number, ENDED_STAYS_ENDED)
 
     def _faults_of_store(self) -> Iterator[Violation]:
-        """The store holds what the acknowledged decisions wrote, and nothing else."""
+        """Yield each difference between the store and the writes of the acknowledged decisions."""
         stored = {
             record.key: record for table in RECORD_TABLES for record in self.driver.store.records(table)
         }
@@ -276,7 +276,7 @@ class InvariantChecker:
 
 
 def _merge_deletion(stood: Record, after: Record) -> Record:
-    """What is stored of a record that one turn deletes and makes again: its next revision, or nothing new."""
+    """Return the stored record after one turn deletes and creates it again: next revision or no change."""
     if isinstance(stood, Identifier):
         return after
     is_as_it_was = replace(after, revision=stood.revision) == stood

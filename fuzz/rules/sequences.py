@@ -1,4 +1,4 @@
-"""Random sequences: worlds of clients and people, each lived for some hundred steps under both judges."""
+"""Random sequences: worlds of clients and users, each run for some hundred steps under both judges."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,33 +30,33 @@ from fuzz.shared.steps import Step
 from fuzz.workload.generator import Workload
 
 WORLD_STEPS: Final = 250
-"""How long a world lives. Memory is flat because it is then forgotten."""
+"""Steps of a world; its memory is freed afterwards, so that a campaign's memory stays flat."""
 REHEARSED_EVERY: Final = 8
-"""In a campaign every so manieth turn is decided twice; everywhere else every one is."""
+"""Number of turns for each one that is decided twice in a campaign; elsewhere every turn is."""
 LOOKED_BACK_AT_EVERY: Final = 4
-"""Likewise of worlds, as that takes as long as to live in one."""
+"""Number of worlds for each one that is judged in hindsight, which takes as long as running it."""
 MOST_REPLAYS: Final = 600
-"""A bound, so that a failure is told in seconds even where it shrinks badly."""
+"""Most replays while shrinking, so that a failure is printed within seconds."""
 STEPS_OF_ALL_ROWS: Final = 100_000
 """Steps after which each row of the state tables must have been taken."""
 MOST_WORLDS: Final = 250
-"""A planted fault that so many worlds do not show is one that survives."""
+"""Number of worlds after which an unnoticed planted fault counts as a survivor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A world in which something happened that must never happen."""
+    """A world with a violation."""
 
     world: str
     steps: tuple[Step, ...]
-    """All that was done, up to the turn that showed it."""
+    """All steps up to the turn that showed the violation."""
     violations: tuple[Violation, ...]
 
 
 def run_world(
     seed: int, number: int, steps: int = WORLD_STEPS, *, rehearse_every: int = 1, looks_back: bool = True
 ) -> Report:
-    """Run world `number` of `seed` for so many steps, or until something is wrong; then look back at it."""
+    """Run world `number` of `seed` until a violation or for so many steps; then judge it in hindsight."""
     name = f"{seed}/{number}"
     try:
         world = World(name, initial_state_of(name), rehearse_every=rehearse_every)
@@ -87,7 +87,7 @@ def _report_failure(failure: Failure, report: Report) -> Report:
 
 
 def run_worlds(seed: int, steps: int, jobs: int = 1) -> Iterator[Report]:
-    """As many worlds as so many steps need."""
+    """Yield the reports of as many worlds as so many steps need."""
     with with_more_scopes():
         lengths = enumerate(min(WORLD_STEPS, steps - start) for start in range(0, steps, WORLD_STEPS))
         yield from run_all(partial(_run_unit, seed), lengths, jobs)
@@ -102,7 +102,7 @@ def _run_unit(seed: int, unit: tuple[int, int]) -> Report:
 
 
 def story(failure: Failure) -> str:
-    """The shortest history found for a failure, which is kept in a file, and the commands that replay it."""
+    """Shrink a failure, keep its trace in a file, and return its text with the commands that replay it."""
     with with_more_scopes():
         shortest = shrink(failure)
     path = failure_file(f"{failure.world.replace('/', '-')}.trace")
@@ -119,7 +119,7 @@ def story(failure: Failure) -> str:
 
 
 def shrink(failure: Failure) -> Replay:
-    """The failure cut down as far as it goes: fewer steps, then less waiting between them."""
+    """Shrink a failure as far as possible: fewer steps, then less waiting between them."""
     failed = Replay(failure.steps, (), failure.violations)
     shrinker = Shrinker(failed, lambda found: found.steps, partial(replay, failure.world), MOST_REPLAYS)
     if shrinker.attempt(failure.steps):
@@ -129,7 +129,7 @@ def shrink(failure: Failure) -> Replay:
 
 
 def _simplify(shrinker: Shrinker[Replay, Step]) -> bool:
-    """Take out crashes, restarts, company and waiting; whether any could be."""
+    """Remove crashes, restarts, shared turns and waiting; return whether any could be removed."""
     simpler = False
     for place in range(len(shrinker.lines)):
         for change in (_without_crash, _without_wait, _decide_as_it_came, _at_once, _sooner):
@@ -137,7 +137,7 @@ def _simplify(shrinker: Shrinker[Replay, Step]) -> bool:
             if place < len(steps) and (changed := change(steps, place)) != list(steps):
                 simpler |= shrinker.attempt(changed)
     for place in range(len(shrinker.lines)):
-        # The last instant before which nothing fails lies between none of the pause and all of it.
+        # The failure needs a pause; search its shortest length between none and the whole pause.
         low, high = 0, _pause(shrinker.lines, place) if place < len(shrinker.lines) else 0
         while simpler_by := (high - low) // 2:
             if shrinker.attempt(_advance(shrinker.lines, place, simpler_by)):
@@ -165,7 +165,7 @@ def _at_once(steps: Sequence[Step], place: int) -> list[Step]:
 
 
 def _sooner(steps: Sequence[Step], place: int) -> list[Step]:
-    """By whole seconds."""
+    """Yield the steps with one pause shorter by whole seconds."""
     return _advance(steps, place, _pause(steps, place) // 1_000 * 1_000)
 
 
@@ -177,11 +177,11 @@ def _advance(steps: Sequence[Step], place: int, by_ms: int) -> list[Step]:
     return [*steps[:place], *(replace(step, at=step.at - by_ms) for step in steps[place:])]
 
 
-# --- for the command line
+# --- commands
 
 
 def run(seed: int, steps: int, *, jobs: int, most_failures: int) -> int:
-    """Run as many worlds as `steps` need; 0 where everything held."""
+    """Run as many worlds as `steps` need; return 0 if everything held."""
     print(f"seed {seed}, {steps:,} steps", flush=True)
 
     def progress(total: Report, seconds: float) -> str:
@@ -203,7 +203,7 @@ def run(seed: int, steps: int, *, jobs: int, most_failures: int) -> int:
 
 
 def run_one(seed: int, number: int) -> int:
-    """Run one world of a seed; 0 where everything held."""
+    """Run one world of a seed; return 0 if everything held."""
     with with_more_scopes():
         return conduct([run_world(seed, number)], _figures)
 
@@ -218,7 +218,7 @@ def _figures(total: Report, seconds: float) -> str:
 
 
 def selftest(only: str = "") -> int:
-    """Plant the known mistakes in the rules; 0 where none survives."""
+    """Plant the known mistakes in the rules; return 0 if none survives."""
     with with_more_scopes():
         return run_selftest(only, FAULTS, planted_world, MOST_WORLDS, OF_THE_RULES)
 

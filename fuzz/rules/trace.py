@@ -1,6 +1,6 @@
-"""A trace: the steps of one world as lines of JSON that a replay reads back; and the committed ones.
+"""A trace: the steps of one world as lines of JSON, for replay; and the committed traces.
 
-The first line names the world, which decides clients, people, policy and entropy.
+The first line names the world, which determines clients, users, policy and entropy.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,35 +23,35 @@ from fuzz.shared.steps import Step, check_step
 
 FIXED, FIXED_STRICT = "fixed", "fixed-strict"
 CORPUS: Final = Path(__file__).with_name("corpus")
-"""Stories that once were wrong, or that nobody should get wrong."""
+"""Folder of traces that failed once, or that show cases which are easy to get wrong."""
 
 
 class Header(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The first line of a trace."""
 
     world: Annotated[str, Meta(pattern=r"^(-?[0-9]+/[0-9]+|fixed|fixed-strict)$")]
-    """`SEED/NUMBER`, or one of the two that are always the same."""
+    """`SEED/NUMBER`, or one of the two fixed worlds."""
     about: str = ""
     shows: tuple[str, ...] = ()
-    """The planted faults that it must show."""
+    """Planted faults that the trace must show."""
 
 
 class TraceLine(Step, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A step, and what it came to when it was run."""
+    """A step, and its outcome when it was run."""
 
     outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a trace came to: up to the first violation, or to its end."""
+    """The result of a trace, up to the first violation or to its end."""
 
     steps: tuple[Step, ...]
     outcomes: tuple[str, ...]
     violations: tuple[Violation, ...]
 
     def lines(self) -> list[str]:
-        """Return the story as a person reads it: each step with the rule by which it is answered."""
+        """Return the steps as text, each with the rule by which it is answered."""
         return [
             f"{' '.join(str(step).split()):<48} # {outcome.rpartition('  (')[2].removesuffix(')')}"
             for step, outcome in zip_longest(self.steps, self.outcomes, fillvalue="")
@@ -59,7 +59,7 @@ class Replay:
 
 
 def initial_state_of(world: str) -> InitialState:
-    """What the world of this name begins with: `SEED/NUMBER`, `fixed` or `fixed-strict`."""
+    """Return the initial state of the world with this name: `SEED/NUMBER`, `fixed` or `fixed-strict`."""
     if world in (FIXED, FIXED_STRICT):
         return fixed_initial_state(code_replay_ends_session=world == FIXED_STRICT)
     seed, _, number = world.partition("/")
@@ -67,7 +67,7 @@ def initial_state_of(world: str) -> InitialState:
 
 
 def _turns_of(steps: Iterable[Step]) -> list[list[Step]]:
-    """The steps by turns; one whose predecessor is gone takes a turn of its own."""
+    """Group steps by turn; a step whose predecessor was deleted takes a turn of its own."""
     turns: list[list[Step]] = []
     for step in steps:
         if step.joined and turns and turns[-1][0].at == step.at:
@@ -78,7 +78,7 @@ def _turns_of(steps: Iterable[Step]) -> list[list[Step]]:
 
 
 def replay(world: str, steps: Sequence[Step]) -> Replay:
-    """Run the steps in a fresh world of that name, then look at everything."""
+    """Run the steps in a fresh world of that name, then check everything."""
     try:
         life = World(world, initial_state_of(world))
     except InvalidStart as start:
@@ -98,7 +98,7 @@ def replay(world: str, steps: Sequence[Step]) -> Replay:
 def write(
     world: str, steps: Sequence[Step], outcomes: Sequence[str] = (), remarks: Iterable[str] = ()
 ) -> str:
-    """The trace as text, with what each step came to."""
+    """Return the trace as text, with the outcome of each step."""
     lines = (
         TraceLine(**asdict(step), outcome=outcomes[place] if place < len(outcomes) else "")
         for place, step in enumerate(steps)
@@ -107,9 +107,9 @@ def write(
 
 
 def read(text: str) -> tuple[str, list[Step]]:
-    """The world and the steps of a trace; raises `ValueError`, which names the line.
+    """Return the world and the steps of a trace. Raises `ValueError` with the number of a wrong line.
 
-    Without any step it is the story of a world that could not begin.
+    A trace without steps is that of a world that could not begin.
     """
     header, lines = read_lines(text, Header, TraceLine, check_step)
     fields = Step.__struct_fields__
@@ -117,12 +117,12 @@ def read(text: str) -> tuple[str, list[Step]]:
 
 
 def faults_shown_by(path: Path) -> tuple[str, ...]:
-    """The planted faults that a committed trace must show."""
+    """Return the planted faults that a committed trace must show."""
     return msgspec.json.decode(path.read_text(encoding="utf-8").splitlines()[0], type=Header).shows
 
 
 def violations_of(path: Path) -> tuple[Violation, ...]:
-    """What goes wrong when the trace in this file is run."""
+    """Return the violations when the trace in this file is run."""
     world, steps = read(path.read_text(encoding="utf-8"))
     with with_more_scopes():
         return replay(world, steps).violations

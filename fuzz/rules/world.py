@@ -1,7 +1,7 @@
 """One small world: the core behind its driver, the model beside it, the history, and both judges.
 
-Worlds are begun, run for a few hundred steps and dropped, so a campaign's memory stays flat and every
-failure is found in a short life.
+Worlds are run for a few hundred steps and dropped, so that a campaign's memory stays flat and every failure
+has a short history.
 """
 
 from collections import Counter
@@ -29,11 +29,11 @@ FIRST_ADMINISTRATOR = tuple(
     Step(number=0, at=0, verb=Verb.CREATE_ADMINISTRATOR, user=name)
     for name in ("no user name", PEOPLE[0], ADMINISTRATOR)
 )
-"""How the first administrator comes to be: neither under a bad name nor under one that is taken."""
+"""Steps that create the first administrator: one has a malformed name, one a name that is taken."""
 
 
 class InvalidStart(Exception):
-    """Something that must never happen happened before the first step."""
+    """A violation before the first step."""
 
     def __init__(self, violations: list[Violation]) -> None:
         super().__init__(f"the world could not begin: {violations[0]}")
@@ -41,7 +41,7 @@ class InvalidStart(Exception):
 
 
 class World:
-    """A life of clients and people under the rules."""
+    """Clients and users under the rules, with both judges."""
 
     def __init__(self, name: str, initial_state: InitialState, *, rehearse_every: int = 1) -> None:
         policy = policy_of(initial_state.settings, name, LONGEST_WAIT_MS // 1_000)
@@ -51,25 +51,25 @@ class World:
         self.history = History(initial_state)
         self.checker = InvariantChecker(self.history, self.driver)
         self.clauses: Counter[str] = Counter()
-        """How often each sentence of the model decided."""
+        """Number of decisions by each sentence of the model."""
         self.transitions: Counter[str] = Counter()
-        """How often each row of the core's two state tables was taken."""
+        """Number of decisions by row of the core's two state tables."""
         self.decisions: list[Decision] = []
-        """Of the latest turn."""
+        """Decisions of the latest turn."""
         self.steps = 0
         self._trace = sha256()
         self._begin(initial_state)
 
     @property
     def digest(self) -> str:
-        """One value for everything that was asked and answered here."""
+        """Digest of all questions and answers of this world."""
         return self._trace.hexdigest()
 
     def run(self, steps: Sequence[Step]) -> tuple[list[Violation], list[str]]:
-        """Take one turn of steps; what must not have happened, and what each step came to."""
+        """Take one turn of steps; return the violations, and the outcome of each step."""
         if steps[0].restart:
             self.driver.restart()
-        # All of a turn is asked before any of it is answered.
+        # All calls of a turn are made before any of them is answered.
         calls = [(step.number, call_of(self.history, step)) for step in steps]
         turn = self.driver.take(calls, BEGINNING_OF_TIME_MS + steps[0].at, crash=steps[0].crash)
         self.steps += len(steps)
@@ -81,16 +81,16 @@ class World:
         return violations, told
 
     def whole(self, at: int) -> list[Violation]:
-        """Look at everything there is, `at` milliseconds after the beginning."""
+        """Check everything, `at` milliseconds after the beginning."""
         return list(self.checker.whole(BEGINNING_OF_TIME_MS + at))
 
     def end(self, at: int) -> list[Violation]:
-        """Look at everything that is told of this world, which is over: its trail is read and forgotten."""
+        """Check everything that can be read about this ended world; its trail is read and dropped."""
         store, realm = self.driver.store, self.model.realm
         return list(faults_in_hindsight(store, realm, self.history, BEGINNING_OF_TIME_MS + at))
 
     def _judge_answers(self, turn: Turn) -> tuple[list[Violation], list[str]]:
-        """The model's word on every answer."""
+        """Compare every answer with the model's."""
         violations, told = [], []
         for outcome in turn.outcomes:
             if outcome.decision is None:
@@ -126,7 +126,7 @@ class World:
     # --- the beginning
 
     def _begin(self, initial_state: InitialState) -> None:
-        """An operator with the first administrator, the clients and the people."""
+        """Create the first administrator, the clients and the users."""
         self.checker.begin()
         for place, step in enumerate([*registrations_of(initial_state), *FIRST_ADMINISTRATOR]):
             call = call_of(self.history, step)

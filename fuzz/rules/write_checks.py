@@ -1,4 +1,4 @@
-"""What the invariants say about the writes of a decision: whose they may be, and what they may do."""
+"""Checks of a decision's writes by the invariants: which records they may touch, and how."""
 
 from collections.abc import Callable, Iterator, Set
 from dataclasses import fields
@@ -28,7 +28,7 @@ from ostiary_core.model.records import (
 )
 
 SHORTEST_SECRET = 43
-"""Characters of a token, code, client secret or code verifier; nothing shorter can hold one."""
+"""Length of the shortest token, code, client secret or code verifier, in characters."""
 
 QUESTIONS = frozenset(
     {Verb.INTROSPECT, Verb.USER_INFO, Verb.CHECK, Verb.DENY, Verb.SHOW_ACCOUNT, Verb.SHOW_CLIENT}
@@ -46,7 +46,7 @@ VALUES: dict[type[Record], Callable[[Any], tuple[object, ...]]] = {
 
 
 def both_ends(change: Change) -> tuple[Record | None, Record | None]:
-    """What stood before a change and what stands after it."""
+    """Return the record before a change, and the record after it."""
     match change:
         case Insert(after):
             return None, after
@@ -57,7 +57,7 @@ def both_ends(change: Change) -> tuple[Record | None, Record | None]:
 
 
 def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[Violation]:
-    """Everything that is wrong with what a decision writes; `history` is still without its answer."""
+    """Yield every violation in a decision's writes; `history` does not contain its answer yet."""
     if outcome.decision is None:
         return
     yield from faults_of_telling(outcome.decision)
@@ -80,7 +80,7 @@ def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[V
 
 
 def _faults_of_acting(call: Call, decision: Decision, history: History) -> Iterator[Violation]:
-    """What is told of a call with a login names the session that acted (READINGS 59)."""
+    """Yield facts of a call with a login that do not name the acting session (READINGS 59)."""
     place = history.tokens.get(call.login or "")
     if place is None:
         return
@@ -90,13 +90,13 @@ def _faults_of_acting(call: Call, decision: Decision, history: History) -> Itera
 
 
 def kinds_written(outcome: Outcome) -> str:
-    """The kinds of record that a decision writes."""
+    """Return the names of the record types that a decision writes."""
     ends = (both_ends(change) for change in outcome.decision.changes) if outcome.decision else ()
     return ", ".join(sorted({type(after or before).__name__ for before, after in ends}))
 
 
 def is_stranger(call: Call, now: int, history: History) -> bool:
-    """Whether the caller proved nothing, as far as everybody knows."""
+    """Whether the caller proved no identity, by everything known from answers."""
     if call.verb in AT_THE_TOKEN_SERVICE:
         return not history.is_authentic(call, now)
     if call.verb in BY_LOGIN or call.login is not None:
@@ -125,7 +125,10 @@ COUNTERS = {"wrong_passwords_at", "epoch", "epoch_why", "epoch_at", "updated_at"
 
 
 def _faults_of_refusal(outcome: Outcome) -> Iterator[Violation]:
-    """A replay ends the session, a scope too wide rotates, a failed exchange voids the code; no more."""
+    """Yield writes of a refusal beyond the allowed three.
+
+    A replay ends the session, a scope too wide still rotates, a failed exchange voids the code.
+    """
     call, answer = outcome.call, outcome.answer
     changes = outcome.decision.changes if outcome.decision else ()
     too_wide = call.verb is Verb.REFRESH and answer.error == "invalid_scope"
@@ -151,7 +154,7 @@ def _faults_between_clients(call: Call, before: Record | None, after: Record | N
     record = after or before
     if isinstance(record, Session) and record.client_id != call.client_id:
         yield Violation(CLIENTS_APART, f"{call.verb} by one client writes a session of another")
-    # The one thing that may happen to another's code: whoever presents it voids it (READINGS 18).
+    # Another client's code may only be voided, by any client that presents it (READINGS 18).
     voids = isinstance(after, AuthorizationCode) and after.session_id is None
     if isinstance(record, AuthorizationCode) and record.client_id != call.client_id and not voids:
         yield Violation(CLIENTS_APART, f"{call.verb} by one client uses a code of another")
@@ -163,7 +166,7 @@ def _faults_between_clients(call: Call, before: Record | None, after: Record | N
 
 
 def secrets_of(call: Call, answer: Answer) -> list[str]:
-    """Every bearer value that went in or out; a refused token may be any text, so only whole ones count."""
+    """Return every bearer value of a call and its answer; shorter texts are not bearer values."""
     if call.verb is Verb.BATCH:
         return [text for part, own in several(call, answer) for text in secrets_of(part, own)]
     texts = (
@@ -180,7 +183,7 @@ def secrets_of(call: Call, answer: Answer) -> list[str]:
 
 
 def secrets_in(outcome: Outcome, *, printed: bool) -> Iterator[Violation]:
-    """Bearer values in what is written and told and, where asked for, in everything that prints."""
+    """Yield bearer values in writes and facts and, if `printed`, in the text of every object."""
     if outcome.decision is None:
         return
     secrets = secrets_of(outcome.call, outcome.answer)
@@ -204,7 +207,7 @@ def secrets_in(outcome: Outcome, *, printed: bool) -> Iterator[Violation]:
 
 
 def holds(value: object, secrets: list[str]) -> bool:
-    """Whether a field of a record holds one of the texts."""
+    """Whether a field of a record contains one of the texts."""
     if isinstance(value, str):
         return len(value) >= SHORTEST_SECRET and any(secret in value for secret in secrets)
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""What every campaign stands on: calls and answers, steps, what was seen of them, invariants, seeds.
+"""Foundations of every campaign: calls and answers, steps, the history, invariants, seeds.
 
-Nothing here runs a campaign, and nothing here knows which door a call goes through.
+Nothing here runs a campaign, and nothing here depends on the door through which a call goes.
 """

@@ -1,7 +1,8 @@
-"""What is asked and what is answered, in plain values and the specification's own words.
+"""Calls and answers in plain values and the specification's own words.
 
-The judges, the driver and the history share this vocabulary and nothing else. It knows nothing of the
-core: the model's imports end here. Calls and answers are named tuples because a campaign makes millions.
+The judges, the driver and the history share these types and nothing else. They are independent of the core:
+the model imports nothing beyond this module. Calls and answers are named tuples for speed, as a campaign
+makes millions of them.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from fuzz.shared.initial_states import CLIENT_FIELDS
 
 
 class Verb(StrEnum):
-    """Everything that somebody does."""
+    """Everything that a caller or the server can do."""
 
     REDEEM = "redeem"
     REFRESH = "refresh"
@@ -86,7 +87,7 @@ class Verb(StrEnum):
 AT_THE_TOKEN_SERVICE = frozenset(
     {Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS, Verb.INTROSPECT, Verb.REVOKE}
 )
-"""Where a client authenticates and errors are those of RFC 6749."""
+"""Operations at which a client authenticates and errors are those of RFC 6749."""
 
 AT_THE_CONSENT_PAGE = frozenset({Verb.CHECK, Verb.APPROVE, Verb.RECALL, Verb.DENY})
 
@@ -94,9 +95,9 @@ ABOUT_OWN_FACTOR = frozenset(
     {Verb.BEGIN_FACTOR, Verb.CONFIRM_FACTOR, Verb.REMOVE_FACTOR, Verb.RENEW_CODES, Verb.PROVE}
 )
 WITH_A_CODE = ABOUT_OWN_FACTOR - {Verb.BEGIN_FACTOR} | {Verb.ENTER_FACTOR}
-"""What takes a code of a second factor."""
+"""Operations that take a code of a second factor."""
 WITH_A_TICKET = frozenset({Verb.OFFER_FACTOR, Verb.ENTER_FACTOR})
-"""The second step of a sign-in."""
+"""Operations of a sign-in's second step."""
 
 BY_LOGIN = (
     AT_THE_CONSENT_PAGE
@@ -104,12 +105,12 @@ BY_LOGIN = (
     | {Verb.WITHDRAW, Verb.SIGN_OUT, Verb.SIGN_OUT_ELSEWHERE, Verb.END_OWN_SESSION}
     | {Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.CREATE_TOKEN, Verb.CHOOSE}
 )
-"""What only somebody with a login may do."""
+"""Operations that only a user with a login can do."""
 
 ABOUT_TEXT_CODES = frozenset({Verb.REQUEST_TEXT_CODE, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
 
 BY_THE_RUNTIME = frozenset({Verb.SWEEP, Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS, Verb.NOTE_TOKEN_USE})
-"""What nobody asks for."""
+"""Operations that the server does on its own."""
 
 ADMINISTRATION = (
     frozenset(Verb)
@@ -122,46 +123,46 @@ ADMINISTRATION = (
         *(Verb.REQUEST_TEXT_CODE, Verb.CREATE_ADMINISTRATOR, Verb.ACCEPT_INVITATION),
     }
 )
-"""What needs a permission of the backend, or the operator."""
+"""Operations that need a permission of the backend, or are the operator's."""
 
 
 class Face(StrEnum):
-    """Where the server is asked."""
+    """The interface through which a call is made."""
 
     INTERFACE = "interface"
     PAGE = "page"
     SHEET = "sheet"
-    """A row of a sheet that is imported."""
+    """A row of an imported sheet."""
 
 
 class Call(NamedTuple):
-    """One request as it goes out; a field that its verb does not send is None."""
+    """One request as it is sent; None in each field that its verb does not send."""
 
     verb: Verb
     client_id: str | None = None
-    """Whose credentials are presented, or which client is meant."""
+    """Client whose credentials are presented, or client that the call is about."""
     secret: str | None = None
-    """What is presented; of a client that is given a secret, that one."""
+    """Presented secret; the new secret, if the call sets one."""
     token: str | None = None
-    """The token or code that the request is about."""
+    """Token or code that the request is about."""
     login: str | None = None
-    """The login token of the caller; None at the administration calls is the operator."""
+    """Login token of the caller; None at the administration calls means the operator."""
     user_id: str | None = None
     username: str | None = None
     password: str | None = None
     new_password: str | None = None
     phone: str | None = None
-    """Empty where it is to be taken away."""
+    """Telephone number; empty to remove it."""
     text_code: str | None = None
-    """The code that was sent to the telephone, or that a second factor shows."""
+    """Code from a text message or of a second factor."""
     choice: str | None = None
-    """What somebody chooses for themselves (`initial_states.CHOICES`), or the permission they ask for."""
+    """A user's choice for the own account (`initial_states.CHOICES`), or the permission to check."""
     garbled: Literal["undecodable", "repeated"] | None = None
-    """How the parameters of an authorization request cannot be read."""
+    """Defect that makes the parameters of an authorization request unreadable."""
     new_username: str | None = None
     must_change: bool | None = None
     replaces: bool = False
-    """Whether an import may change what is there."""
+    """Whether an import may change existing records."""
     roles: tuple[str, ...] | None = None
     role_id: str | None = None
     permissions: tuple[str, ...] | None = None
@@ -181,26 +182,26 @@ class Call(NamedTuple):
     access_seconds: int | None = None
     refresh_seconds: int | None = None
     expires_on: str | None = None
-    """The last day of a client's present secret; empty for no end."""
+    """Last day of a client's current secret; empty for no end."""
     keep_seconds: int | None = None
-    """How long the old secret is to work on."""
+    """Seconds for which the old secret keeps working."""
     waited_ms: int = 0
-    """How long it has waited inside the server when it is decided."""
+    """Milliseconds that the call waited inside the server before it is decided."""
     unseen_ms: int = 0
-    """For how long before that the server stood still, so that it may have come at any time of it."""
+    """Milliseconds before the wait in which the server stood still and the call may have arrived."""
     odd: str | None = None
-    """What is odd in the record that is sent (`odd_fields`)."""
+    """Name of the odd fields in the sent record (`odd_fields`)."""
     seen: str | None = None
-    """What the caller says they saw of the fields they send (`initial_states.SEEN`); None if nothing."""
+    """Name of the values that the caller claims to have seen (`initial_states.SEEN`), or None."""
     overtaken: bool = False
-    """Whether the password was verified against one that is not on file any more."""
+    """Whether the password was verified against a hash that has been replaced since."""
     parts: tuple["Call", ...] = ()
-    """Of a batch, which is done whole or not at all."""
+    """Parts of a batch, which is done whole or not at all."""
     face: Face = Face.INTERFACE
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is sent of a client's settings, by the names of `ClientSettings`."""
+        """Settings of a client that this call sends, by the names of `ClientSettings`."""
         sent = {name: getattr(self, name) for name in CLIENT_FIELDS}
         return {name: value for name, value in sent.items() if value is not None}
 
@@ -211,7 +212,7 @@ class AnswerKind(StrEnum):
     TOKENS = "tokens"
     LOGIN = "login"
     ASKED = "asked"
-    """For the second factor, with a ticket."""
+    """The second factor is required; comes with a ticket."""
     FACTOR = "factor"
     ACTIVE = "active"
     INACTIVE = "inactive"
@@ -229,7 +230,7 @@ class AnswerKind(StrEnum):
 
 
 class Answer(NamedTuple):
-    """One answer, as much of it as the specification promises; times in whole seconds."""
+    """The fields of an answer that the specification promises; times in whole seconds."""
 
     kind: AnswerKind
     error: str = ""
@@ -239,19 +240,19 @@ class Answer(NamedTuple):
     expires_in: int | None = None
     scope: tuple[str, ...] = ()
     session_id: str | None = None
-    """Of a session that begins with this answer, as the online-users monitor shows it."""
+    """Session that begins with this answer, as the online-users monitor lists it."""
     client_id: str | None = None
     bearer: bool = False
     exp: int | None = None
     sub: str | None = None
     username: str | None = None
     ask: bool = False
-    """Whether the consent page must put the question."""
+    """Whether the consent page must ask the user."""
     code: str | None = None
     redirect: str | None = None
-    """Where the browser goes, with `CODE` in place of the code."""
+    """Address to which the browser is redirected, with `CODE` in place of the code."""
     secret: str | None = None
-    """Of a client; of a second factor; or a ticket."""
+    """Secret of a client or of a second factor, or a ticket."""
     codes: tuple[str, ...] = ()
     """Recovery codes."""
     sets_up: bool = False
@@ -259,13 +260,13 @@ class Answer(NamedTuple):
     must_change_password: bool = False
     permissions: tuple[str, ...] = ()
     profile: tuple[str | None, ...] = ()
-    """Of user-info: the name, the picture and the language."""
+    """Name, picture and language in user-info."""
     noted: tuple[int | None, ...] = ()
-    """Of a client: when its secret and its old one were used, how many wrong ones came, and the last."""
+    """A client's records: last use of its secret and its old secret, number and time of wrong secrets."""
     parts: tuple["Answer", ...] = ()
 
     def __str__(self) -> str:
-        """What the answer says, without any bearer value."""
+        """Return the answer as text, without any bearer value."""
         told = [self.kind.value]
         if self.error:
             told.append(self.error)
@@ -284,14 +285,16 @@ class Answer(NamedTuple):
         return " ".join(told)
 
     def find_differences(self, other: "Answer") -> list[str]:
-        """The names of the fields in which another answer is another, where both read alike."""
+        """Return the names of the fields that differ from another answer with the same text."""
         names = [name for name in Answer._fields if getattr(self, name) != getattr(other, name)]
         return names if str(self) == str(other) else []
 
 
 def several(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
-    """Everything that was done, or not, by one call: a batch as its parts. Of one that was refused, only
-    the parts that it was refused for are known."""
+    """Return each part of a batch with its answer; any other call as its only part.
+
+    Of a refused batch, only the parts that caused the refusal are known.
+    """
     if call.verb is not Verb.BATCH:
         return [(call, answer)]
     if answer.kind is AnswerKind.BATCH:
@@ -303,12 +306,12 @@ def several(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
 
 
 def refusal(error: str) -> Answer:
-    """The answer no."""
+    """Return a refusal with this error."""
     return Answer(kind=AnswerKind.REFUSED, error=error)
 
 
 def consent_of(address: str) -> Answer:
-    """What the address that a browser is sent on to says of a consent."""
+    """Return the answer that the address of a consent's redirect contains."""
     code = dict(parse_qsl(urlsplit(address).query)).get("code")
     if code is None:
         return Answer(kind=AnswerKind.DENIED, redirect=address)
@@ -316,5 +319,5 @@ def consent_of(address: str) -> Answer:
 
 
 def canonical_codes(codes: Iterable[str]) -> tuple[str, ...]:
-    """Recovery codes without what makes them readable, which may be left out."""
+    """Return recovery codes without their hyphens, which a user may leave out."""
     return tuple(code.replace("-", "") for code in codes)

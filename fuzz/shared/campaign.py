@@ -1,4 +1,4 @@
-"""The frame of every campaign: runs one after another or on several cores, added up, told, and failed."""
+"""Frame of every campaign: run units on one or several cores, sum up their reports, print failures."""
 
 import gc
 import math
@@ -26,35 +26,35 @@ from fuzz.shared.state_tables import DECIDED_ROWS
 U = TypeVar("U")
 
 Story = Callable[[], str]
-"""Tells a failure once the campaign is over: what happened, made short, and how to see it again."""
+"""Function that describes a failure after the campaign: a shortened history, the commands to repeat it."""
 
 _EVERY_SECONDS: Final = 10.0
 LINE_LENGTH: Final = 119
-"""Characters of the longest line that a failure tells."""
+"""Longest line of a printed failure, in characters."""
 _MOST_REMARK_LINES, _MOST_LINES = 3, 8
-"""Lines about invariants, and about what happened: fifteen lines in all."""
+"""Most lines about invariants and about the history; a failure has at most fifteen lines."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What one run came to, or many together."""
+    """The results of one run or of several runs together."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """How much was done: runs, steps, requests, kills."""
+    """Number of runs, steps, requests, kills and so on."""
     tables: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    """How often what happened, by subject: faults, transitions, clauses of the model."""
+    """Counts by subject: faults, transitions, clauses of the model."""
     samples: dict[str, list[float]] = field(default_factory=dict)
-    """Measurements, by what was measured."""
+    """Measurements by name."""
     line: str = ""
-    """What is told of this run alone, if it is told at all."""
+    """Line to print for this run alone; empty for none."""
     digest: str = ""
-    """Of everything that was asked and answered."""
+    """Digest of all questions and answers."""
     violations: tuple[Violation, ...] = ()
     stories: list[Story] = field(default_factory=list)
     """One for each failure."""
 
     def add(self, other: "Report") -> None:
-        """Take in one run more."""
+        """Add the results of another report to this one."""
         self.counts += other.counts
         for subject, counts in other.tables.items():
             self.tables[subject] += counts
@@ -66,10 +66,10 @@ class Report:
 
 
 def run_all(run: Callable[[U], Report], units: Iterable[U], jobs: int = 1) -> Iterator[Report]:
-    """Run every unit, on so many processes (0: one for each core); reports come in the order of the units."""
+    """Run every unit on `jobs` processes (0: one a core); yield the reports in the order of the units."""
     collecting = partial(_run_and_collect, run)
     gc.collect()
-    gc.freeze()  # what is imported by now is not looked through after every run
+    gc.freeze()  # exclude everything imported so far from later collections
     if jobs == 1:
         yield from map(collecting, units)
         return
@@ -78,7 +78,11 @@ def run_all(run: Callable[[U], Report], units: Iterable[U], jobs: int = 1) -> It
 
 
 def _run_and_collect(run: Callable[[U], Report], unit: U) -> Report:
-    """Most of a run vanishes when it is dropped: looking for cycles all the time would cost a tenth."""
+    """Run a unit with the garbage collector off, and collect once at its end.
+
+    Almost all objects of a run are freed without it; searching for cycles all the time would take a tenth of
+    the run.
+    """
     gc.disable()
     try:
         return run(unit)
@@ -88,7 +92,7 @@ def _run_and_collect(run: Callable[[U], Report], unit: U) -> Report:
 
 
 def add_up(runs: Iterable[Report], total: Report | None = None, *, most_failures: int = 1) -> Report:
-    """All runs together, up to so many failures."""
+    """Add up the reports of runs until `most_failures` of them failed."""
     total = Report() if total is None else total
     for report in runs:
         total.add(report)
@@ -106,12 +110,12 @@ def conduct(
     most_seconds: float = math.inf,
     find_missed: Callable[[Report], str] = lambda total: "",
 ) -> int:
-    """Tell of runs, as many as there are, or until so many failed or so long has passed; 0 where none failed.
+    """Print the reports of runs until they end, so many failed or the time is over; return 0 if none failed.
 
-    `progress` and `figures` say what was done in so many seconds; where there is no `progress`, every run
-    tells its own line. `find_missed` says what runs that held were to reach together and did not, which is a
-    failure as well. Failures come before the figures. The last line is every campaign's: what failed, and how
-    long it took.
+    `progress` and `figures` format what was done in so many seconds; without `progress`, each run prints its
+    own line. `find_missed` names goals that the passed runs missed together, which is a failure as well.
+    Failures come before the figures. The last line, the same in every campaign, has the number of failures
+    and the duration.
     """
     began = last = time.monotonic()
     total = Report()
@@ -143,7 +147,7 @@ def conduct(
 
 
 def tell_failure(head: str, violations: Iterable[object], lines: Sequence[str], *commands: str) -> str:
-    """Tell a failure in few lines: what did not hold, the first and the last step, how to see it again."""
+    """Format a failure in few lines: the violation, the first and the last step, commands to repeat it."""
     left_out = len(lines) - _MOST_LINES + 1
     if left_out > 1:
         lines = [*lines[: _MOST_LINES - 2], f"({left_out} more in the file)", lines[-1]]
@@ -158,7 +162,7 @@ def tell_failure(head: str, violations: Iterable[object], lines: Sequence[str], 
 
 
 def choose_names(what: str, asked: Sequence[str], known: Iterable[str]) -> list[str]:
-    """The names that were asked for, or all there are. Raises `UsageError` for one that there is not."""
+    """Return the requested names, or all known ones if none are. Raises `UsageError` for an unknown name."""
     there_are = list(known)
     for name in asked:
         if name not in there_are:
@@ -167,18 +171,18 @@ def choose_names(what: str, asked: Sequence[str], known: Iterable[str]) -> list[
 
 
 def draw_names(names: Sequence[str], random: Random) -> Iterator[str]:
-    """Names without an end, in an order by chance in which each comes as often."""
+    """Yield names for ever, each equally often, shuffled."""
     while True:
         yield from random.sample(names, len(names))
 
 
 def choose_seed(seed: int | None) -> int:
-    """The seed that was asked for, or a new one."""
+    """Return the requested seed, or a new one."""
     return int.from_bytes(os.urandom(4)) if seed is None else seed
 
 
 def command(*words: object) -> str:
-    """The line that asks for this, to be copied: with this very Python, as another lacks what it needs."""
+    """Return a command line to copy; it names this Python, as another may lack the dependencies."""
     python, here = Path(sys.executable), Path.cwd()
     if python.is_relative_to(here):
         python = python.relative_to(here)
@@ -186,24 +190,24 @@ def command(*words: object) -> str:
 
 
 def failure_file(name: str) -> Path:
-    """Where a failure is kept."""
+    """Return the path of the file for a failure."""
     folder = Path(tempfile.gettempdir()) / "ostiary-fuzz"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / name
 
 
 def format_counts(counter: Counter[str]) -> str:
-    """Names with their counts, the most frequent first."""
+    """Return names with their counts, the most frequent first."""
     return ", ".join(f"{name} {count:,}" for name, count in counter.most_common())
 
 
 def rows_not_taken(report: Report) -> list[str]:
-    """The rows of the state tables that no run took."""
+    """Return the rows of the state tables that no run took."""
     return [row for row in DECIDED_ROWS if not report.tables["transitions"][row]]
 
 
 def coverage(report: Report) -> str:
-    """How much of the model and of the state tables was reached."""
+    """Return a line about the reached share of the model's sentences and of the state tables."""
     missed = rows_not_taken(report)
     return (
         f"{len(report.tables['clauses'])} sentences of the model decided, "

@@ -1,4 +1,4 @@
-"""The core's decisions into answers, in the specification's words."""
+"""Translate the core's decisions into answers in the specification's words."""
 
 from fuzz.shared.calls import (
     AT_THE_TOKEN_SERVICE,
@@ -43,7 +43,7 @@ from ostiary_core.model.reply import (
 
 
 def answer_of(call: Call, decision: Decision) -> Answer:
-    """What the caller is told, in the specification's words."""
+    """Return the answer to a call, in the specification's words."""
     match decision.reply:
         case Refused(why):
             meaning = MEANINGS[why]

@@ -1,4 +1,4 @@
-"""Calls into the core's events, as a runtime would make them."""
+"""Translate calls into the core's events, as a runtime does."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,18 +20,18 @@ from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Entropy, Secret
 
 SOURCE: Final = "192.0.2.1"
-"""The address that everybody calls from."""
+"""Source address of every call."""
 
 
 @contextmanager
 def with_more_scopes() -> Iterator[None]:
-    """The core with a longer table of scopes, so that something can be narrower or wider."""
+    """Give the core more scopes for a while, so that a scope can be narrower or wider."""
     with patch("ostiary_core.model.client.SCOPES", SCOPES):
         yield
 
 
 def policy_of(settings: Settings, name: str, clock_margin_seconds: int) -> Policy:
-    """The policy of a world of this name."""
+    """Return the policy of the world with this name."""
     return Policy(
         revoke_on_code_replay=settings.code_replay_ends_session,
         require_second_factor=SecondFactorFor(settings.second_factor_of),
@@ -43,7 +43,7 @@ def policy_of(settings: Settings, name: str, clock_margin_seconds: int) -> Polic
 
 
 def hash_of(password: str | None) -> str:
-    """What stands for argon2id here."""
+    """Return a stand-in for the argon2id hash of a password."""
     return sha256(f"salted {password}".encode()).hexdigest()
 
 
@@ -131,9 +131,10 @@ def _names_of(event: Any) -> tuple[str, ...]:
 
 
 def event_of(call: Call, drawn: Entropy, now: Instant, **known: object) -> events.Event:
-    """The event that a runtime makes of a call: whatever its class asks for, by the core's names.
+    """Return the event that a runtime makes of a call, with the fields that its class needs.
 
-    `known` is what only the runtime knows: what came of a password, whose login it is, a ticket as read.
+    `known` has the values that only the runtime knows: the result of verifying a password, the user of a
+    login, a ticket that was read.
     """
     field, choice, _ = CHOICES.get(call.choice or "", ("", "", False))
     event = _CHOICES[field] if call.verb is Verb.CHOOSE else _EVENTS[call.verb]
@@ -193,7 +194,7 @@ def event_of(call: Call, drawn: Entropy, now: Instant, **known: object) -> event
 
 
 def _arrival_of(call: Call, now: Instant) -> Arrival:
-    """When a call that is decided now came."""
+    """Return the arrival time of a call that is decided now."""
     latest = now - call.waited_ms
     return Arrival(Instant(latest - call.unseen_ms), Instant(latest))
 
@@ -213,7 +214,7 @@ def _parameters(call: Call) -> events.AuthorizationParameters:
 
 
 def _parts(call: Call, drawn: Entropy, now: Instant) -> Iterator[events.AdministrationEvent]:
-    """The events of a batch, each with entropy of its own."""
+    """Yield the events of a batch, each with its own entropy."""
     for place, part in enumerate(call.parts):
         event = event_of(part, Entropy(sha256(drawn + bytes([place])).digest()), now)
         assert isinstance(event, events.AdministrationEvent), f"{part.verb} is no part of a batch"
@@ -221,14 +222,14 @@ def _parts(call: Call, drawn: Entropy, now: Instant) -> Iterator[events.Administ
 
 
 def _found_outside(call: Call) -> tuple[FieldFault, ...]:
-    """The faults that a runtime found in what a call sends."""
+    """Return the faults that a runtime finds in the sent fields."""
     odd = odd_fields_of(call)
     paths = ("timezone",) if call.choice == "nowhere" else odd.found_outside if odd else ()
     return tuple(FieldFault(path, FieldRule.TIMEZONE) for path in paths)
 
 
 def _fields_seen(call: Call) -> dict[str, object] | None:
-    """What the caller says they saw of the fields that they send."""
+    """Return the values that the caller claims to have seen in the sent fields."""
     match call.seen:
         case None:
             return None
@@ -238,17 +239,17 @@ def _fields_seen(call: Call) -> dict[str, object] | None:
             return dict.fromkeys(fields_sent(call), "what nobody ever chose")
 
 
-# --- what the interface is sent
+# --- fields as sent to the interface
 
 
 def fields_sent(call: Call) -> dict[str, object]:
-    """The fields of a record, with what is odd in them."""
+    """Return the sent fields of a record, with the odd ones."""
     fields_of = _FIELDS.get(call.verb)
     return {} if fields_of is None else with_odd_fields(call, fields_of(call))
 
 
 def fields_of_new_user(call: Call) -> dict[str, object]:
-    """What an account is registered with, in the interface's names."""
+    """Return the fields of a new account, by the interface's names."""
     roles = {} if call.roles is None else {"roleIds": list(call.roles)}
     must_change = bool(call.must_change)
     name, typed = call.username, type_name(call)
@@ -256,13 +257,13 @@ def fields_of_new_user(call: Call) -> dict[str, object]:
 
 
 def type_name(call: Call) -> str:
-    """Return the user name of a call as people type or paste it, at times with white space around it."""
+    """Return the user name of a call as users type or paste it, sometimes with white space around it."""
     white = ("", " ", "\u00a0", "\u3000")[len(call.password or "") % 4]
     return f"{white}{call.username or ''}{white}"
 
 
 def user_fields(call: Call) -> dict[str, object]:
-    """What is to change of an account, in the interface's names."""
+    """Return the fields to change in an account, by the interface's names."""
     given = {
         "username": call.new_username,
         "phone": call.phone,
@@ -273,7 +274,7 @@ def user_fields(call: Call) -> dict[str, object]:
 
 
 def role_fields(call: Call) -> dict[str, object]:
-    """What a role is changed to."""
+    """Return the changed fields of a role."""
     return {"name": call.role_id, "permissions": list(call.permissions or ())}
 
 
@@ -286,18 +287,18 @@ def fields_of_new_client(call: Call) -> dict[str, object]:
 
 
 def fields_of_token(call: Call) -> dict[str, object]:
-    """What a personal access token is made with."""
+    """Return the fields of a new personal access token."""
     days = (call.refresh_seconds or 0) // 86_400
     return {"name": "a program", "permissions": list(call.permissions or ()), "expiresInDays": days}
 
 
 def overlap_fields(call: Call) -> dict[str, object]:
-    """How long a reset lets the old secret work on, where it does."""
+    """Return the field with the time that the old secret keeps working after a reset, if it does."""
     return {} if call.keep_seconds is None else {"keepOldForSeconds": call.keep_seconds}
 
 
 def settings_of(call: Call) -> dict[str, object]:
-    """The fields that an administrator sends, in the interface's names."""
+    """Return the settings that an administrator sends, by the interface's names."""
     return {CLIENT_FIELDS[name]: value for name, value in call.settings.items()}
 
 

@@ -1,7 +1,7 @@
-"""What was asked and what was answered, as the people involved know it.
+"""History of calls and answers, as the callers know it.
 
-It reads calls and answers alone, no record and no rule. It is where a step finds what it refers to, where the
-generator finds what there is to do, and the evidence on which the invariants stand.
+It reads calls and answers only, no stored record and no rule. Steps find in it the tokens they refer to, the
+generator finds sessions to act on, and the invariants use it as evidence.
 """
 
 import hashlib
@@ -27,24 +27,24 @@ BEGINS_A_CLIENT = (Verb.REGISTER_CLIENT, Verb.IMPORT_CLIENT)
 
 
 def verifier_of(number: int) -> str:
-    """The code verifier behind the authorization request of step `number`."""
+    """Return the code verifier of the authorization request in step `number`."""
     return hashlib.sha256(b"verifier %d" % number).hexdigest()
 
 
 class History:
-    """Everything that was ever answered in one world."""
+    """All answers of one world."""
 
     def __init__(self, initial_state: InitialState) -> None:
         self.initial_state = initial_state
         self.clients: dict[str, KnownClient] = {}
         self.users: dict[str, KnownUser] = {}
         self.names: dict[str, KnownUser] = {}
-        """The latest account of each name."""
+        """Latest account with each name."""
         self.roles: set[str] = set()
         self.sessions: dict[int, KnownSession] = {}
         self.codes: dict[int, KnownCode] = {}
         self.grants: list[KnownSession] = []
-        """Third parties' sessions in the order in which they began, and logins likewise."""
+        """Sessions of clients, and logins, in the order in which they began."""
         self.logins: list[KnownSession] = []
         self.programs: list[KnownSession] = []
         """Personal access tokens."""
@@ -53,16 +53,16 @@ class History:
         self.tokens: dict[str, Place] = {}
         self.code_texts: dict[str, KnownCode] = {}
         self.tickets: dict[int, KnownTicket] = {}
-        """By the step of the sign-in."""
+        """Tickets by the number of the sign-in's step."""
         self.invitations: dict[str, list[str]] = {}
-        """Invitations by their users, the newest last."""
+        """Invitations by user, the newest last."""
         self.text_codes: dict[tuple[bool, str], str] = {}
-        """The latest code that was sent to each number, for a new number or for a new password."""
+        """Latest code sent to each number, for a new number or for a new password."""
 
-    # --- what an answer tells
+    # --- learning from answers
 
     def note(self, number: int, call: Call, now: int, answer: Answer) -> None:
-        """Take in what was answered to `call`, a batch as its parts."""
+        """Record the answer to `call`; of a batch, the answer to each part."""
         for part, own in several(call, answer):
             self._note(number, part, now, own)
 
@@ -107,7 +107,7 @@ class History:
                 pass
 
     def owner_of_factor(self, call: Call) -> KnownUser | None:
-        """Whose second factor a call is about."""
+        """Return the user whose second factor a call is about."""
         if call.verb in WITH_A_TICKET:
             tickets = (ticket for ticket in self.tickets.values() if ticket.text == call.token)
             return next((ticket.user for ticket in tickets), None)
@@ -138,7 +138,7 @@ class History:
             user.offered = None
 
     def _note_standing(self, call: Call, answer: Answer, place: Place | None) -> None:
-        """Remember who was turned away, so that the generator mostly goes on with the others."""
+        """Record whether the user or client was refused, so that the generator mostly goes on with others."""
         login = self.tokens.get(call.login or "")
         if login is not None:
             login.session.seems_over = answer.error == "A1001"
@@ -153,16 +153,16 @@ class History:
             )
 
     def is_authentic(self, call: Call, now: int) -> bool:
-        """Whether the client of `call` is who it says, as far as its administrator knows."""
+        """Whether the client of `call` proved its identity, by the administrator's knowledge."""
         client = self.clients.get(call.client_id or "")
         return client is not None and client.is_proved_by(call.secret, now)
 
     def holder_of(self, phone: str | None) -> KnownUser | None:
-        """Who had this telephone number, as far as anybody knows."""
+        """Return the last known user with this telephone number."""
         return next((user for user in self.names.values() if phone is not None and user.phone == phone), None)
 
     def moves_phone(self, call: Call, answer: Answer) -> bool:
-        """Whether an administrator gave somebody another telephone number; asked before it is noted."""
+        """Whether an administrator's change gave a user another number; call it before `note`."""
         user = self.users.get(call.user_id or "")
         if call.verb is not Verb.CHANGE_USER or answer.kind is not AnswerKind.USER or user is None:
             return False

@@ -1,7 +1,7 @@
-"""HTTP/1.1 as a third party speaks it: requests into bytes and bytes into responses, without any I/O.
+"""HTTP/1.1 client without I/O: it turns requests into bytes, and bytes into responses.
 
-The one client of the fuzzers, the tests and the benchmark's preparations. h11 reads what a server sends, so
-what is no HTTP does not pass for an answer.
+Campaigns, tests and the preparation of benchmarks all use it. Responses are parsed by h11, so that bytes that
+are not HTTP are never taken for an answer.
 """
 
 import json
@@ -23,7 +23,7 @@ Fields = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; `Host` and the length of its body are added where it does not name them."""
+    """One request; `Host` and the body's length are added if they are missing."""
 
     method: str
     target: str
@@ -33,18 +33,18 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One whole response; the names of its fields are in lower case."""
+    """One whole response, its field names in lower case."""
 
     status: int
     fields: Fields
     body: bytes
 
     def field(self, name: str) -> str:
-        """The first field of this name in lower case, empty where there is none."""
+        """Return the first field with this lower-case name, or an empty string."""
         return next((value for each, value in self.fields if each == name), "")
 
     def json(self) -> dict[str, Any]:
-        """The body's JSON object, empty where it is none."""
+        """Return the body's JSON object, or an empty one."""
         try:
             content = json.loads(self.body)
         except ValueError:
@@ -53,29 +53,29 @@ class Response:
 
     @property
     def error(self) -> str:
-        """The code of a refusal, in RFC 6749's form or in the envelope."""
+        """Code of a refusal, in RFC 6749's form or in the envelope."""
         content = self.json()
         return str(content.get("error") or content.get("code") or "")
 
     @property
     def data(self) -> dict[str, Any]:
-        """What is in the envelope, empty where that is no object."""
+        """The envelope's data; empty if that is no object."""
         content = self.json().get("data")
         return content if isinstance(content, dict) else {}
 
 
 def basic(client_id: str, secret: str) -> tuple[str, str]:
-    """The field by which a client says who it is."""
+    """Return the field with which a client authenticates."""
     return "Authorization", "Basic " + b64encode(f"{client_id}:{secret}".encode()).decode()
 
 
 def bearer(token: str) -> tuple[str, str]:
-    """The field that presents an access token."""
+    """Return the field that presents an access token."""
     return "Authorization", f"Bearer {token}"
 
 
 def form_request(target: str, fields: Fields, form: Mapping[str, str | None]) -> Request:
-    """A form as it is posted; parameters that are None are left out."""
+    """Return the request that posts a form; parameters that are None are left out."""
     given = {name: value for name, value in form.items() if value is not None}
     return Request("POST", target, [("Content-Type", FORM), *fields], urlencode(given).encode())
 
@@ -83,7 +83,7 @@ def form_request(target: str, fields: Fields, form: Mapping[str, str | None]) ->
 def json_request(
     method: str, target: str, login: str | None = None, content: Mapping[str, object] | None = None
 ) -> Request:
-    """A call of the backend's own interface, by whoever holds the access token `login`."""
+    """Return a request to the backend's JSON interface, with the access token `login`."""
     fields = [] if login is None else [bearer(login)]
     if content is None:
         return Request(method, target, fields)
@@ -91,7 +91,7 @@ def json_request(
 
 
 class NotHttp(Exception):
-    """What the server sent is no HTTP/1.1."""
+    """The server sent bytes that are not HTTP/1.1."""
 
 
 class HttpClient:
@@ -107,10 +107,10 @@ class HttpClient:
         self.is_kept = True
         """Whether the server keeps the connection open after the responses so far."""
         self.is_over = False
-        """Whether the server has closed it."""
+        """Whether the server has closed the connection."""
 
     def write(self, request: Request) -> bytes:
-        """The bytes to send; its response is the next after those of all requests written before."""
+        """Return the bytes to send; the response follows those of all requests written before."""
         fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request.fields]
         names = {name.lower() for name, _ in fields}
         if b"host" not in names:
@@ -129,12 +129,15 @@ class HttpClient:
         return data
 
     def receive(self, data: bytes) -> None:
-        """Take in what the server sent; nothing is the end of the connection."""
+        """Take bytes from the server; empty bytes mean the end of the connection."""
         self._unread += data
         self.is_over = not data
 
     def next_response(self) -> Response | None:
-        """The response to the oldest request without one; None while it is not whole. Raises `NotHttp`."""
+        """Return the response to the oldest request without one, or None until it is whole.
+
+        Raises `NotHttp`.
+        """
         connection = self._waiting[0]
         try:
             if self._unread:

@@ -1,4 +1,4 @@
-"""What a world begins with: its clients, its people and its policy, all drawn from its seed."""
+"""Initial state of a world: its clients, its users and its policy, all drawn from its seed."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -6,10 +6,10 @@ from random import Random
 from typing import Final
 
 BEGINNING_OF_TIME_MS: Final = 1_700_000_000_000
-"""The instant at which every world begins."""
+"""Instant at which every world begins, in milliseconds."""
 
 SCOPES: Final = ("user.read", "user.mail", "user.files")
-"""One scope exists today and the table may grow; with one alone, nothing could be narrower or wider."""
+"""Scopes of the worlds: the server has one today, but narrowing and widening need several."""
 
 ADMINISTRATOR: Final = "root"
 PEOPLE: Final = ("ann", "ben", "eve")
@@ -21,7 +21,7 @@ CODE, REFRESH, MACHINE = "authorization_code", "refresh_token", "client_credenti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """What an administrator decides of a client."""
+    """Settings of a client that an administrator chooses."""
 
     redirect_uris: tuple[str, ...] = ()
     grants: tuple[str, ...] = (CODE, REFRESH, MACHINE)
@@ -30,7 +30,7 @@ class ClientSettings:
     access_seconds: int = 1_800
     refresh_seconds: int = 604_800
     expires_on: str = ""
-    """The last day of the present secret, in UTC; empty for no end."""
+    """Last day of the current secret, in UTC; empty for no end."""
 
 
 CLIENT_FIELDS: Final = {
@@ -42,25 +42,25 @@ CLIENT_FIELDS: Final = {
     "refresh_seconds": "refreshTokenTtl",
     "expires_on": "secretExpiresOn",
 }
-"""What the interface calls each setting."""
+"""Name of each setting in the interface."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What an operator decides, in the words of the server's settings."""
+    """Settings that an operator chooses, by the names of the server's settings."""
 
     code_replay_ends_session: bool = False
     second_factor_of: str = "no"
-    """Who must have a second factor: `no`, `administrators` or `everybody`."""
+    """Users who must have a second factor: `no`, `administrators` or `everybody`."""
     tokens_at_most: int = 100
-    """How many personal access tokens of somebody live at a time; the server has no setting for it."""
+    """Most live personal access tokens of one user; the server has no setting for it."""
     recovery_by_text_of: str = "everybody"
-    """Who may set a new password by text message: `no`, `second-factor` or `everybody`."""
+    """Users who may set a new password by text message: `no`, `second-factor` or `everybody`."""
 
 
 @dataclass(frozen=True, slots=True)
 class InitialState:
-    """The clients and people that are there before the first step."""
+    """The clients and users that exist before the first step."""
 
     clients: dict[str, ClientSettings]
     people: tuple[str, ...]
@@ -72,17 +72,17 @@ _FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 
 
 def day_at(instant: int) -> str:
-    """The day of the calendar in UTC, as 2023-11-14."""
+    """Return the calendar day in UTC, as 2023-11-14."""
     return date.fromordinal(_FIRST_DAY + instant // _DAY_MS).isoformat()
 
 
 def end_of_day(day: str) -> int:
-    """The instant at which a day of the calendar ends in UTC."""
+    """Return the instant at which a calendar day ends in UTC."""
     return (date.fromisoformat(day).toordinal() - _FIRST_DAY + 1) * _DAY_MS
 
 
 def uris(client: str) -> tuple[str, ...]:
-    """The addresses of a client: one plain, one that already has a query."""
+    """Return the addresses of a client: one plain, one that already has a query."""
     return (f"https://{client}.example/callback", f"https://{client}.example/other?tenant=1")
 
 
@@ -106,10 +106,9 @@ CHANGES: Final[dict[str, dict[str, tuple[str, ...] | int | str]]] = {
     "no-last-day": {"expires_on": ""},
     **{name: {} for name in ("yesterday", "today", "tomorrow", "own-uris")},
 }
-"""What administrators do to clients; `own-uris` gives a client its first addresses back, a day its present
-secret a last day."""
+"""Changes of administrators to clients; `own-uris` restores the first addresses, a day limits the secret."""
 LAST_DAYS: Final = {"yesterday": -1, "today": 0, "tomorrow": 1}
-"""How many days from the present one."""
+"""Last days, as a number of days from the present one."""
 
 
 PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
@@ -120,33 +119,32 @@ PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
     "roles": ("iam.role.create", "iam.role.update", "iam.role.delete", "iam.user.update"),
     "sessions": ("monitor.online.kill",),
 }
-"""What roles may allow here."""
+"""Permissions of roles in these worlds."""
 TOKEN_POWERS: Final = (
     (),
     ("iam.user.credentials", "iam.role.assign"),
     ("iam.user.credentials",),
     ("iam.role.assign",),
 )
-"""Which powers over others are chosen for personal access tokens beside what they allow."""
+"""Powers over other users that personal access tokens are made with."""
 TOKEN_SECONDS: Final = (86_400, 30 * 86_400)
-"""How long personal access tokens last."""
+"""Lifetimes of personal access tokens, in seconds."""
 
 USER_CHANGES: Final = (
     *("nothing", "renamed", "taken-name", "new-phone", "taken-phone", "no-phone", "must-change"),
     "awaited-phone",
     *("role", "role", "another-role", "another-role", "no-role", "no-such-role", "promoted"),
 )
-"""What administrators do to accounts; a role is the one that the step names, in place of
-all others or as another one."""
+"""Changes of administrators to accounts; a role is the step's, in place of all others or added to them."""
 
 KEEP_SECONDS: Final[dict[str, int]] = {"keep-shortly": 60, "keep": 3_600, "keep-long": 2_592_000}
-"""How long a reset lets the old secret work on."""
+"""Seconds for which a reset lets the old secret keep working."""
 
 GIVEN_SECRETS: Final = ("same",)
-"""The secret that a client is given is the one it has; else it is a new one."""
+"""Secrets that an administrator sets: `same` is the current one; otherwise a new one."""
 
 IMPORTS: Final = ("as-it-is", "another-password")
-"""What a sheet brings of an account that may be there, which it may change; else the account is to be new."""
+"""Imports that may change an existing account; any other import expects a new account."""
 
 CHOICES: Final[dict[str, tuple[str, str, bool]]] = {
     "chinese": ("locale", "zh-CN", True),
@@ -158,8 +156,10 @@ CHOICES: Final[dict[str, tuple[str, str, bool]]] = {
     "long-picture": ("avatarUrl", "/files/" + "p" * 5_000, True),
     "no-picture": ("avatarUrl", "", True),
 }
-"""What people choose for themselves: the field, its value, and whether it may be. That there is no such zone
-as `nowhere` the runtime says."""
+"""Choices of users for their own account: field, value, and whether it is allowed.
+
+The runtime, not the core, finds that the time zone `nowhere` does not exist.
+"""
 
 ENTERED: Final[dict[str, int]] = {
     "now": 0,
@@ -169,18 +169,23 @@ ENTERED: Final[dict[str, int]] = {
     "two-after": 2,
     **dict.fromkeys(("again", "recovery", "recovery-again"), 0),
 }
-"""What is entered of a second factor: the code of so many steps from now, the one that was taken last, or a
-recovery code, which may have been used."""
+"""Codes that users enter for a second factor.
+
+A number of steps from now, the last accepted code, or a recovery code, which may be used already.
+"""
 
 WRONG_AT_ONCE: Final = 3
-"""How many wrong secrets a runtime reports at once."""
+"""Number of wrong secrets that a runtime reports at once."""
 
 NUMBERS: Final[dict[str, str]] = {"new": "+30000001", "newer": "+30000002", "malformed": "12"}
-"""The telephone numbers that codes are sent to, beside `theirs`, which somebody has, and `fresh` ones."""
+"""Telephone numbers that codes are sent to; besides these, `theirs` belongs to a user and `fresh` is new."""
 
 SEEN: Final = ("as-sent", "otherwise")
-"""What a caller says they saw of each field that they send: what they send, so that they ask for nothing; or
-what nobody ever chose, so that somebody else changed it meanwhile."""
+"""Values that a caller claims to have seen in the fields it sends.
+
+`as-sent`: the sent values, so that nothing changes; `otherwise`: values that were never set, so that another
+caller seems to have changed them.
+"""
 
 BATCHES: Final = (
     *("delete-people", "delete-clients", "delete-roles"),
@@ -193,11 +198,11 @@ BATCHES: Final = (
         "another-administrator",
     ),
 )
-"""What is done whole or not at all; `meaning.parts_of` says what each consists of."""
+"""Batches, each done whole or not at all; `meaning.parts_of` lists the parts of each."""
 
 
 def draw_initial_state(random: Random) -> InitialState:
-    """A world of two to four clients that differ in everything a client can differ in."""
+    """Return a world with two to four clients that differ in every setting."""
     clients = {}
     for client in ("app", "web", "job", "lab")[: random.choice((2, 2, 3, 4))]:
         scopes = random.choice((SCOPES, SCOPES[:2], SCOPES[:1]))
@@ -213,7 +218,7 @@ def draw_initial_state(random: Random) -> InitialState:
         )
     people = PEOPLE[: random.choice((1, 2, 3))]
     chance = random.random()
-    # One draw for all settings: whoever draws next draws what they drew when there was one setting.
+    # One draw serves all settings, so that later draws stay as they were with a single setting.
     place = int(chance * 1_000_000)
     settings = Settings(
         code_replay_ends_session=chance < 0.25,
@@ -225,7 +230,7 @@ def draw_initial_state(random: Random) -> InitialState:
 
 
 def fixed_initial_state(*, code_replay_ends_session: bool = False) -> InitialState:
-    """Two clients alike and one user: a good place for a story told by hand."""
+    """Return two equal clients and one user: a state for traces written by hand."""
     clients = {
         client: ClientSettings(
             redirect_uris=uris(client), scopes=SCOPES[:2], access_seconds=300, refresh_seconds=3_600

@@ -1,9 +1,9 @@
-"""What must never happen, each with its name and its sentence: the one list that every campaign checks.
+"""The list of invariants that every campaign checks, each with its name and its sentence.
 
-The first eighteen are of the rules. Over the core `fuzz.rules.invariant_checker` checks them, after every
-turn for what the turn touched and now and then for everything. Number 13 is the model's: its verdict on every
-answer is the explanation. The others are of the server around the rules; `fuzz.simulation` checks both, and
-`fuzz.parsers` the last but one, `fuzz.processes.timing` the last.
+The first eighteen are about the rules. `fuzz.rules.invariant_checker` checks them over the core: after every
+turn for the records of the turn, and sometimes for everything. Number 13 is the model's, and its verdict
+explains each violation. The others are about the server around the rules. `fuzz.simulation` checks both,
+`fuzz.parsers` checks the last but one, `fuzz.processes.timing` the last.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """A thing that must hold whatever happens."""
+    """A condition that must always hold."""
 
     number: int
     name: str
@@ -24,7 +24,7 @@ class Invariant:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An invariant that did not hold, and how it showed. It never holds a bearer value."""
+    """A broken invariant, and how it showed; never with a bearer value."""
 
     invariant: Invariant
     detail: str
@@ -152,6 +152,6 @@ TWO_FACTORS: Final = Invariant(
 )
 
 INVARIANTS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Invariant))
-"""In the order of their numbers."""
+"""Invariants in the order of their numbers."""
 OF_THE_RULES: Final = (*INVARIANTS[: RETOLD.number], TWO_FACTORS)
 OF_THE_SERVER: Final = tuple(each for each in INVARIANTS if each not in OF_THE_RULES)

@@ -1,4 +1,4 @@
-"""Files that can be run again: a header and then one JSON object a line, refused where they say more."""
+"""Read and write files that can be run again: a header, then one JSON object in each line."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -10,16 +10,17 @@ L = TypeVar("L")
 
 
 def write_lines(header: msgspec.Struct, lines: Iterable[msgspec.Struct]) -> str:
-    """The text of a file."""
+    """Return the text of a file."""
     return "".join(f"{msgspec.json.encode(each).decode()}\n" for each in (header, *lines))
 
 
 def read_lines(
     text: str, header: type[H], line: type[L], check: Callable[[L | None, L], None]
 ) -> tuple[H, list[L]]:
-    """What a file says; `check` raises `ValueError` where a line may not stand behind the one before.
+    """Return the header and lines of a file. Raises `ValueError` with the number of a wrong line.
 
-    Empty lines say nothing. Raises `ValueError`, which names the line.
+    `check` raises `ValueError` if a line may not follow the line before it. Empty lines are ignored; unknown
+    fields are errors.
     """
     heads: list[H] = []
     lines: list[L] = []

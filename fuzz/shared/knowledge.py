@@ -1,4 +1,4 @@
-"""What those who deal with clients, people, codes and sessions know of them, from answers alone."""
+"""Knowledge about clients, users, codes and sessions that comes from answers alone."""
 
 import math
 from dataclasses import dataclass, field
@@ -16,16 +16,16 @@ class KnownClient:
     secret: str
     old_secret: str
     old_until: int = 0
-    """Up to when the old secret works."""
+    """Instant until which the old secret works."""
     last_until: float = math.inf
-    """The end of the last day that the old secret had when it was the present one."""
+    """End of the old secret's last day, as set while it was the current secret."""
     is_used: bool = False
-    """Whether it is noted that the present secret was used."""
+    """Whether a use of the current secret is recorded."""
     enabled: bool = True
     deleted: bool = False
 
     def is_proved_by(self, secret: str | None, now: int) -> bool:
-        """Whether this is a secret that it may present."""
+        """Whether the client may authenticate with this secret."""
         if not self.enabled or self.deleted:
             return False
         is_present = secret == self.secret and now < self.secret_until
@@ -33,7 +33,7 @@ class KnownClient:
 
     @property
     def secret_until(self) -> float:
-        """The end of the last day of the present secret."""
+        """End of the current secret's last day."""
         return end_of_day(self.settings.expires_on) if self.settings.expires_on else math.inf
 
 
@@ -44,18 +44,18 @@ class KnownFactor:
     secret: str
     recovery: tuple[str, ...]
     used: list[str] = field(default_factory=list)
-    """Codes that were taken, in order."""
+    """Accepted codes, in order."""
     wrong_at: list[int] = field(default_factory=list)
-    """When codes were refused since the last one that was taken."""
+    """Times of refused codes since the last accepted one."""
 
 
 class KnownTicket(NamedTuple):
-    """What a password gave instead of a session."""
+    """A ticket that a sign-in gave in place of a session."""
 
     text: str
     user: "KnownUser"
     username: str
-    """As it was then."""
+    """User name at the time of the sign-in."""
     sets_up: bool
 
 
@@ -99,9 +99,9 @@ class KnownSession:
     until: int
     pairs: list[KnownPair]
     spent_at: dict[int, tuple[int, str | None]] = field(default_factory=dict)
-    """When, and with which User-Agent, the refresh token of each shown pair was first used."""
+    """Instant and User-Agent of the first use of each pair's refresh token."""
     seems_over: bool = False
-    """Whether the latest attempt with a token of its latest pair was turned away."""
+    """Whether the latest attempt with a token of its latest pair was refused."""
 
     @property
     def is_login(self) -> bool:
@@ -125,7 +125,7 @@ class KnownCode:
 
 
 class Place(NamedTuple):
-    """Where a token's text was seen."""
+    """The session or code, and the generation, of a token's text."""
 
     session: KnownSession
     generation: int

@@ -1,4 +1,4 @@
-"""What a step means: the call it makes in the light of the history, with every reference resolved."""
+"""Translate a step into its call, with every reference resolved from the history."""
 
 import hashlib
 from base64 import urlsafe_b64encode
@@ -44,12 +44,12 @@ _GARBLED: Final[Mapping[Twist, Literal["undecodable", "repeated"]]] = {
 
 
 def challenge_of(verifier: str) -> str:
-    """RFC 7636 §4.2."""
+    """Return the code challenge of a verifier (RFC 7636 §4.2)."""
     return urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
 def call_of(history: History, step: Step) -> Call:
-    """The call that `step` makes, with every reference resolved and every twist applied."""
+    """Return the call that `step` makes, with every reference resolved and every twist applied."""
     verb = step.verb
     base = Call(
         verb=verb,
@@ -102,7 +102,7 @@ def call_of(history: History, step: Step) -> Call:
 
 
 def parts_of(step: Step) -> list[Step]:
-    """What a batch consists of (`initial_states.BATCHES`)."""
+    """Return the parts of a batch (`initial_states.BATCHES`)."""
     alone = replace(step, change=None)
     match step.change:
         case "delete-people":
@@ -112,14 +112,14 @@ def parts_of(step: Step) -> list[Step]:
         case "delete-roles":
             verb, more = Verb.DELETE_ROLE, replace(alone, role=step.other)
         case "change-roles":
-            # The first may be the caller's own.
+            # The first account may be the caller's own.
             taken = replace(step, verb=Verb.CHANGE_ROLE, change="nothing")
             return [taken, replace(step, verb=Verb.CHANGE_ROLE, role=step.other, change="nothing")]
         case "another-administrator":
             promoted = replace(step, verb=Verb.CHANGE_USER, user=step.other, change="promoted")
             if step.number % 2:
                 return [replace(step, verb=Verb.CHANGE_USER, change="no-role"), promoted]
-            # Where there is no other, nobody is left.
+            # If there is no other user, no administrator is left.
             return [promoted, replace(promoted, change="no-role")]
         case "register-twice":
             verb, more = Verb.REGISTER_CLIENT, alone
@@ -134,7 +134,7 @@ def parts_of(step: Step) -> list[Step]:
 
 
 def _user_change(history: History, step: Step, base: Call) -> Call:
-    """What an administrator sends to change an account."""
+    """Return the call of an administrator that changes an account."""
     user = history.names.get(step.user or "")
     call = base._replace(user_id="nobody" if user is None else user.user_id, username=step.user)
     others = [one for one in history.names.values() if one is not user]
@@ -181,7 +181,7 @@ def _account_call(history: History, step: Step, base: Call) -> Call:
 
 
 def _acceptance(history: History, step: Step, base: Call) -> Call:
-    """What a user sets a password with: the newest invitation, or the one before."""
+    """Return the call that sets a password by an invitation: the newest one, or the one before."""
     user = history.names.get(step.user or "")
     user_id = "nobody" if user is None else user.user_id
     known = history.invitations.get(user_id, [f"{user_id}.{nonsense('no invitation')}"])
@@ -190,7 +190,7 @@ def _acceptance(history: History, step: Step, base: Call) -> Call:
 
 
 def _text_code_call(history: History, step: Step, base: Call) -> Call:
-    """What is asked of the code in a text message; a wrong one is the right one with other digits."""
+    """Return the call with a text message's code; a wrong code is the right one with other digits."""
     login = None if base.login is None else history.tokens.get(base.login)
     own = None if login is None else history.users.get(login.session.user_id or "")
     theirs = history.names.get(step.user or "")
@@ -213,7 +213,7 @@ def _text_code_call(history: History, step: Step, base: Call) -> Call:
 
 
 def _factor_call(history: History, step: Step, base: Call) -> Call:
-    """What is entered of a second factor; where there is none, digits that nobody shows."""
+    """Return the call with a code of a second factor; random digits if the user has none."""
     call = base
     if step.verb in WITH_A_TICKET:
         ticket = None if step.token is None else history.tickets.get(step.token.number)
@@ -328,7 +328,7 @@ def _token(history: History, step: Step) -> str | None:
 
 
 def _text(history: History, ref: Ref | None) -> str:
-    """The text behind a reference; nonsense where nobody ever saw it."""
+    """Return the text behind a reference; nonsense if no answer showed it."""
     if ref is None:
         return nonsense("token")
     if ref.kind is Kind.TICKET:

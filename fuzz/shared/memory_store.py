@@ -1,4 +1,4 @@
-"""The reference store with what a server asks of a store: summaries, and sessions past their grace."""
+"""The reference store with the extras of a server's store: summaries, and sessions past their grace."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from ostiary_net.observability.summaries import (
 
 
 class ServerMemoryStore(MemoryStore):
-    """A store of a server in memory."""
+    """A store of a server, in memory."""
 
     def __init__(self, policy: Policy = SPECIFICATION) -> None:
         super().__init__(policy)
@@ -30,7 +30,7 @@ class ServerMemoryStore(MemoryStore):
         self._leases: dict[str, tuple[str, float]] = {}
 
     def check_ready(self) -> None:
-        """It always is."""
+        """Do nothing: the store is always ready."""
 
     def present(self, now: Instant) -> Instant:
         return now

@@ -1,7 +1,7 @@
-"""Records that administrators send with something odd in them, and which of them may not be.
+"""Records with odd fields that administrators send, and the fields that must be refused.
 
-Each row says what is sent in place of what would be in order, and which fields are at fault by the
-specification ("Client", "General envelope"). The model takes its word for it.
+Each row has the values to send in place of the valid ones, and the faulty fields by the specification
+("Client", "General envelope"). The model takes the faulty fields from here.
 """
 
 from collections.abc import Mapping
@@ -10,25 +10,25 @@ from typing import Final, NamedTuple
 from fuzz.shared.calls import Call, Verb
 
 ABSENT: Final = object()
-"""Stands for a field that is not sent."""
+"""Value of a field that is not sent."""
 
 
 class OddFields(NamedTuple):
-    """What is odd in a record."""
+    """Odd values of a record."""
 
     fields: Mapping[str, object]
     faults: tuple[str, ...]
-    """The fields that are named in the refusal; none where there is nothing wrong with it."""
+    """Fields that the refusal must name; none if the values are valid."""
     is_for_new: bool = False
-    """Whether it is wrong in a new record alone."""
+    """Whether the values are wrong in a new record only."""
     is_for_change: bool = False
-    """Whether it is wrong in a change alone: an import leaves aside what is only shown."""
+    """Whether the values are wrong in a change only: an import ignores read-only fields."""
     found_outside: tuple[str, ...] = ()
-    """The fields in which the runtime found a fault that the rules cannot see."""
+    """Fields in which the runtime finds a fault that the rules cannot see."""
 
 
 def _odd(field: str, *values: object) -> dict[str, OddFields]:
-    """A row for each of the values that a field may not have, named after the field."""
+    """Return a row for each invalid value of a field, named after the field."""
     rows = enumerate(values, start=1)
     return {f"{field}-{number}": OddFields({field: value}, (field,)) for number, value in rows}
 
@@ -43,7 +43,7 @@ def _missing(field: str) -> dict[str, OddFields]:
 
 _UNKNOWN: Final = {"unknown": OddFields({"colour": "red"}, ("colour",))}
 _UNSEEN: Final = ("\u3164", "a\u115f", "\u2800", "a\ufe0f")
-"""Characters that are drawn as nothing."""
+"""Texts with characters that have no visible form."""
 _NAME: Final = {
     **_missing("name"),
     **_odd("name", None, 7, "", " \t ", "n" * 101, "two\nlines", *_UNSEEN),
@@ -135,28 +135,28 @@ ODD_FIELDS: Final[Mapping[Verb, Mapping[str, OddFields]]] = {
     **dict.fromkeys((Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.IMPORT_ROLE), OF_ROLES),
     Verb.RESET_SECRET: OF_RESETS,
 }
-"""By what is sent: what may be odd in it."""
+"""Odd values by operation and name."""
 
 
 def odd_fields_of(call: Call) -> OddFields | None:
-    """What is odd in the record that a call sends, if anything is."""
+    """Return the odd values of the record that a call sends, or None."""
     return None if call.odd is None else ODD_FIELDS[call.verb][call.odd]
 
 
 def is_odd(call: Call, field: str) -> bool:
-    """Whether something else is sent in this field than what would be in order."""
+    """Whether the call sends an odd value in this field."""
     odd = odd_fields_of(call)
     return odd is not None and field in odd.fields
 
 
 def read_sent(call: Call, field: str, otherwise: str | None) -> str | None:
-    """What a call sends in a field besides what is in order, or what stands otherwise."""
+    """Return the odd text that a call sends in a field, or `otherwise`."""
     odd = odd_fields_of(call)
     return otherwise if odd is None or field not in odd.fields else str(odd.fields[field] or "") or None
 
 
 def faults_of(call: Call) -> tuple[str, ...]:
-    """The fields for which a call must be refused."""
+    """Return the fields for which a call must be refused."""
     odd = odd_fields_of(call)
     is_new = call.verb in (Verb.REGISTER_CLIENT, Verb.REGISTER_USER, Verb.REGISTER_ROLE)
     if odd is None or (odd.is_for_new and not is_new) or (odd.is_for_change and (is_new or call.replaces)):
@@ -165,7 +165,7 @@ def faults_of(call: Call) -> tuple[str, ...]:
 
 
 def with_odd_fields(call: Call, fields: Mapping[str, object]) -> dict[str, object]:
-    """The fields of a call with what is odd in them."""
+    """Return the fields of a call with its odd values."""
     odd = odd_fields_of(call)
     changed = {**fields, **(odd.fields if odd is not None else {})}
     return {name: value for name, value in changed.items() if value is not ABSENT}

@@ -1,8 +1,8 @@
-"""Whether two kinds of samples are of one distribution, by ranks within blocks (Mann-Whitney, van Elteren).
+"""Test whether two kinds of samples have one distribution, by ranks within blocks.
 
-Samples of one block were taken in turn, within a moment, so what changes over a longer time (other load, a
-longer log) changes both kinds. Ranks look at all of both distributions and at no distance, so a sample that
-waited for the machine's other work counts no more than any other late one.
+(Mann-Whitney, van Elteren.) Samples of one block are taken alternately within a moment, so that slow changes
+(other load, a longer log) affect both kinds. Ranks compare the whole distributions and ignore distances, so
+that a sample delayed by other work of the machine counts no more than any other late sample.
 """
 
 import math
@@ -17,18 +17,18 @@ Block = tuple[Sequence[float], Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How samples of a second kind lie against those of a first."""
+    """The position of a second kind's samples relative to the first kind's."""
 
     superiority: float
-    """How likely one of the second kind is the larger of two; 0.5 where nothing tells them apart."""
+    """Probability that, of one sample of each kind, the second kind's is larger; 0.5 for equal kinds."""
     shift: float
-    """By how much the median of the second kind is larger, in the middle of all blocks."""
+    """Difference of the medians, second kind minus first, at the middle of all blocks."""
     p_value: float
-    """How likely ranks at least as uneven are where both kinds are one, by the normal approximation."""
+    """Probability of ranks at least this uneven if both kinds are equal, by the normal approximation."""
 
     @property
     def effect(self) -> float:
-        """How far a guess is better than one by chance."""
+        """Advantage of a guess over pure chance."""
         return abs(self.superiority - 0.5)
 
 

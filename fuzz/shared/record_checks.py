@@ -1,4 +1,4 @@
-"""What the invariants say about a record that changes, whether one decision wrote it or a whole turn."""
+"""Check the change of one record, written by one decision or by a whole turn."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from ostiary_core.model.records import AuthorizationCode, Client, Consent, Recor
 
 
 def faults_of_update(before: Record, after: Record) -> Iterator[Violation]:
-    """Everything that is wrong with a record that stands where another stood."""
+    """Yield every violation in the change from one record to its successor."""
     if isinstance(before, Session) and isinstance(after, Session):
         if before.ended_at is not None and after.ended_at != before.ended_at:
             yield Violation(ENDED_STAYS_ENDED, "an ended session is written as another")

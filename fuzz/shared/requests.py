@@ -1,4 +1,4 @@
-"""Calls as the HTTP requests that everybody makes."""
+"""Translate calls into HTTP requests."""
 
 from dataclasses import replace
 from typing import Final
@@ -12,7 +12,7 @@ from fuzz.shared.sheets import import_request
 
 
 def request_of(call: Call, *, by_form: bool) -> Request:
-    """The request that makes `call`; clients authenticate by Basic or by form fields."""
+    """Return the request that makes `call`; clients authenticate by Basic or by form fields."""
     if call.face is Face.SHEET:
         request = import_request(call)
     elif call.verb in AT_THE_TOKEN_SERVICE:
@@ -25,12 +25,12 @@ def request_of(call: Call, *, by_form: bool) -> Request:
 
 
 def user_agent_fields(call: Call) -> Fields:
-    """The field by which whoever calls says what they call with, if they do."""
+    """Return the caller's User-Agent field, if the caller sends one."""
     return [] if call.user_agent is None else [("User-Agent", call.user_agent)]
 
 
 def authorization_parameters(call: Call) -> dict[str, str]:
-    """The parameters of an authorization request, without those that the call leaves out."""
+    """Return the parameters of an authorization request, without those that the call leaves out."""
     return dict(
         _given(
             response_type=call.response_type,
@@ -45,7 +45,7 @@ def authorization_parameters(call: Call) -> dict[str, str]:
 
 
 def with_cookies_of_https(request: Request) -> Request:
-    """The request with its cookies as they are called where the browser comes over https."""
+    """Return the request with its cookies named as over https."""
     fields = [
         (name, value.replace("ostiary_", "__Host-ostiary_") if name == "Cookie" else value)
         for name, value in request.fields
@@ -114,20 +114,21 @@ _DELETED: Final = {
 
 
 def _find_deleted(call: Call) -> tuple[str, list[str]]:
-    """Of which resource a batch deletes what."""
+    """Return the path of a batch's resource, and the identifiers to delete."""
     path, name = _DELETED[call.parts[0].verb]
     return path, [str(getattr(part, name)) for part in call.parts]
 
 
 def may_be_asked(call: Call) -> bool:
-    """Whether the interface can be asked for this."""
+    """Whether the interface offers this call."""
     match call.verb:
         case Verb.GIVE_SECRET:
             return False
         case Verb.BATCH:
             return _is_batch_of_deletions(call)
         case Verb.CHANGE_PHONE | Verb.RECOVER_PASSWORD:
-            return call.phone != NUMBERS["malformed"]  # found out before anybody asks for more
+            # a malformed number is refused before the sender's login is checked
+            return call.phone != NUMBERS["malformed"]
         case Verb.CHOOSE:
             return not (call.choice or "").endswith("picture") or call.choice == "no-picture"
         case Verb.SHOW_ACCOUNT:
@@ -137,7 +138,7 @@ def may_be_asked(call: Call) -> bool:
 
 
 def _is_batch_of_deletions(call: Call) -> bool:
-    """Whether it is of records of one resource, each named once."""
+    """Whether a batch only deletes records of one resource, each named once."""
     verbs = {part.verb for part in call.parts}
     return len(verbs) == 1 and verbs <= set(_DELETED) and len(set(_find_deleted(call)[1])) == len(call.parts)
 

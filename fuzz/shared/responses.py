@@ -1,4 +1,4 @@
-"""Answers over HTTP back into the specification's words."""
+"""Translate HTTP responses into answers in the specification's words."""
 
 import re
 from datetime import datetime
@@ -20,7 +20,7 @@ _CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
 
 
 def answer_of(call: Call, response: Response) -> Answer:
-    """What was answered; `FAILED` where that is a failure of the server."""
+    """Return the answer in a response; `FAILED` for a failure of the server."""
     if response.status >= 500:
         return Answer(kind=AnswerKind.FAILED, error=str(response.json().get("code", "")))
     if call.verb is Verb.RECALL:
@@ -125,7 +125,7 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
 
 
 def _page_answer(call: Call, response: Response) -> Answer:
-    """What a page says to a person: where to go on, the question, or why not."""
+    """Return the answer in a page for users: the next address, a question, or a refusal."""
     location = response.field("location")
     if response.status == 303 and location.startswith("/login"):
         return refusal("A1001")
@@ -143,6 +143,6 @@ def _page_answer(call: Call, response: Response) -> Answer:
 
 
 def code_of_page(response: Response) -> str:
-    """The code of the reason that a page shows, empty where it shows none."""
+    """Return the code of the refusal on a page, or an empty string."""
     shown = _CODE.search(response.body)
     return "" if shown is None else shown[1].decode()

@@ -1,4 +1,4 @@
-"""How everything is asked over HTTP: by a route of the interface, and by the form of a page if it has one."""
+"""HTTP routes of all calls: a route of the interface, and the form of a page if one exists."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -60,18 +60,17 @@ ROUTES: Final[Mapping[Verb, tuple[str, str]]] = {
         *("DELETE oauth/clients/{client}/old-secret", "/admin/clients/{client}/end-old-secret"),
     ),
 }
-"""The method and the path below `/api`, and where the form of a page goes, empty if there is none. The rest
-is made in `requests`."""
+"""Method and path below `/api`, and the target of the page's form if any; `requests` makes the rest."""
 
 
 def fill_path(path: str, call: Call) -> str:
-    """The path with the identifiers that a call names."""
+    """Return the path with the identifiers that a call names."""
     ids = {"user": call.user_id, "client": call.client_id, "role": call.role_id, "session": call.session_id}
     return path.format_map({name: quote(value or "nobody") for name, value in ids.items()})
 
 
 def _send(*names: str) -> Content:
-    """What somebody enters under these names, of the interface or of a page."""
+    """Return a function that reads the fields with these names, of the interface or of a page."""
 
     def content(call: Call) -> dict[str, object]:
         given = {
@@ -115,11 +114,11 @@ SENT: Final[Mapping[Verb, Content]] = {
     **dict.fromkeys((Verb.REGISTER_ROLE, Verb.REGISTER_CLIENT, Verb.CREATE_TOKEN), fields_sent),
     Verb.RESET_SECRET: lambda call: fields_sent(call) or None,
 }
-"""What the interface is sent, and the form of a page has written into it; nothing for the others."""
+"""Content sent to the interface, and entered in the form of a page; verbs without content are left out."""
 ENTERED: Final[Mapping[Verb, Content]] = {
     Verb.CHANGE_PASSWORD: _send("old_password", "new_password", "new_password_again"),
     Verb.REQUEST_TEXT_CODE: _send("phone"),
     Verb.RECOVER_PASSWORD: _send("phone", "code", "new_password"),
     Verb.RESET_SECRET: lambda call: {"keepOldForSeconds": call.keep_seconds or 0},
 }
-"""What the form of a page calls otherwise."""
+"""Fields that the form of a page names differently."""

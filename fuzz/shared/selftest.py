@@ -1,6 +1,6 @@
-"""Plants the known mistakes one at a time: each must be caught, by what is said, and after how many runs.
+"""Plant the known mistakes one at a time; each must be caught within a number of runs.
 
-A run that fails without a broken invariant shows nothing: that is told apart, and fails the selftest.
+A run that fails without a broken invariant proves nothing: it is listed separately and fails the selftest.
 """
 
 import re
@@ -18,13 +18,13 @@ SEED = 20_260_101
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """How a fault was caught, if it was."""
+    """The way in which a fault was caught, if it was."""
 
     fault: Fault
     runs: int
     violations: tuple[Violation, ...] = ()
     failure: str = ""
-    """Why the last run showed nothing, where it went wrong itself."""
+    """Reason why the last run proved nothing, if it failed by itself."""
 
     def __str__(self) -> str:
         if self.failure:
@@ -39,8 +39,10 @@ class Catch:
 
 
 def catch(fault: Fault, run: Callable[[int], Report], most_runs: int) -> Catch:
-    """Run with the fault in place until something is noticed, or a run itself goes wrong; a fault that
-    so many runs do not show survives."""
+    """Run with the fault planted until an invariant breaks or a run fails by itself.
+
+    A fault that `most_runs` runs do not show survives.
+    """
     with fault.plant():
         for number in range(most_runs):
             try:

@@ -1,4 +1,4 @@
-"""What is uploaded: registrations as a sheet of one row, and pictures."""
+"""Uploads: registrations as a sheet of one row, and pictures."""
 
 import json
 import struct
@@ -21,16 +21,16 @@ _PEOPLE: Final = (Verb.REGISTER_USER, Verb.IMPORT_USER)
 _ROLES: Final = (Verb.REGISTER_ROLE, Verb.IMPORT_ROLE)
 _CLIENTS: Final = (Verb.REGISTER_CLIENT, Verb.IMPORT_CLIENT)
 CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
-"""Argon2id that costs nothing."""
+"""Argon2id hasher with the lowest cost."""
 
 SHEETS: Final[Mapping[Verb, str]] = {
     **dict.fromkeys(_PEOPLE, "/api/iam/users/import"),
     **dict.fromkeys(_ROLES, "/api/iam/roles/import"),
     **dict.fromkeys(_CLIENTS, "/api/oauth/clients/import"),
 }
-"""What can be registered by a sheet, and where it is sent."""
+"""Routes of the registrations that a sheet can make."""
 IMPORTS: Final = (Verb.IMPORT_USER, Verb.IMPORT_ROLE, Verb.IMPORT_CLIENT)
-"""What is done by a sheet alone, as it may change what is there."""
+"""Operations that exist only as a sheet, as it may change existing records."""
 
 _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _BOUNDARY: Final = "a-boundary-between-parts"
@@ -47,14 +47,14 @@ def _row_of(call: Call) -> dict[str, object]:
 
 
 def import_request(call: Call) -> Request:
-    """The request that imports the sheet which registers what `call` does."""
+    """Return the request that imports a sheet with the registration of `call`."""
     mode = "upsert" if call.replaces else "insert"
     sheet = _sheet_of(_row_of(call))
     return upload_request("POST", SHEETS[call.verb], call.login, sheet, "records.xlsx", _XLSX, mode=mode)
 
 
 def import_request_with_error(call: Call, random: Random) -> Request:
-    """The same with a cell that has an error in it, or looks as if."""
+    """Return the request of `import_request` with one cell that has an error or looks like one."""
     row = _row_of(call)
     error = random.choice((CellError("#DIV/0!"), "#REF!", "#N/A", "Err:502"))
     sheet = _sheet_of({**row, random.choice(("name", "name", *row)): error})
@@ -62,16 +62,16 @@ def import_request_with_error(call: Call, random: Random) -> Request:
 
 
 def picture_request(call: Call, picture: bytes) -> Request:
-    """The request that makes a picture the caller's own."""
+    """Return the request that sets the caller's picture."""
     return upload_request("PUT", "/api/auth/avatar", call.login, picture, "me.png", "image/png")
 
 
 class CellError(str):
-    """What a spreadsheet shows for a formula that has no value."""
+    """The text that a spreadsheet shows for a formula without a value."""
 
 
 def _sheet_of(row: Mapping[str, object]) -> bytes:
-    """An .xlsx file: the headings, and a row."""
+    """Return an .xlsx file with the headings and one row."""
     file = BytesIO()
     with Workbook(file, {"in_memory": True}) as book:
         book.set_properties({"created": _MADE_AT})
@@ -94,7 +94,7 @@ def _sheet_of(row: Mapping[str, object]) -> bytes:
 def upload_request(
     method: str, target: str, login: str | None, file: bytes, name: str, media_type: str, **values: str
 ) -> Request:
-    """A form with one file (RFC 7578), by whoever holds the access token `login`."""
+    """Return a form with one file (RFC 7578), sent with the access token `login`."""
     parts = [
         f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'.encode()
         for field, value in values.items()
@@ -108,7 +108,7 @@ def upload_request(
 
 
 def answer_of_import(call: Call, response: Response) -> Answer:
-    """What an import of one row says of what it registered: of people it does not say the identifier."""
+    """Return the answer in the response to an import of one row; a user's identifier is not in it."""
     data = response.data
     rows = tuple(data.get(name) for name in ("created", "updated", "unchanged"))
     if rows == (0, 0, 1) and call.replaces:
@@ -126,7 +126,7 @@ def answer_of_import(call: Call, response: Response) -> Answer:
 
 
 def picture_of(random: Random) -> bytes:
-    """A PNG of a few pixels of one colour."""
+    """Return a PNG of a few pixels of one colour."""
     width, height = random.randrange(1, 9), random.randrange(1, 9)
     line = b"\0" + random.randbytes(3) * width
 

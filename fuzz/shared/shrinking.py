@@ -1,4 +1,4 @@
-"""The shortest history that still fails: deletes lines, long runs first, while the same thing goes wrong."""
+"""Search for the shortest history that still fails in the same way: delete lines, long runs first."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
@@ -7,7 +7,7 @@ from fuzz.shared.invariants import Violation
 
 
 class Failing(Protocol):
-    """What running a history comes to."""
+    """The result of running a history."""
 
     @property
     def violations(self) -> tuple[Violation, ...]: ...
@@ -18,7 +18,7 @@ L = TypeVar("L")
 
 
 class Shrinker(Generic[R, L]):
-    """Tries shorter histories of a failure, at most so many."""
+    """Tries shorter histories of a failure, up to a fixed number."""
 
     def __init__(
         self, failed: R, lines_of: Callable[[R], Sequence[L]], run: Callable[[Sequence[L]], R], most_runs: int
@@ -31,11 +31,11 @@ class Shrinker(Generic[R, L]):
 
     @property
     def lines(self) -> Sequence[L]:
-        """Of the shortest history found."""
+        """Lines of the shortest history found."""
         return self._lines_of(self.best)
 
     def attempt(self, lines: Sequence[L]) -> bool:
-        """Whether this history violates one of the same invariants; it is the best one then."""
+        """Whether this history violates one of the same invariants; if so, keep it as the best one."""
         if self._left <= 0 or not lines:
             return False
         self._left -= 1
@@ -46,7 +46,7 @@ class Shrinker(Generic[R, L]):
         return True
 
     def delete(self) -> bool:
-        """Delete runs of lines, long ones first, from the end to the beginning; whether any could be."""
+        """Delete runs of lines, long ones first, from end to beginning; return whether any was deleted."""
         is_shorter = False
         length = max(1, len(self.lines) // 2)
         while length:

@@ -1,4 +1,4 @@
-"""Which rows of the core's two state tables a decision took: the campaigns count which were reached."""
+"""Find the rows of the core's two state tables that a decision took; campaigns count them."""
 
 from functools import cache
 from typing import Final
@@ -14,7 +14,7 @@ _STATE_TABLES: Final = {"code": CODE_TRANSITIONS, "session": SESSION_TRANSITIONS
 DECIDED_ROWS: Final = tuple(
     f"{name}: {row.name}" for name, table in _STATE_TABLES.items() for row in table if row.is_decided
 )
-"""The rows that a decision takes; the others are the passing of time."""
+"""Rows that decisions take; the other rows are the passing of time."""
 
 _Facts = frozenset[tuple[FactKind, Why | None]]
 

@@ -1,7 +1,8 @@
 """A step: who does what at which instant, written so that other steps can be deleted around it.
 
-Tokens are named by where they came from (the refresh token that step 9's session holds now, the one before
-it), never by their text. Where the step they came from is gone, they are nonsense, and the step still stands.
+A token is named by its origin and never by its text: for example, the current refresh token of the session
+that step 9 began, or the one before it. If the step of origin is deleted, the token is nonsense and the step
+is still valid.
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,14 +47,14 @@ _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     **dict.fromkeys(WITH_A_CODE, ENTERED),
     **dict.fromkeys(ABOUT_TEXT_CODES, (*NUMBERS, "theirs", "fresh")),
 }
-"""What `change` may say of a verb."""
+"""Values of `change` by verb."""
 CHANGES_A_RECORD: Final = (Verb.CHANGE_CLIENT, Verb.CHANGE_USER, Verb.CHANGE_ROLE)
 
 Natural = Annotated[int, Meta(ge=0)]
 
 
 class Kind(StrEnum):
-    """What a reference refers to."""
+    """The kinds of bearer value that a reference can name."""
 
     ACCESS = "access"
     REFRESH = "refresh"
@@ -62,11 +63,11 @@ class Kind(StrEnum):
 
 
 class Ref(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A bearer value by its origin: `back` generations before the latest that was seen."""
+    """A bearer value by its origin: `back` generations before the latest one seen."""
 
     kind: Kind
     number: Natural
-    """Of the step that began its session."""
+    """Number of the step that began the session."""
     back: Natural = 0
 
     def __str__(self) -> str:
@@ -74,7 +75,7 @@ class Ref(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class Twist(StrEnum):
-    """What is wrong with a request that would else be in order."""
+    """A defect in a request that would otherwise be valid."""
 
     WRONG_SECRET = "wrong-secret"
     OLD_SECRET = "old-secret"
@@ -90,7 +91,7 @@ class Twist(StrEnum):
     RESPONSE_TYPE_TOKEN = "response-type-token"
     WRONG_PASSWORD = "wrong-password"
     OVERTAKEN = "overtaken"
-    """Somebody changes the password while the one that is presented is verified."""
+    """The password changes while the presented one is verified."""
     WRONG_CODE = "wrong-code"
     WITHOUT_METHOD = "without-method"
     UNDECODABLE = "undecodable"
@@ -106,37 +107,37 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     verb: Verb
     client: str | None = None
     user: str | None = None
-    """Whom it is done to or by: an account's name."""
+    """Name of the account that acts or is acted on."""
     other: str | None = None
-    """A second account, client or role of a batch."""
+    """Second account, client or role of a batch."""
     role: str | None = None
     by: Ref | None = None
-    """The login that a caller of the backend presents; at the administration calls None is the operator."""
+    """Login of the caller; None at the administration calls means the operator."""
     token: Ref | None = None
     scope: str | None = None
     agent: str | None = None
     uri: Natural = 0
-    """Which of the client's addresses."""
+    """Index of the client's address."""
     change: str | None = None
-    """What an administrator does: the name of one of the tables of `initial_states`."""
+    """Change of an administrator: a name from one of the tables of `initial_states`."""
     odd: str | None = None
-    """What is odd in the record that is sent."""
+    """Name of the odd fields in the sent record."""
     seen: str | None = None
-    """What the caller says they saw of it."""
+    """Values that the caller claims to have seen in the sent fields."""
     twist: Twist | None = None
     waited: Natural = 0
-    """Milliseconds that it waited inside the server, which end at `at`."""
+    """Milliseconds that the request waited inside the server, up to `at`."""
     unseen: Natural = 0
-    """Milliseconds before these in which the server stood still and it may have come."""
+    """Milliseconds before the wait in which the server stood still and the request may have arrived."""
     joined: bool = False
-    """Taken in the same turn as the step before it."""
+    """Whether the step is in the same turn as the one before it."""
     crash: bool = False
-    """The commit fails: nothing is kept and nobody is answered."""
+    """The commit fails: nothing is kept and no caller gets an answer."""
     restart: bool = False
     """Everything that is not stored is lost before this step."""
 
     def __str__(self) -> str:
-        """As a person reads it: `+` marks the same turn; seconds since the world began; who does what."""
+        """Return the step for human readers: `+` marks the same turn; then seconds since the world began."""
         head = f"{self.number:>5}{'+' if self.joined else ' '} {self.at / 1000:>12.3f} s  {self.verb:<18}"
         about = ((name, value) for name, value in asdict(self).items() if name in _ABOUT)
         words = (
@@ -151,14 +152,14 @@ _ABOUT: Final = frozenset(Step.__struct_fields__) - {"number", "at", "verb", "jo
 
 
 def registrations_of(initial_state: InitialState) -> list[Step]:
-    """The steps by which the clients and people are there before the first step of a world."""
+    """Return the steps that create the clients and users of the initial state."""
     clients = [Step(number=0, at=0, verb=Verb.REGISTER_CLIENT, client=name) for name in initial_state.clients]
     people = [Step(number=0, at=0, verb=Verb.REGISTER_USER, user=name) for name in initial_state.people]
     return clients + people
 
 
 def check_step(before: Step | None, step: Step) -> None:
-    """Raises `ValueError` where `step` may not stand behind the one before, or no such step is ever made."""
+    """Raise `ValueError` if `step` may not follow the one before, or could never be made."""
     if before is not None and step.at < before.at:
         raise ValueError(f"expected {before.at} ms or later, got {step.at}")
     if before is not None and step.number <= before.number:

@@ -1,4 +1,4 @@
-"""What the trail must say of what a decision writes, told once more from the writes alone."""
+"""Check the audit facts of a decision against its writes alone."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -13,7 +13,7 @@ from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 
 LONGEST_TOLD: Final = 4_000
-"""Characters of one value."""
+"""Longest recorded value, in characters."""
 
 _DAY_MS: Final = 24 * 60 * 60 * 1_000
 
@@ -29,11 +29,11 @@ _CHOSEN: Final[Mapping[type[Record], Mapping[str, str]]] = {
     }
     for kind, declared in _DECLARED.items()
 }
-"""What somebody chooses of a record, and what the interface calls it."""
+"""Fields that users or administrators choose, by the type of record, with the interface's names."""
 
 
 def faults_of_telling(decision: Decision) -> Iterator[Violation]:
-    """Where the facts of a decision do not say what its writes did, one after the other for each record."""
+    """Yield each fact that does not say what the writes of a decision did, in order for each record."""
     written: dict[tuple[type[Record], str], list[_Told]] = {}
     for change in decision.changes:
         before: Record | None
@@ -60,7 +60,7 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
             written.setdefault((type(kept), str(kept.key.id)), []).append(moved)
     told: dict[tuple[type[Record], str], list[_Told]] = {}
     for fact in decision.facts:
-        # A refusal tells the permission that was missing, and changes nothing.
+        # A refusal names the missing permission and changes nothing.
         if fact.changes and fact.kind is not FactKind.ADMINISTRATOR_REFUSED:
             said: _Told = {each.field: (each.before, each.after) for each in fact.changes}
             told.setdefault(_subject(fact), []).append(said)
@@ -71,7 +71,7 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
 
 
 def _faults_of_recovery(decision: Decision) -> Iterator[Violation]:
-    """A recovery code that is used without a word, or said to be used and is left."""
+    """Yield a violation if a used recovery code is not recorded, or an unused one is."""
     said = {fact.user_id for fact in decision.facts if fact.kind is FactKind.RECOVERY_CODE_USED}
     for change in decision.changes:
         if not isinstance(change, Update):
@@ -80,7 +80,7 @@ def _faults_of_recovery(decision: Decision) -> Iterator[Violation]:
         if not isinstance(before, SecondFactor) or not isinstance(after, SecondFactor):
             continue
         old, new = set(before.recovery_digests), set(after.recovery_digests)
-        # All may be new, by a request that used one of the old.
+        # All codes may be new, in a request that used an old one.
         if (new < old and after.user_id not in said) or (new == old and after.user_id in said):
             yield Violation(TOLD, "the facts do not say which recovery codes were used")
 
@@ -96,7 +96,7 @@ def _say_the_same(written: list[_Told], told: list[_Told]) -> bool:
 
 
 def _is_told(value: Any, other: Any, said: Any) -> bool:
-    """Whether a value is told whole; of a long one at least a part that the other side has not."""
+    """Whether a value is recorded whole; for a long one, at least a part that the other side lacks."""
     if not isinstance(value, str | tuple) or sum(map(len, value)) <= LONGEST_TOLD:
         return bool(said == value)
     kept = said[:-1]

@@ -1,4 +1,4 @@
-"""The callers: everybody who asks something, what goes wrong with it, and what they hear."""
+"""The callers: they send requests, meet mishaps on the way, and receive answers."""
 
 import math
 from collections.abc import Sequence
@@ -27,29 +27,29 @@ from fuzz.simulation.store_checker import StoreChecker
 from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 
 LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
-"""A retry that comes inside the grace, and how long it then may have to wait inside the server."""
+"""Milliseconds before a retry inside the grace, and the time that it may then wait inside the server."""
 PAUSE_MS: Final = 40_000
-"""How long a process may stand still before it reads a retry, which may then have come in time or not."""
+"""Milliseconds that a process stands still before it reads a retry, so that its arrival is uncertain."""
 DESK_SECONDS: Final = 600
 _SIGN_INS: Final = (Verb.SIGN_IN, Verb.ENTER_FACTOR)
 _THIEF: Final = "thief" * 120
-"""A User-Agent of which a part is kept (`http/sender.py`)."""
+"""A User-Agent too long to be kept whole (`http/sender.py`)."""
 
 
 @dataclass
 class Desk:
-    """Somebody to whom nobody does anything, mostly an administrator, and the login they have at present."""
+    """An account that no step changes, mostly an administrator's, with its current login."""
 
     token: str | None = None
     since: float = -math.inf
     factor: str | None = None
-    """The secret of their second factor, where they must have one."""
+    """Secret of the second factor, if the account must have one."""
     lock: trio.Lock = field(default_factory=trio.Lock)
 
 
 @dataclass
 class Callers:
-    """All callers of one run, and what they remember."""
+    """All callers of one run, and their knowledge."""
 
     seed: str
     history: History
@@ -63,7 +63,7 @@ class Callers:
     # --- a line of the plan
 
     async def take(self, line: Line, finished: trio.Event) -> None:
-        """One line of the plan."""
+        """Run one line of the plan."""
         try:
             step, mishap = line.step, line.mishap
             random = Random(f"{self.seed} step {step.number}")
@@ -99,7 +99,7 @@ class Callers:
         try:
             await instance.sweep()
         except Exception as error:
-            # It was stopped by a crash or by a fault of the store; it comes round again.
+            # A crash or a fault of the store stopped it; the sweeper will come again.
             self.story.tell(f"the sweeper of instance {instance.number} was stopped: {type(error).__name__}")
 
     async def _crash(self, instance: Instance, after_ms: int) -> None:
@@ -166,7 +166,7 @@ class Callers:
                 nursery.start_soon(self._insist, step, one, met, where, own)
 
     async def _insist(self, step: Step, call: Call, mishap: Mishap, where: int, random: Random) -> None:
-        """Ask, and ask again where no answer came and the caller is one who does."""
+        """Send a request, and again if no answer came and the caller retries."""
         answer = await self.exchanges.ask(step.number, call, mishap, where, random)
         for _ in range(2):
             if answer is not None or mishap.retry_ms is None:
@@ -185,7 +185,7 @@ class Callers:
         self.story.tell(f"the store of instance {instance.number} stalls for {by_ms} ms")
 
     def _at_its_face(self, call: Call, mishap: Mishap) -> Call:
-        """The call as it is made: in a browser, by a sheet, or as a program makes it."""
+        """Return the call as it is made: in a browser, by a sheet, or through the interface."""
         if call.verb in IMPORTS or (mishap.sheet and call.verb in SHEETS):
             self.story.faults["sheet"] += 1
             return call._replace(face=Face.SHEET)
@@ -197,12 +197,12 @@ class Callers:
         if not is_of_a_page:
             return call
         self.story.faults["page"] += 1
-        # Whoever is registered on the page has to choose a password of their own.
+        # A user registered on the page must choose a password.
         must_change = True if call.verb is Verb.REGISTER_USER else None
         return call._replace(face=Face.PAGE, must_change=must_change)
 
     async def sign_in_at(self, name: str) -> str:
-        """A token of an administrator's, or of the guest's, who signs in where they have none that lasts."""
+        """Return a login token of an administrator or the guest, signing in if the last one has ended."""
         desk = self.desks[name]
         async with desk.lock:
             now = trio.current_time()
@@ -218,12 +218,12 @@ class Callers:
                 if answer is not None and answer.access is not None:
                     desk.token, desk.since = answer.access, trio.current_time()
                 else:
-                    # The code of a second factor works once.
+                    # A code of a second factor works once.
                     await trio.sleep(1 if desk.factor is None else STEP_MS / 1000)
             return "nobody"
 
     async def _enter_factor(self, desk: Desk, call: Call, asked: Answer, where: int) -> Answer | None:
-        """Go on with a sign-in that asks for a second factor, or for one to be set up."""
+        """Continue a sign-in that asks for a second factor, or for the setup of one."""
         call = call._replace(verb=Verb.OFFER_FACTOR, password=None, token=asked.secret)
         if asked.sets_up:
             offered = await self._ask_at_desk(call, where)
@@ -240,5 +240,5 @@ class Callers:
 
 
 def _by(call: Call, login: str) -> Call:
-    """The call as somebody else makes it."""
+    """Return the call as made with another login."""
     return call._replace(login=login, parts=tuple(part._replace(login=login) for part in call.parts))

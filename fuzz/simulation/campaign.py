@@ -1,4 +1,4 @@
-"""Seeds of the whole server, on one core or several; a failing one is cut down to a short story."""
+"""Run seeds of the whole server on one or several cores; cut a failing seed down to a short story."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,15 +26,15 @@ from fuzz.simulation.runs import Run, live
 from fuzz.simulation.visits import VISITS, list_routes
 
 MOST_REPLAYS: Final = 120
-"""Bounds how long a failure is cut down before it is told."""
+"""Most replays while a failure is cut down."""
 MOST_UNDECIDED: Final = 20
-"""So many sentences that decided nothing are named where nobody asks for all."""
+"""Number of undecided sentences that the figures name unless `--verbose`."""
 MOST_SEEDS: Final = 80
-"""A planted fault that so many seeds do not show is one that survives."""
+"""Number of seeds after which an unnoticed planted fault counts as a survivor."""
 
 
 def run_seed(seed: int) -> Report:
-    """One seed from beginning to end."""
+    """Run one seed from beginning to end."""
     run = live(str(seed))
     return Report(
         counts=Counter(
@@ -54,12 +54,12 @@ def run_seed(seed: int) -> Report:
 
 
 def run_seeds(first: int, seeds: int, jobs: int = 1) -> Iterator[Report]:
-    """So many seeds from `first` on."""
+    """Run so many seeds from `first` on."""
     return run_all(run_seed, range(first, first + seeds), jobs)
 
 
 def shrink(run: Run) -> Run:
-    """The run cut down as far as it goes while it still violates one of the same invariants."""
+    """Cut a run down as far as possible while it still violates one of the same invariants."""
     shrinker = Shrinker(run, lambda found: found.lines, partial(live, run.seed), MOST_REPLAYS)
     while shrinker.delete() or _simplify(shrinker):
         pass
@@ -67,7 +67,7 @@ def shrink(run: Run) -> Run:
 
 
 def _simplify(shrinker: Shrinker[Run, Line]) -> bool:
-    """Take out everything that goes wrong, or each thing by itself; whether any could be."""
+    """Remove all mishaps, or each one by itself; return whether any could be removed."""
     simpler = False
     for place in range(len(shrinker.lines)):
         calm = {name: getattr(CALM, name) for name in Mishap.__struct_fields__ if name != "instance"}
@@ -81,7 +81,7 @@ def _simplify(shrinker: Shrinker[Run, Line]) -> bool:
 
 
 def story(failure: Run) -> str:
-    """A failure in the protocol's words, which is kept in a file, and how to see it again."""
+    """Describe a failure in the protocol's words, keep it in a file, and name the commands to repeat it."""
     shortest = shrink(failure)
     path = failure_file(f"seed-{failure.seed}.plan")
     told = [*map(str, shortest.violations), "", "what happened:", *shortest.story]
@@ -108,11 +108,14 @@ def tell_steps(failure: Run) -> list[str]:
     ]
 
 
-# --- for the command line
+# --- commands
 
 
 def run(first: int, seeds: int, *, jobs: int, most_failures: int, verbose: bool = False) -> int:
-    """Run so many seeds; 0 if everything held. `verbose` figures name every sentence that decided nothing."""
+    """Run so many seeds; return 0 if everything held.
+
+    With `verbose`, the figures name every sentence of the model that decided nothing.
+    """
     print(f"seed {first}, {seeds:,} seeds", flush=True)
 
     def progress(total: Report, seconds: float) -> str:
@@ -135,7 +138,7 @@ def run(first: int, seeds: int, *, jobs: int, most_failures: int, verbose: bool 
 
 
 def run_one(seed: int, plan: Path | None) -> int:
-    """Run one seed and write its plan into a file, if there is one; 0 where everything held."""
+    """Run one seed and write its plan into the file `plan` if given; return 0 if everything held."""
     return _tell_run(live(str(seed)), plan)
 
 
@@ -178,7 +181,7 @@ def _figures(total: Report, seconds: float, *, verbose: bool) -> str:
 
 
 def find_undecided(total: Report) -> list[str]:
-    """Return the sentences of the model that no operation was decided by, each in quotes."""
+    """Return the sentences of the model that decided no operation, each in quotes."""
     return [f"'{each}'" for each in list_sentences() if not total.tables["clauses"][each]]
 
 
@@ -199,10 +202,10 @@ def _format_sorted(faults: Counter[str]) -> str:
 
 
 def selftest(only: str = "") -> int:
-    """Plant the known mistakes in the server; 0 where none survives."""
+    """Plant the known mistakes in the server; return 0 if none survives."""
     return run_selftest(only, FAULTS, planted_seed, MOST_SEEDS)
 
 
 def planted_seed(number: int) -> Report:
-    """A seed of the selftest's own."""
+    """Run a seed of the selftest's own."""
     return run_seed(SEED + number)

@@ -1,4 +1,4 @@
-"""The network: connections in memory, as slow and as torn as a plan wants them, cut when it says so."""
+"""The network: connections in memory, as slow and fragmented as the plan says, and cut if it says so."""
 
 import socket
 from collections.abc import Callable
@@ -17,22 +17,22 @@ from fuzz.simulation.witness import OPERATION
 
 HOST: Final = "id.example"
 EXCHANGE_SECONDS: Final = 100.0
-"""Longer than any limit of the front door: an answer, or the end of the connection, comes sooner."""
+"""Time limit of one exchange in seconds, longer than every limit of the front door."""
 _MOST_BYTES: Final = 65_536
 
 
 class Wire:
-    """Counts and digests everything that was ever sent over any connection of a run."""
+    """Counts and digests all bytes of all connections of a run."""
 
     def __init__(self) -> None:
         self._digest = sha256()
         self.bytes = 0
         self.connections = 0
         self.is_noted = True
-        """Whether the bytes follow from the seed."""
+        """Whether the bytes depend on the seed alone."""
 
     def note(self, way: bytes, number: int, data: bytes) -> None:
-        """Take in what went one way over connection `number`."""
+        """Add bytes that went in one direction over connection `number`."""
         if not self.is_noted:
             return
         self.bytes += len(data)
@@ -40,12 +40,12 @@ class Wire:
 
     @property
     def digest(self) -> str:
-        """One value for all bytes in their order."""
+        """Digest of all bytes in their order."""
         return self._digest.hexdigest()
 
 
 class _Socket:
-    """As much of a socket as Hypercorn asks for."""
+    """The part of a socket that Hypercorn uses."""
 
     def __init__(self, source: str, close: Callable[[], None]) -> None:
         self.family = socket.AF_INET6 if ":" in source else socket.AF_INET
@@ -70,20 +70,20 @@ class Connection:
         self._receive = receive
         self.http = HttpClient(HOST)
         self.sever = sever
-        """Cut the cable: both ends find out."""
+        """Function that cuts the cable; both ends notice."""
         self.is_usable = True
         self.is_fresh = True
         """Whether nothing was sent over it yet."""
         self._slow = slow
 
     def close(self) -> None:
-        """Close this end; the other finds out when it reads or sends."""
+        """Close this end; the other end notices when it reads or sends."""
         self.is_usable = False
         _close(self._send)
         _close(self._receive)
 
     async def send(self, data: bytes, *, pieces: int = 1, random: Random | None = None) -> None:
-        """Send, in so many pieces with pauses between them. Raises `trio.BrokenResourceError`."""
+        """Send bytes in so many pieces with pauses between them. Raises `trio.BrokenResourceError`."""
         self.is_fresh = False
         cuts = sorted(random.randrange(len(data)) for _ in range(pieces - 1)) if random and data else []
         for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
@@ -95,7 +95,7 @@ class Connection:
                 await trio.sleep(random.choice((0.0, 0.0, 0.002, 0.2, 0.7)))
 
     async def receive(self, most: int = _MOST_BYTES) -> bytes:
-        """What comes next; nothing at the end."""
+        """Return the next bytes; none at the end of the connection."""
         try:
             data = bytes(await self._receive.receive_some(most))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -104,17 +104,17 @@ class Connection:
         return data
 
     async def exchange(self, request: Request, mishap: Mishap, random: Random) -> Response | None:
-        """The response, with everything that goes wrong on the way; None where the caller never has one.
+        """Send a request with its mishaps; return the response, or None if the caller gets none.
 
         Raises `NotHttp`, `trio.TooSlowError`.
         """
         with trio.fail_after(EXCHANGE_SECONDS):
             data = self.http.write(request)
-            if len(request.body) % 4 == 3:  # some clients send an empty line behind a body
+            if len(request.body) % 4 == 3:  # some clients send an empty line after a body
                 data = b"\r\n" + data
             if mishap.fate is Fate.CUT_BEFORE:
                 data = data[: random.randrange(len(data))]
-            # Where the server closes while this is sent, what it answered by then can still be read.
+            # If the server closes meanwhile, an answer that it sent before can still be read.
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 await self.send(data, pieces=mishap.torn, random=random)
             if mishap.fate is Fate.LOST and random.random() < 0.5:
@@ -126,7 +126,7 @@ class Connection:
             return await self.next_response(random, most)
 
     async def next_response(self, random: Random, most: int | None = None) -> Response | None:
-        """The next response; None where the connection ends first, or is cut after `most` bytes."""
+        """Return the next response; None if the connection ends first, or is cut after `most` bytes."""
         read = 0
         while (response := self.http.next_response()) is None:
             if most is not None and read >= most:
@@ -145,9 +145,9 @@ class Connection:
 
 
 def connect(wire: Wire, source: str, *, slow: bool) -> tuple[Connection, Any]:
-    """A new connection: the client's end and the server's stream.
+    """Make a connection; return the client's end and the server's stream.
 
-    A slow reader's bytes go in lockstep: the server cannot send on before they are taken.
+    A slow reader's connection passes bytes in lockstep: the server cannot send on before they are read.
     """
     client_send, server_receive = trio.testing.memory_stream_one_way_pair()
     held: Any = (
@@ -170,7 +170,7 @@ def connect(wire: Wire, source: str, *, slow: bool) -> tuple[Connection, Any]:
 
 
 def manner_fields(manner: Manner | None, origin: str) -> Fields:
-    """The fields by which a request says what kind of caller makes it."""
+    """Return extra header fields of a browser or an impostor."""
     match manner:
         case Manner.CHINESE:
             return [("Accept-Language", "zh-CN, en;q=0.1")]
@@ -189,10 +189,10 @@ def manner_fields(manner: Manner | None, origin: str) -> Fields:
 
 
 def number_request(request: Request, operation: int, more: Fields) -> Request:
-    """The request with more fields, saying which operation it is.
+    """Return the request with more fields, and with the number of its operation.
 
-    A backend's form says it in a parameter of its own, which the server ignores as any it does not know, so
-    that it sends the very same head again and again, as backends do; everything else in a header field.
+    A backend's form has the number in an extra parameter, which the server ignores, so that the head is the
+    same every time, as backends send it. Every other request has it in a header field.
     """
     fields = [*request.fields, *more]
     if ("Content-Type", FORM) not in fields or not request.target.startswith("/api/"):
@@ -202,7 +202,7 @@ def number_request(request: Request, operation: int, more: Fields) -> Request:
 
 
 async def send_garbage(connection: Connection, random: Random) -> None:
-    """Bytes of a stranger; whatever is answered, the connection ends."""
+    """Send meaningless bytes; the server may answer, and ends the connection."""
     kinds = (
         lambda: random.randbytes(random.randrange(1, 300)),
         lambda: (

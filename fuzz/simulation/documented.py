@@ -1,6 +1,6 @@
-"""Which answers there may be at all, whatever happened before: every error with the status it comes with.
+"""The documented answers: every error with its status, whatever happened before.
 
-It is written from the specification ("Errors", READINGS 21, 23, 31 and 32).
+Written from the specification ("Errors", READINGS 21, 23, 31 and 32).
 """
 
 import re
@@ -11,7 +11,7 @@ from fuzz.shared.http_client import Response
 from fuzz.shared.responses import code_of_page
 
 ISSUING: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
-"""What is asked at `/token`."""
+"""Operations at `/token`."""
 SUCCESS: Final = {
     **dict.fromkeys((Verb.REGISTER_USER, Verb.REGISTER_ROLE, Verb.REGISTER_CLIENT), (201,)),
     **dict.fromkeys((Verb.CREATE_TOKEN, Verb.INVITE_USER), (201,)),
@@ -22,7 +22,7 @@ STATUS_OF_ERROR: Final = {
     **dict.fromkeys(("unauthorized_client", "unsupported_grant_type"), 400),
     "invalid_client": 401,
 }
-"""At the token service; `invalid_client` by form fields at `/token` is a 400."""
+"""Status of errors at the token service; `invalid_client` by form fields at `/token` is a 400."""
 _CODES: Final = {
     400: ("A0401", "B4001", "B4002"),
     401: ("A1001", "A1002"),
@@ -39,28 +39,28 @@ _CODES: Final = {
     503: ("A0503",),
 }
 STATUS_OF_CODE: Final = {code: status for status, codes in _CODES.items() for code in codes}
-"""In the envelope, and on pages."""
+"""Status of codes in the envelope, and on pages."""
 OVERTAKEN: Final = "overtaken"
-"""The error of a form whose record somebody else changed while it was filled: nothing was done."""
+"""Error of a form whose record another caller changed meanwhile; nothing was done."""
 ANSWERED_WITH_A_PAGE: Final = (
     *(Verb.REGISTER_CLIENT, Verb.RESET_SECRET, Verb.REQUEST_TEXT_CODE, Verb.REFRESH_LOGIN),
     *(Verb.SIGN_IN, Verb.BEGIN_FACTOR),
 )
-"""What a form is not answered with another address for: it shows a secret this once, or the next form."""
+"""Operations whose form is answered with a page, not a redirect: it shows a secret once, or the next form."""
 PROFILE: Final = {"sub", "username", "name", "avatarUrl", "locale"}
-"""All that user-info tells of somebody."""
+"""All fields of user-info."""
 AT_SSO: Final = frozenset({"A0401", "B4001", "B4002", "A0500"})
-"""Why a browser stays at `/sso`; who is not signed in, or must change the password, is sent on."""
+"""Codes for which a browser stays at `/sso`; other refusals redirect to sign-in or the password form."""
 _CLIENTS_OWN: Final = ("https://", "http://localhost", "http://127.0.0.1")
-"""Where a redirect URI leads."""
+"""Beginnings of redirect URIs."""
 _REASON: Final = re.compile(rb'role="alert"[^>]*>\s*<p>[^<\s]')
 _PROVES: Final = re.compile("(__Host-)?ostiary_(access|refresh|form)=")
-"""The cookies that prove who asks; a language proves nothing."""
+"""Cookies that prove who the caller is; the language cookie proves nothing."""
 _QUESTION: Final = (b'name="decision" value="approve"', b'name="decision" value="deny"')
 
 
 def is_undocumented(call: Call, response: Response, *, by_form: bool, shown: str = "") -> str | None:
-    """Why this cannot be an answer to `call`; `shown` is the code of the reason on the page after a form."""
+    """Return why this cannot be an answer to `call`, or None; `shown` is the page's code after a form."""
     if call.face is Face.PAGE:
         return _wrong_after_form(call, response, shown)
     if response.status < 400:
@@ -104,7 +104,7 @@ def _wrong_success(call: Call, response: Response) -> str | None:
 
 
 def _wrong_after_form(call: Call, response: Response, code: str) -> str | None:
-    """What follows a form: another page of this server, the client's, or the form again with a reason."""
+    """Check an answer to a form: a redirect to this server or the client, or the form with a reason."""
     status = response.status
     cookies = [value for name, value in response.fields if name == "set-cookie"]
     if any("HttpOnly" not in each or "SameSite=Lax" not in each for each in cookies):
@@ -130,7 +130,7 @@ def _wrong_after_form(call: Call, response: Response, code: str) -> str | None:
 
 
 def _wrong_page(response: Response) -> str | None:
-    """A page that is no question says why, in words and by code."""
+    """Check a page without a question: it gives a reason, in words and by code."""
     code = code_of_page(response)
     if code not in AT_SSO or response.status != STATUS_OF_CODE[code]:
         return f"status {response.status} with {code or 'no code'} at /sso"
@@ -140,7 +140,7 @@ def _wrong_page(response: Response) -> str | None:
 
 
 def _wrong_error(call: Call, response: Response, error: str, *, by_form: bool) -> str | None:
-    """An error of RFC 6749; a 401 names the scheme to authenticate by."""
+    """Check an error of RFC 6749; a 401 names the authentication scheme."""
     right = STATUS_OF_ERROR.get(error)
     if error == "invalid_client" and by_form and call.verb in ISSUING:
         right = 400

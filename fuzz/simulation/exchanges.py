@@ -1,4 +1,4 @@
-"""Single requests: over which connection, with what going wrong on the way, and what is heard of them."""
+"""Single requests: the connection, the mishaps on the way, and the answer."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,26 +44,26 @@ from ostiary_core.model.secret import digest_of
 from ostiary_core.model.sign_in_ticket import Ticket
 
 ANSWER_SECONDS: Final = 10.0
-"""Within which every request is answered (READINGS 47)."""
+"""Seconds within which every request is answered (READINGS 47)."""
 NO_OPERATION: Final = -1
-"""What is judged by nobody."""
+"""Number of a request that is not judged."""
 
 DESK: Final = "desk"
 OTHER_DESK: Final = "other-desk"
 DESKS: Final = (DESK, OTHER_DESK)
-"""Who administers: super administrators to whom nobody does anything."""
+"""Super administrators that no step changes."""
 GUEST: Final = "guest"
-"""Somebody who has no role, and does nothing before the end."""
+"""A user without a role, who acts only at the end."""
 
 FORGED_TICKETS: Final = 7
-"""More than a name is guessed at before it has to wait, as most seeds have it."""
+"""Number of forged tickets, more than the wrong guesses that most seeds allow for a name."""
 _OF_FORGED_TICKETS: Final = {(401, "A1001"), (429, "A0429"), (500, "A0500"), (503, "A0500")}
 _RENEWED: Final = ["LoginRefreshed", "AccountRequested"]
 
 
 @dataclass
 class Exchanges:
-    """Requests and answers of one run, and the connections that are kept for the next."""
+    """Requests and answers of one run, and the connections kept for later requests."""
 
     history: History
     witness: Witness
@@ -72,14 +72,14 @@ class Exchanges:
     instances: Sequence[Instance] = ()
     is_https: bool = False
     limits_are_wide: bool = True
-    """Whether nobody can come to the limits of requests a minute."""
+    """Whether the limits of requests a minute are out of reach."""
     turned_away: set[str] = field(default_factory=set)
-    """Logins that were answered that they are none."""
+    """Login tokens that were answered as invalid."""
     pool: dict[tuple[int, str], list[Connection]] = field(default_factory=dict)
 
     @property
     def origin(self) -> str:
-        """Of every page of ours."""
+        """Origin of every page of the server."""
         return f"{'https' if self.is_https else 'http'}://{HOST}"
 
     def _operation(self, number: int, call: Call, instance: Instance) -> Operation:
@@ -98,7 +98,7 @@ class Exchanges:
         return operation
 
     async def ask(self, number: int, call: Call, mishap: Mishap, where: int, random: Random) -> Answer | None:
-        """One request and what is heard of it; None where that is nothing, or only a failure."""
+        """Send one request and return its answer; None if none came, or only a failure."""
         instance = self.instances[where]
         made = await self._request(call, mishap, instance)
         if made is None:
@@ -138,7 +138,7 @@ class Exchanges:
 
     @contextmanager
     def _judge_connection(self, what: str) -> Iterator[None]:
-        """What comes over a connection is HTTP, and comes, or the connection ends."""
+        """Report a violation unless the connection carries HTTP, and answers or ends in time."""
         try:
             yield
         except trio.TooSlowError:
@@ -147,7 +147,7 @@ class Exchanges:
             self.story.fault(DOCUMENTED, f"{what} is answered in bytes that are no HTTP: {error}")
 
     async def _request(self, call: Call, mishap: Mishap, instance: Instance) -> Request | None:
-        """The request that makes the call; None where the page with its form does not open."""
+        """Return the request that makes the call; None if the page with its form does not open."""
         if call.face is not Face.PAGE:
             return self._as_browsers_do(request_of(call, by_form=mishap.form))
         if call.verb is Verb.REFRESH_LOGIN:
@@ -161,22 +161,22 @@ class Exchanges:
         return with_cookies_of_https(request) if self.is_https else request
 
     def _manner_fields(self, call: Call, request: Request, mishap: Mishap) -> Fields:
-        """What the caller says besides, but for a form or sign-in of another page, which is refused."""
+        """Return the caller's extra fields, except those that would make a form count as another page's."""
         is_a_form = call.face is Face.PAGE
-        # A text message is asked for at a route that is closed to other sites, whatever token comes with it.
+        # A text message's route refuses other sites, whatever token the request has.
         may_sign_in = call.login is None or call.verb is Verb.REQUEST_TEXT_CODE
         is_a_sign_in = may_sign_in and request.target.startswith("/api/auth/")
         is_refused = (is_a_form or is_a_sign_in) and mishap.manner is Manner.OTHER_PAGE
         return manner_fields(None if is_refused else mishap.manner, self.origin)
 
     async def open_form(self, call: Call, source: str, instance: Instance) -> Form | None:
-        """The form of a call; None where the page with it does not open."""
+        """Return the form of a call; None if its page does not open."""
         page_form = find_form(call)
         page = await self.ask_aside(opening_request(call, page_form), source, instance)
         return None if page is None or page.status != 200 else read_form(page_form, page)
 
     async def ask_aside(self, request: Request, source: str, instance: Instance) -> Response | None:
-        """The response to what is no operation of the history; None where none is heard."""
+        """Return the response to a request outside the history; None if none comes."""
         connection = instance.connect(source, slow=False)
         if connection is None:
             return None
@@ -188,7 +188,7 @@ class Exchanges:
         return response
 
     async def upload_picture(self, call: Call, picture: bytes, instance: Instance) -> None:
-        """A picture for the caller's account: it is refused with a reason, or served as it was sent."""
+        """Upload a picture for the caller: it is refused with a reason, or served unchanged."""
         source = source_of(call)
         response = await self.ask_aside(picture_request(call, picture), source, instance)
         if response is None or response.status >= 500:
@@ -199,12 +199,12 @@ class Exchanges:
             return
         self.story.faults["picture kept"] += 1
         shown = await self.ask_aside(Request("GET", response.data["avatarUrl"]), source, instance)
-        # Another picture of the same account takes this one's place, and its file with it.
+        # A newer picture of the same account replaces this one and its file.
         if shown is not None and shown.status != 404 and shown.status < 500 and shown.body != picture:
             self.story.fault(DOCUMENTED, f"a picture is served with {shown.status}, and not as it was sent")
 
     async def send_with_mistake(self, call: Call, instance: Instance, random: Random) -> None:
-        """What a call would send, with a mistake in it, from a stranger's address: it is refused."""
+        """Send a call with a mistake in it, from a stranger's address; it must be refused."""
         spoiled = draw_mistake(call, random)
         if spoiled is None:
             return
@@ -216,7 +216,7 @@ class Exchanges:
             self.story.fault(DOCUMENTED, f"{call.verb} with {mistake} is answered {answer}")
 
     async def send_forged_tickets(self, call: Call, instance: Instance, random: Random) -> None:
-        """Codes with tickets that name the user of a call and that nobody signed: none counts as a guess."""
+        """Send codes with forged tickets for the user of a call; none counts as a guess."""
         for _ in range(FORGED_TICKETS):
             ticket = Ticket(
                 user_id=call.user_id or "nobody",
@@ -233,7 +233,7 @@ class Exchanges:
                 self.story.fault(DOCUMENTED, f"a code with a made-up ticket is answered {answer}")
 
     async def exchange_pipelined(self, step: Step, calls: list[Call], mishap: Mishap, random: Random) -> None:
-        """All of a race in one write, answered in order."""
+        """Send all requests of a race in one write; they are answered in order."""
         instance = self.instances[mishap.instance % len(self.instances)]
         source = source_of(calls[0])
         connection = instance.connect(source, slow=mishap.slow)
@@ -271,7 +271,7 @@ class Exchanges:
         return instance.connect(peer, slow=mishap.slow)
 
     def _forwarding_fields(self, mishap: Mishap, source: str) -> list[tuple[str, str]]:
-        """What proxies, and callers who would like to be somebody else, write into the request."""
+        """Return forwarding fields of proxies, and forged ones of callers who pretend another address."""
         entries = (["6.6.6.6"] if mishap.spoofed else []) + ([source] if mishap.proxied else [])
         scheme = [("X-Forwarded-Proto", "https")] if self.is_https and mishap.proxied else []
         return [("X-Forwarded-For", ", ".join(entries)), *scheme] if entries else []
@@ -319,7 +319,7 @@ class Exchanges:
             answer = answer._replace(code=seen[-1].code)
         operation.answer = answer
         has_stalled = instance.stalled_until > operation.invoked_at
-        # A retry that may have come in time is answered by a failure (READINGS 46).
+        # A retry with an uncertain arrival time is answered by a failure (READINGS 46).
         is_doubtful = any(one.unseen_ms is not None and one.unseen_ms > 0 for one in seen)
         has_failed = operation.number in self.witness.met_fault or has_stalled or is_doubtful
         is_let_in = answer.error != "A0429" or (call.verb is Verb.REQUEST_TEXT_CODE and self.limits_are_wide)
@@ -341,13 +341,15 @@ class Exchanges:
         self.story.tell_operation(operation, f"{response.status} {answer}")
 
     def _is_renewed_in_vain(self, operation: Operation, answer: Answer) -> bool:
-        """Whether a page renewed its login, and another had renewed it again before the page looked at the
-        account: then nobody is told what the renewal gave."""
+        """Whether a page renewed its login while another renewal came before it looked at the account.
+
+        Then no caller receives the tokens of the first renewal.
+        """
         kinds = [one.kind for one in self.witness.seen.get(operation.number, ())]
         return operation.call.face is Face.PAGE and answer.error == "A1001" and kinds[-2:] == _RENEWED
 
     def _complete(self, call: Call, answer: Answer, source: str) -> Answer:
-        """With what HTTP does not say: which session began, and whose login it is."""
+        """Return the answer with facts that HTTP does not give: the begun session, the login's user."""
         if answer.kind is AnswerKind.USER and answer.sub is None:
             return answer._replace(sub=self._user_id(call))
         begins = call.verb in (
@@ -364,7 +366,7 @@ class Exchanges:
         return answer
 
     def _user_id(self, call: Call) -> str | None:
-        """Whom a sheet registered: it does not say. Of several with the name, the others are deleted."""
+        """Return the user that a sheet registered, which its answer lacks: the newest with the name."""
         users = [user for user in self.shared.records(Table.USER) if isinstance(user, User)]
         named = [user for user in users if user.username == call.username]
         return max(named, key=lambda user: user.created_at).user_id if named else None
@@ -382,7 +384,7 @@ class Exchanges:
         return None
 
     def _note(self, operation: Operation, answer: Answer) -> None:
-        """Let the history take in what it can make sense of."""
+        """Record the answer in the history, if the history knows its subject."""
         call = operation.call
         self.story.remember(call, answer)
         if operation.step >= AT_THE_DESK:
@@ -405,7 +407,7 @@ def _answer_of(call: Call, response: Response) -> Answer:
 
 
 def source_of(call: Call) -> str:
-    """The address that somebody calls from."""
+    """Return the source address of a caller."""
     who = call.client_id if call.verb not in ADMINISTRATION else DESK
     place = sha256((who or call.username or "somebody").encode()).digest()[0]
     return f"2001:db8:113:{place:x}::1" if place % 3 == 0 else f"203.0.113.{place}"

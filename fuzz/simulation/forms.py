@@ -1,7 +1,7 @@
-"""Calls as people make them in a browser: the form of a page, filled and sent, and the page that follows.
+"""Calls as users make them in a browser: fill and send the form of a page, read the page that follows.
 
-A browser first opens the page that has the form: its hidden fields prove where the form was filled, and
-a form of a record that stands comes filled with what stands.
+A browser first opens the page with the form. Its hidden fields prove that the form was opened here, and the
+form of an existing record contains the stored values.
 """
 
 import re
@@ -27,7 +27,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.texts import LANGUAGES
 
 _ANY_FORM: Final = "/login?switch=1"
-"""A page that has a form for everybody."""
+"""Address of a page that has a form for every visitor."""
 _REASON: Final = re.compile(r'role="alert"[^>]*>\s*<p>([^<]*)</p>')
 _SECRET: Final = re.compile(rb'<code id="secret-text">([^<]+)</code>')
 _TEXTS: Final = {
@@ -40,13 +40,13 @@ Values = dict[str, list[str]]
 
 
 class PageForm(NamedTuple):
-    """Where the form of a call is found, where it goes, and what is written into it."""
+    """The page with a call's form, the form's target, and the values to enter."""
 
     action: str
     values: Mapping[str, object]
     opened_at: str = _ANY_FORM
     is_of_a_record: bool = False
-    """Whether it comes filled with what stands; else any form's proof will do."""
+    """Whether the form contains a record's stored values; if not, any form's hidden proof will do."""
 
 
 class Form(NamedTuple):
@@ -57,7 +57,7 @@ class Form(NamedTuple):
 
 
 class _FormReader(HTMLParser):
-    """The fields of the form that goes to `action`, or of the first that is sent by POST."""
+    """Reads the fields of the form that goes to `action`, or of the first that is sent by POST."""
 
     def __init__(self, action: str | None) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _FormReader(HTMLParser):
             self.values[self._name] = [given["value"]] if "value" in given else []
 
     def handle_data(self, data: str) -> None:
-        """Keep what stands in a text area."""
+        """Keep the text in a text area."""
         self._text += data
 
     def handle_endtag(self, tag: str) -> None:
@@ -96,7 +96,7 @@ class _FormReader(HTMLParser):
 
 
 def read_form(page_form: PageForm, response: Response) -> Form | None:
-    """The form on a page that was opened; None where there is none."""
+    """Return the form on an opened page, or None."""
     reader = _FormReader(page_form.action if page_form.is_of_a_record else None)
     reader.feed(response.body.decode())
     cookie = _cookies(response).get("ostiary_form", "").partition(";")[0]
@@ -112,23 +112,23 @@ _CHOICE_FORMS: Final[Mapping[str, tuple[str, Mapping[str, object]]]] = {
     "shanghai": ("/account/zone", {"timezone": "Asia/Shanghai"}),
     "no-picture": ("/account/picture/remove", {}),
 }
-"""Of the others, which are no zones, the page makes none."""
+"""Page and form field of a user's choices; the page has no field for a zone that does not exist."""
 
 
 def may_be_in_a_form(call: Call, settings: Settings) -> bool:
-    """Whether a page can be asked for all of a call."""
+    """Whether a page has a form for all of a call."""
     if call.verb is Verb.REFRESH_LOGIN:
         return True
     has_form = call.verb in (Verb.APPROVE, Verb.DENY, Verb.CHOOSE) or ROUTES.get(call.verb, ("", ""))[1]
     if not has_form or (call.login or "").startswith(PERSONAL_TOKEN_PREFIX):
         return False
     if call.verb is Verb.SIGN_IN and settings.second_factor_of != "no":
-        return False  # where one must be set up, the page goes on to offer it, and asks twice
+        return False  # if a factor must be set up first, the page offers that and asks twice
     return call.must_change is None and (call.verb is not Verb.CHOOSE or call.choice in _CHOICE_FORMS)
 
 
 def find_form(call: Call) -> PageForm:
-    """The form of a call that has one."""
+    """Return the form of a call that has one."""
     if call.verb in (Verb.APPROVE, Verb.DENY):
         decision = "approve" if call.verb is Verb.APPROVE else "deny"
         return PageForm(f"/sso?{urlencode(authorization_parameters(call))}", {"decision": decision})
@@ -145,19 +145,19 @@ def find_form(call: Call) -> PageForm:
 
 
 def opening_request(call: Call, page_form: PageForm) -> Request:
-    """The request by which a browser opens the page that has a form."""
+    """Return the browser's request that opens the page with a form."""
     cookie = [] if call.login is None else [("Cookie", f"ostiary_access={call.login}")]
     return Request("GET", page_form.opened_at, [("Accept", "text/html"), *user_agent_fields(call), *cookie])
 
 
 def renewing_request(call: Call) -> Request:
-    """The request of a browser whose login has only its refresh cookie left."""
+    """Return the request of a browser whose login has only its refresh cookie left."""
     cookie = ("Cookie", f"ostiary_refresh={call.token or nonsense('no token')}")
     return Request("GET", "/account", [("Accept", "text/html"), *user_agent_fields(call), cookie])
 
 
 def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
-    """The request by which a browser sends a form."""
+    """Return the browser's request that sends a form."""
     cookies = [f"ostiary_form={form.cookie}"]
     if call.login is not None and call.verb not in _SIGNING_IN:
         cookies.append(f"ostiary_access={call.login}")
@@ -171,13 +171,13 @@ def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
 
 
 def _cookies(response: Response) -> dict[str, str]:
-    """The cookies that are set, each with its attributes behind it."""
+    """Return the cookies that a response sets, each with its attributes."""
     lines = (value.removeprefix("__Host-") for name, value in response.fields if name == "set-cookie")
     return {name: rest for name, _, rest in (line.partition("=") for line in lines)}
 
 
 def _body_of(form: Form, page_form: PageForm) -> bytes:
-    """The form with the values of the call written over what stood there."""
+    """Return the form's body, with the values of the call in place of the stored ones."""
     values = dict(form.values)
     for name, value in page_form.values.items():
         if isinstance(value, tuple | list):
@@ -187,11 +187,11 @@ def _body_of(form: Form, page_form: PageForm) -> bytes:
     return urlencode(values, doseq=True).encode()
 
 
-# --- what the page that follows says
+# --- the page that follows
 
 
 def code_or_reason(response: Response) -> str:
-    """The code of the refusal that a page shows, or whose words it shows; empty where it is neither."""
+    """Return the code of the refusal on a page, or the refusal's text; empty if the page has neither."""
     code = code_of_page(response)
     if code:
         return code
@@ -199,7 +199,7 @@ def code_or_reason(response: Response) -> str:
     if reason is None:
         return ""
     shown = unescape(reason[1])
-    # How long to wait stands behind the reason.
+    # The reason is followed by the time to wait.
     is_followed = response.status == 429
     texts = [text for status, text in _TEXTS if status == response.status]
     found = [text for text in texts if text == shown or (is_followed and shown.startswith(text))]
@@ -210,7 +210,7 @@ _SIGNING_IN: Final = (Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.ENTER_FACTOR)
 
 
 def _values_shown(response: Response) -> dict[str, str]:
-    """The hidden values of the form that a page goes on with."""
+    """Return the hidden values of the form on a page."""
     reader = _FormReader(None)
     reader.feed(response.body.decode())
     return {name: values[0] for name, values in reader.values.items()}
@@ -229,7 +229,7 @@ def _login_in_cookies(response: Response) -> Answer:
 
 
 def answer_of_page(call: Call, response: Response) -> Answer:
-    """What a page says in the words of the interface, as far as it says it."""
+    """Return the answer on a page, in the interface's words, as far as the page shows it."""
     if response.status >= 400:
         return refusal(code_or_reason(response))
     location = response.field("location")

@@ -1,4 +1,4 @@
-"""One instance of the server: the real application behind the real front door, crashed and started again."""
+"""One instance of the server: the real application behind the real front door, with crashes and restarts."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -46,17 +46,20 @@ from ostiary_web.sheets.reader import read_sheet_in_place
 T = TypeVar("T")
 
 FREE_GUESSES: Final = 20
-"""Failed sign-ins of one address that cost nothing where nobody says otherwise."""
+"""Failed sign-ins of one address without a delay, by default."""
 MOST_WRONG_SECONDS: Final = 60
-"""How far a clock may be wrong: the sweeper of one instance may hurt another if theirs are further apart than
-`Policy.clock_margin_seconds`, which is twice that."""
+"""Largest error of a clock, in seconds.
+
+The sweeper of one instance may harm another if their clocks differ by more than
+`Policy.clock_margin_seconds`, which is twice this.
+"""
 _TICKS_AFTER_PAUSE: Final = 6
 PROXY: Final = "10.0.0.9"
 _ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": f"http://{HOST}", "RATE_LIMIT_SCALE": "100"}
 
 
 class _Kept:
-    """Where text messages go here: nowhere further."""
+    """Gateway of text messages that only keeps them."""
 
     is_local = True
 
@@ -64,19 +67,19 @@ class _Kept:
         self.messages: list[TextMessage] = []
 
     async def deliver(self, message: TextMessage) -> None:
-        """Keep it."""
+        """Keep a message."""
         self.messages.append(message)
 
 
 ROUTES: Final = Counter[str]()
-"""Requests of the present run that the application answered, by route; not those that the lane answers."""
+"""Requests of the present run that the application answered, by route; without the lane's."""
 
 
 class RestingDetector(StallDetector):
-    """A detector that ticks around pauses alone: to tick for months of virtual time would take minutes."""
+    """A detector that ticks around pauses only: ticking for months of virtual time would take minutes."""
 
     pauses: int = 0
-    """Number of pauses that go on."""
+    """Number of ongoing pauses."""
 
     def begin_pause(self) -> None:
         """Tick for the last time before the process stands still."""
@@ -102,7 +105,7 @@ class RestingDetector(StallDetector):
 
 @cache
 def _application(number: int) -> Application:
-    """An application whose surroundings are changed between runs: making one costs more than a run does."""
+    """Return an application to reuse in many runs, as making one costs more than a run."""
     patch_hypercorn()
     application = Application(Settings.from_environment(_ENVIRONMENT))
 
@@ -125,7 +128,7 @@ def read_routes() -> list[tuple[str, str]]:
 
 @dataclass
 class Instance:
-    """One instance and its present incarnation."""
+    """One instance, and its current process."""
 
     number: int
     name: str
@@ -140,12 +143,12 @@ class Instance:
     random: Random
     offset_ms: int = 0
     stalled_until: float = 0.0
-    """Until when its store stands still."""
+    """Time until which its store stands still."""
     times_set: int = 0
-    """How often its clock was set: there and back again shows in no offset."""
+    """Number of changes of its clock: two opposite changes leave no other sign."""
     incarnation: int = 0
     up: trio.Event = field(default_factory=trio.Event)
-    """Set while it serves; another one from each crash on."""
+    """Event that is set while it serves; each crash replaces it."""
     store: FaultyStore | None = None
     service: Service | None = None
     clock: SystemClock | None = None
@@ -164,25 +167,25 @@ class Instance:
     # --- time
 
     def _nanoseconds(self) -> int:
-        """What the machine's clock shows, wrong by as much as the run wants it to be."""
+        """Return the machine's clock, with the run's error."""
         return (BEGINNING_OF_TIME_MS + round(trio.current_time() * 1000) + self.offset_ms) * 1_000_000
 
     def _monotonic_nanoseconds(self) -> int:
-        """What nobody can set, however wrong the machine's clock is."""
+        """Return the monotonic clock, which has no error."""
         return round(trio.current_time() * 1000) * 1_000_000
 
     def earliest(self) -> int:
-        """What the machine's clock shows: the server's is not behind it."""
+        """Return the machine's clock; the server's clock is not behind it."""
         return self._nanoseconds() // 1_000_000
 
     def latest(self) -> int:
-        """The most that it has shown, or the server's, which goes on where it was set back."""
+        """Return the latest time of the machine's clock, or the server's if that is later."""
         server_ms = 0 if self.clock is None else self.clock.now()
         self._most_ms = max(self._most_ms, self.earliest(), server_ms)
         return self._most_ms
 
     def set_clock(self, by_ms: int) -> int:
-        """Set the machine's clock wrong, as far as it may be; by how much it was set."""
+        """Set the machine's clock wrong within the allowed error; return the change in milliseconds."""
         self.latest()
         self.times_set += 1
         before = self.offset_ms
@@ -190,11 +193,11 @@ class Instance:
         return self.offset_ms - before
 
     def stall(self, by_ms: int) -> None:
-        """Have its store stand still from now on."""
+        """Make its store stand still from now on."""
         self.stalled_until = max(self.stalled_until, trio.current_time() + by_ms / 1000)
 
     async def pause(self, by_ms: int) -> int:
-        """Let so long pass as if the process stood still; return how long, 0 if it crashed meanwhile."""
+        """Let time pass as if the process stood still; return how long, 0 if it crashed meanwhile."""
         detector = None if self.service is None else self.service.stall_detector
         if not isinstance(detector, RestingDetector) or not self.is_up:
             return 0
@@ -208,7 +211,7 @@ class Instance:
         return by_ms
 
     def _stalling(self, run_sync: RunSync) -> RunSync:
-        """Where its turns run, when its store does not stand still."""
+        """Wrap the executor of its turns, so that turns wait while the store stands still."""
 
         async def run(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
             await trio.sleep(max(0.0, self.stalled_until - trio.current_time()))
@@ -216,14 +219,14 @@ class Instance:
 
         return run
 
-    # --- its life
+    # --- start and crash
 
     @property
     def is_up(self) -> bool:
         return self.up.is_set()
 
     async def live(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Be started, and started again after every crash, until cancelled."""
+        """Start, and start again after every crash, until cancelled."""
         while True:
             self.incarnation += 1
             with trio.CancelScope() as self._scope:
@@ -248,7 +251,7 @@ class Instance:
             self.service = services.service
             self._guard = Guard(application, make_door_limits(application.settings))
             started = start_door(services.service, self._guard.limits, has_lane=self.swarm.lanes[self.number])
-            # The routes of the application answer what the lane does not.
+            # The application answers the requests that the lane does not take.
             self._guard.started = replace(started, shortcut=None)
             self._config.keep_alive_max_requests = 1_000_000
             async with trio.open_nursery() as nursery:
@@ -307,7 +310,7 @@ class Instance:
         )
 
     def crash(self) -> None:
-        """Lose everything that is not stored, in the middle of whatever is going on."""
+        """Lose everything that is not stored, in the middle of all work."""
         if self.is_up:
             self._die()
             self._scope.cancel()
@@ -322,15 +325,15 @@ class Instance:
             connection.sever()
         self._connections.clear()
 
-    # --- from outside
+    # --- for callers
 
     @property
     def open_connections(self) -> int:
-        """How many connections the front door counts."""
+        """Number of connections that the front door counts."""
         return 0 if self._guard is None else len(self._guard.connections)
 
     def connect(self, source: str, *, slow: bool = False) -> Connection | None:
-        """A connection; None where nobody listens."""
+        """Open a connection; return None if no process listens."""
         if not self.is_up or self._nursery is None:
             return None
         connection, stream = connect(self.wire, source, slow=slow)
@@ -341,7 +344,7 @@ class Instance:
         return connection
 
     async def sweep(self) -> None:
-        """Have the sweeper come round now."""
+        """Run the sweeper now."""
         if self.is_up and self.service is not None and self.store is not None and self.clock is not None:
             await erase_salts(self.service.turns, self.store, self.clock, run_inline)
             await Purge(self.service.turns, self.store, self.clock, run_sync=run_inline).purge_once()

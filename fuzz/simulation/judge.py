@@ -1,9 +1,9 @@
-"""The judge: whether some order of the operations explains every answer that anybody heard.
+"""The judge: check that some order of the operations explains every answer that a caller received.
 
-The witness names a likely order. It is checked against time (an operation takes effect between its
-beginning and its answer, on its instance's clock) and against the model, which restates the specification.
-Where it does not explain the answers, every other order that time allows is tried, operations without an
-answer counting as having happened or not: only where none explains them is it a violation.
+The witness names a likely order. It is checked against time (an operation takes effect between its beginning
+and its answer, on its instance's clock) and against the model, which restates the specification. If it does
+not explain the answers, every other order that time allows is tried, with operations without an answer both
+as done and as not done. Only if no order explains the answers is that a violation.
 """
 
 from collections import Counter
@@ -23,12 +23,12 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.secret import digest_of
 
 _UNLOCK_SECONDS: Final = 400.0
-"""For how long after an unlock it is surely found, however wrong two clocks are."""
+"""Seconds after an unlock within which every process has read it, despite clock errors."""
 _LOOK_AGAIN_SECONDS: Final = 1.0
 
 
 class RightSource(NamedTuple):
-    """Where a session's request came from, and where the store says that it did."""
+    """The source address of a session's request, and the one in the store."""
 
     session_id: str
     expected: str
@@ -36,7 +36,7 @@ class RightSource(NamedTuple):
 
 
 def wrong_sources(found: Sequence[RightSource]) -> list[Violation]:
-    """Sessions whose source somebody else could choose."""
+    """Return a violation for each session whose stored source differs from the request's."""
     return [
         Violation(SOURCED, f"a request from {one.expected} counts as one from {one.stored}")
         for one in found
@@ -53,7 +53,7 @@ def verdicts(
     free_guesses: int,
     trail: Sequence[AuditEntry] | None,
 ) -> list[Violation]:
-    """Return what no order explains, and refusals that the trail lacks; fill `judged` as far as it got."""
+    """Return answers that no order explains, and refusals that the trail lacks; fill `judged`."""
     violations = list(_untimely(operations, witness))
     events = [
         *_in_order(operations, witness, _slowed_sign_ins(operations, free_guesses)),
@@ -83,7 +83,7 @@ def verdicts(
 
 
 def _untold(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Violation]:
-    """The first refusal of an administrator of whom the trail has none."""
+    """Yield the first refusal of an administrator that is missing in the trail."""
     told = {None, *(entry.actor_id for entry in trail if entry.kind is FactKind.ADMINISTRATOR_REFUSED)}
     for operation, verdict in judged:
         if operation.outcome is Outcome.ANSWERED and verdict.told_of not in told:
@@ -96,8 +96,11 @@ def _untold(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Violation]:
 
 
 def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[int]:
-    """The sign-ins that were made to wait, and whose process may have had a reason: so many others from that
-    address, or under that name since it was unlocked, none of which was known to be right by then."""
+    """Return the sign-ins that had to wait and whose process may have had a reason.
+
+    A reason is: so many other attempts from that address, or under that name since it was unlocked, none of
+    which was known to be right by then.
+    """
     free_of_name = max(1, free_guesses // 4)
     sign_ins = [
         one
@@ -127,7 +130,7 @@ def _slowed_sign_ins(operations: Sequence[Operation], free_guesses: int) -> set[
         return len(of_source) >= free_guesses or not is_free
 
     def has_just_looked(one: Operation) -> bool:
-        """Whether its process may have looked for unlocks within the second before, which is enough."""
+        """Whether its process may have read the unlocks within the second before, which is enough."""
         return any(
             other is not one
             and _is_same_process(other, one)
@@ -154,14 +157,14 @@ def _counts_against(other: Operation, one: Operation) -> bool:
 
 
 def _forgives(by: Operation, one: Operation) -> bool:
-    """Whether somebody signed in under the name at the address before: what failed there is forgotten."""
+    """Whether an earlier sign-in with this name and address succeeded, so that failures are forgotten."""
     is_same = (by.call.username, by.source) == (one.call.username, one.source) and _is_same_process(by, one)
     is_right = by.answer is not None and by.answer.kind is AnswerKind.LOGIN
     return is_same and is_right and _end_of(by) < one.invoked
 
 
 def _is_unlocked_by(unlock: Operation, one: Operation) -> bool:
-    """Whether a process knows of an unlock at the latest when this sign-in would have to wait."""
+    """Whether the process must know of the unlock when the sign-in is made."""
     is_before = _end_of(unlock) < one.invoked
     is_recent = one.invoked_at - unlock.returned_at < _UNLOCK_SECONDS
     return is_before and is_recent and unlock.call.username == one.call.username
@@ -215,7 +218,7 @@ def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int
 
 
 def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witness) -> Iterator[Event]:
-    """What servers noted of the secrets that somebody was told."""
+    """Yield the uses of secrets that servers recorded, for secrets that a caller received."""
     told = [one.answer.secret for one in operations if one.answer is not None and one.answer.secret]
     known = {digest_of(text): text for text in (*told, *(one.secret for one in model.realm.clients.values()))}
     for number, (moment, now, event) in enumerate(witness.secrets_used):
@@ -232,11 +235,11 @@ def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witnes
 
 
 def _deciding(operation: Operation, witness: Witness) -> Seen | None:
-    """Where the operation's own event was taken, if it was."""
+    """Return the turn that took the operation's own event, if any."""
     seen = witness.seen.get(operation.number, [])
     decisive = [one for one in seen if one.kind not in AHEAD]
     if operation.outcome is Outcome.ANSWERED:
-        # A page whose login was renewed is looked at once more.
+        # A page with a renewed login reads the account once more.
         return next(reversed(decisive or seen), None)
     return decisive[-1] if decisive and not decisive[-1].turned_away else None
 

@@ -1,4 +1,4 @@
-"""The judge of requests a minute: nobody is refused who asks within a limit, nobody let through past it.
+"""The judge of requests a minute: nothing within a limit is refused, and nothing beyond it accepted.
 
 Written from the specification ("Limits") and READINGS 30 and 39: a fixed window of a minute for each
 operation and address, counted by each process.
@@ -22,13 +22,13 @@ LIMITS: Final[Mapping[Verb, tuple[str, int]]] = {
     Verb.RECOVER_PASSWORD: ("reset-password", 20),
     Verb.ACCEPT_INVITATION: ("invitation", 20),
 }
-"""What counts against which limit, and how much it is."""
+"""Limit of each operation: its name, and requests a minute."""
 WITHOUT_A_LIMIT_AS_PAGE: Final = (Verb.APPROVE, Verb.DENY)
 MINUTE: Final = 60.0
 
 
 def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
-    """Requests that were refused for their number too early, or let through too late."""
+    """Return requests refused too early, or accepted too late, for their number."""
     groups: dict[tuple[object, ...], list[Operation]] = {}
     for one in operations:
         if one.call.verb in LIMITS and not _is_free_as_page(one):
@@ -53,7 +53,7 @@ def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
 
 
 def _is_free_as_page(one: Operation) -> bool:
-    """Whether a page counts it against no limit: nor does one that sends the visitor to sign in first."""
+    """Whether a page counts the request against no limit: it has none, or redirects to sign-in first."""
     is_turned_away = (
         one.call.login is not None
         and one.answer is not None
@@ -63,14 +63,14 @@ def _is_free_as_page(one: Operation) -> bool:
 
 
 def _may_count(other: Operation, one: Operation) -> bool:
-    """Whether `other` can have come before `one` in a minute that `one` can have come in."""
+    """Whether `other` may have been counted before `one` in the same minute."""
     began, ended = _minutes(one)
     other_began, other_ended = _minutes(other)
     return other.invoked < (one.returned or 0) and other_began <= ended and began <= other_ended
 
 
 def _does_count(other: Operation, one: Operation) -> bool:
-    """Whether `other` certainly came before `one`, and in the same minute."""
+    """Whether `other` was surely counted before `one` in the same minute."""
     is_answered = other.outcome in (Outcome.ANSWERED, Outcome.NEVER) and other.answer is not None
     minutes = {*_minutes(one), *_minutes(other)}
     return is_answered and (other.returned or 0) < one.invoked and len(minutes) == 1

@@ -1,7 +1,7 @@
-"""Requests that somebody spoils: what is wrong with each, and what it must be answered.
+"""Malformed requests: the mistake in each, and the required refusals.
 
-They come from strangers who send what others sent, with one mistake in it (READINGS 14 to 17, 37 and 44).
-Each is refused before anything is decided, or by a decision that changes nothing.
+They come from strangers who send other callers' requests with one mistake in them (READINGS 14 to 17, 37 and
+44). Each is refused before any decision, or by a decision that changes nothing.
 """
 
 from collections.abc import Callable, Collection
@@ -16,7 +16,7 @@ from fuzz.shared.requests import request_of
 from fuzz.shared.sheets import import_request_with_error
 
 STRANGERS: Final = ("198.51.100.67", "2001:db8::67", "::ffff:198.51.100.68", "not an address: at all")
-"""Where these come from, so that they use up nobody else's minute."""
+"""Source addresses of malformed requests, so that they use up no other caller's limit."""
 _ANYWHERE: Final = {(429, "A0429"), (500, "A0500"), (503, "A0500")}
 
 Refusals = frozenset[tuple[int, str]]
@@ -24,7 +24,7 @@ Spoil = Callable[[Request], Request]
 
 
 class Mistake(NamedTuple):
-    """One thing that is wrong with a request, and the answers that it may get: status and error."""
+    """One mistake in a request, and the allowed answers: status and error."""
 
     name: str
     spoil: Spoil
@@ -32,7 +32,7 @@ class Mistake(NamedTuple):
 
 
 def draw_mistake(call: Call, random: Random) -> tuple[str, Request, Refusals] | None:
-    """The request of a call with a mistake in it; None where there is none to be made."""
+    """Return the request of a call with a mistake, and the allowed refusals; None if no mistake fits."""
     if call.face is Face.SHEET:
         refusals = {(400, "A0401"), (403, "A0403")} | _OTHERS_LOGIN | _ANYWHERE
         return "an error in a cell", import_request_with_error(call, random), frozenset(refusals)
@@ -109,14 +109,14 @@ def _list_mistakes(answers: Collection[tuple[int, str]], **spoils: Spoil) -> tup
 
 _CODED: Final = _set_head("Content-Encoding", "gzip")
 
-# --- what is wrong, and how it is answered
+# --- mistakes and their answers
 
 _GRANTS: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
 _NOT_THEM: Final = {(400, "invalid_client"), (401, "invalid_client")}
 _NOT_FOR_THEM: Final = {(400, "unauthorized_client")}
 _MALFORMED: Final = {(400, "invalid_request")}
 _OTHERS_LOGIN: Final = {(401, "A1001"), (403, "A1004"), (403, "A1009")}
-"""Of a login that has ended meanwhile, or whose password is to be changed first."""
+"""Allowed refusals of a login that has ended meanwhile, or whose password must be changed first."""
 
 _IN_ANY_FORM: Final = (
     *_list_mistakes(

@@ -1,4 +1,4 @@
-"""The history that is judged: what was asked when, and what was heard of it when, if anything was."""
+"""The history for the judge: each operation with the times of its call and of its answer, if any."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,14 +7,14 @@ from fuzz.shared.calls import Answer, Call
 
 
 class Outcome(StrEnum):
-    """What the caller knows of an operation."""
+    """The caller's knowledge about an operation."""
 
     PENDING = "pending"
     ANSWERED = "answered"
     UNKNOWN = "unknown"
-    """No answer came, or only that something failed: it may have happened or not, once."""
+    """No answer came, or only a failure: it was done once or not at all."""
     NEVER = "never"
-    """The request never arrived whole: it must not have happened."""
+    """The request never arrived whole: it must not have been done."""
 
 
 @dataclass(slots=True)
@@ -23,16 +23,16 @@ class Operation:
 
     number: int
     step: int
-    """The step of the plan that it belongs to."""
+    """Number of the plan's step that it belongs to."""
     call: Call
     instance: int
     incarnation: int
-    """Which life of the instance it was asked of."""
+    """Number of the instance's process, counted over its crashes."""
     source: str
     invoked: int
-    """The moment in the order of everything at which it began."""
+    """Moment of its beginning in the order of everything."""
     invoked_now: int
-    """What the clock of the instance's machine showed then; at the end, the most that it has shown."""
+    """Time of its instance's clock at that moment; of the last requests, the latest time shown."""
     invoked_at: float
     """Seconds since the run began."""
     returned: int | None = None
@@ -41,6 +41,6 @@ class Operation:
     outcome: Outcome = Outcome.PENDING
     answer: Answer | None = None
     paused_ms: int = 0
-    """How long the process stood still while the request lay in its socket."""
+    """Milliseconds that the process stood still while the request lay in its socket."""
     clock_was_set: bool = False
-    """Whether the instance's clock was set, or the instance started again, in between."""
+    """Whether the instance's clock was set, or the instance restarted, in between."""

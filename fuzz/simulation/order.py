@@ -1,4 +1,4 @@
-"""One order of what was asked, gone along with the model: how far it explains the answers that were heard."""
+"""Follow one order of operations along the model, as far as it explains the received answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,26 +23,29 @@ LEAST: Final = {
 
 
 _AFTER_THE_ANSWER: Final = ("A0429", "A1001")
-"""Refusals of a text code that its answer does not wait for: several at once are all let in, and who asks may
-be signed out before the rules draw it. They then draw none."""
+"""Refusals of a text code that come after its answer.
+
+Of several requests at once all are answered, and a caller may be signed out before the code is made; then
+none is made.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An operation with the place in the order that the witness gives it."""
+    """An operation with its place in the witness's order."""
 
     operation: Operation
     at: float
     now: int
     happened: bool
     waited_ms: int = 0
-    """How long it had waited inside the server when it was decided."""
+    """Milliseconds that it had waited inside the server when it was decided."""
     unseen_ms: int = 0
-    """For how long before that the process stood still."""
+    """Milliseconds before that in which the process stood still."""
     code: str | None = None
-    """The code in the text message that it caused."""
+    """Code in the text message that it caused."""
     may_be_slowed: bool = False
-    """Whether so much was guessed from its address, or under its name, that the process may make it wait."""
+    """Whether its address or name had so many wrong guesses that the process may make it wait."""
 
     @property
     def is_certain(self) -> bool:
@@ -50,11 +53,11 @@ class Event:
 
 
 Judged = list[tuple[Operation, Verdict]]
-"""What an order came to, as far as it was gone along."""
+"""Operations of an order with their verdicts, as far as it was followed."""
 
 
 def follow(model: Model, events: Sequence[Event], start: int, judged: Judged) -> tuple[int, Verdict | None]:
-    """Go along the events in the witness's order; where it stops explaining them, and what it says there."""
+    """Follow the events in their order; return the first unexplained event's index and its verdict."""
     for place in range(start, len(events)):
         event = events[place]
         if not event.happened:
@@ -67,7 +70,7 @@ def follow(model: Model, events: Sequence[Event], start: int, judged: Judged) ->
 
 
 def apply(model: Model, event: Event) -> Verdict:
-    """What must be answered to an event, which happens to the model."""
+    """Apply an event to the model and return the required answer."""
     operation = event.operation
     call = operation.call._replace(waited_ms=event.waited_ms, unseen_ms=event.unseen_ms)
     if event.is_certain:
@@ -82,7 +85,7 @@ def apply(model: Model, event: Event) -> Verdict:
 
 
 def _forget_texts(model: Model) -> None:
-    """What an unheard answer showed, nobody has seen: a later one may show it for the first time."""
+    """Forget the texts of an answer that no caller received: a later answer may show them first."""
     for session in model.realm.sessions:
         pair = session.pairs[-1]
         if pair.access is not None and pair.access.startswith("("):
@@ -94,13 +97,13 @@ def _forget_texts(model: Model) -> None:
 
 
 def explains(operation: Operation, expected: Answer) -> bool:
-    """Whether the answer that was heard is the one expected, as far as it could be heard."""
+    """Whether the received answer is the expected one, as far as it shows."""
     given, call = operation.answer, operation.call
     assert given is not None
     if call.verb is Verb.RECALL and given.kind is AnswerKind.OFFERED:
         return expected.kind is AnswerKind.OFFERED and expected.ask
     if call.verb is Verb.BATCH and given.kind is expected.kind is AnswerKind.REFUSED:
-        # HTTP names the refusal that wins over the others, and the model names them all.
+        # HTTP names only the first refusal; the model names all.
         return given.error in {refused.error for _, refused in several(call, expected)}
     if call.verb is Verb.REQUEST_TEXT_CODE and expected.error in _AFTER_THE_ANSWER and given.code is None:
         return True
@@ -110,8 +113,11 @@ def explains(operation: Operation, expected: Answer) -> bool:
 
 
 def _as_on_a_page(call: Call, expected: Answer) -> Answer:
-    """As much of an answer as a page says: none says whose record it was, and the page of somebody who was
-    signed out, or of a session that is over, is the same whoever ended it."""
+    """Return as much of an answer as a page shows.
+
+    A page shows no owner of a record. A user who was signed out and a session that is over get the same page,
+    whatever ended them.
+    """
     if call.verb in (Verb.SIGN_OUT, Verb.END_SESSION) and expected.error in ("A1001", "A0404"):
         return Answer(kind=AnswerKind.DONE)
     if call.verb is Verb.END_OWN_SESSION and expected.error == "A0404":

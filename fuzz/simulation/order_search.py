@@ -1,4 +1,4 @@
-"""Every other order that time allows, those near the witness's first, until one explains all answers."""
+"""Search all other orders that time allows, the nearest to the witness's first, for one that explains all."""
 
 import math
 import pickle
@@ -12,28 +12,30 @@ from fuzz.model import Model
 from fuzz.simulation.order import Event, apply, explains, follow
 
 MOST_TRIES: Final = 6_000
-"""Events tried for each of `_BREADTHS`."""
+"""Most events tried for each of `_BREADTHS`."""
 _BREADTHS: Final = (1, 2, math.inf)
-"""How often an order may swerve from the witness's: it seldom has to more than once."""
+"""Numbers of departures from the witness's order to allow: more than one is seldom needed."""
 
 
 @dataclass
 class Tries:
-    """How long a search may go on, and what it has tried."""
+    """The limit of a search, and its record of tried states."""
 
     left: int = MOST_TRIES
     in_vain: set[tuple[frozenset[int], frozenset[int], float, bytes]] = field(default_factory=set)
-    """What was still to come, what was held back, how far from the witness's order it might go, and how
-    things stood, where no order was found (G. Lowe, Testing for linearizability, 2017): others that lead
-    there are left out."""
+    """States from which no order was found (G. Lowe, Testing for linearizability, 2017).
+
+    Each is: the events still to come, those held back, the departures left, and the model's state. Orders
+    that lead to one of them are skipped.
+    """
 
 
 def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tries) -> bool:
-    """Whether some other order explains the event that failed and all the others.
+    """Whether another order explains the failed event and all others.
 
-    What went wrong may lie further back than the answer that shows it, so each time nothing is found the
-    search begins one crowd of overlapping operations earlier. It goes back all the way with few swerves
-    before it takes more of them: a late crowd has more orders than can be tried.
+    The cause may lie before the answer that shows it, so after each failed search the next one begins one
+    group of overlapping operations earlier. It goes back to the beginning with few departures before it
+    allows more: a late group has more orders than can be tried.
     """
     for swerves in _BREADTHS:
         tries.left = MOST_TRIES
@@ -50,7 +52,10 @@ def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tri
 
 
 def _crowd_before(events: Sequence[Event], place: int) -> int:
-    """Where the latest crowd before `place` begins: all before it was answered when all of it was asked."""
+    """Return the index at which the latest group of overlapping operations before `place` begins.
+
+    All operations before it were answered before any of it began.
+    """
     while place > 0:
         begin = place - 1
         while overlapping := _overlapping(events, begin, place):
@@ -67,7 +72,7 @@ def _overlapping(events: Sequence[Event], begin: int, end: int) -> list[int]:
 
 
 def _ends(event: Event) -> float:
-    """The moment after which an operation can no longer take effect."""
+    """Return the moment after which an operation can no longer take effect."""
     if event.is_certain and event.operation.returned is not None:
         return event.operation.returned
     return math.inf
@@ -81,11 +86,11 @@ def _explore(
     tries: Tries,
     held_back: frozenset[int] = frozenset(),
 ) -> bool:
-    """Depth first: any event may come next that began before every event still to come was answered. So many
-    times it may be another than the witness has next, or the witness's next is held back for as long as time
-    allows: the witness is seldom far from right, and a crowd has too many orders.
+    """Search depth first; any event may come next that began before all remaining ones were answered.
 
-    Behind `reach` the witness's order is tried again: what follows is mostly explained by it.
+    Up to `swerves` times it may be another than the next event of the witness's order, or that event is held
+    back for as long as time allows. The witness is seldom far from right, and a group has too many orders.
+    Beyond `reach` only the witness's order is tried, which mostly explains the rest.
     """
     if reach <= 0:
         return_to = deepcopy(model)

@@ -1,7 +1,7 @@
-"""A plan: who asks what at which second, over which instance, and what goes wrong with it.
+"""A plan: who sends which request at which second to which instance, and its mishaps.
 
-A line is a step as the sequences have it, and its mishap. Whatever a line needs beyond that is drawn from its
-own number, so that other lines can be deleted around it.
+A line is a step as in the sequences, and a mishap. All further choices are drawn from the line's own number,
+so that other lines can be deleted around it.
 """
 
 from collections.abc import Iterable
@@ -19,107 +19,109 @@ from fuzz.shared.steps import Natural, Step, check_step
 
 
 class Fate(StrEnum):
-    """What becomes of a request, or of its answer."""
+    """The fate of a request, or of its answer."""
 
     CUT_BEFORE = "cut-before"
-    """The connection is cut before the request is whole: nothing may come of it."""
+    """The connection is cut before the request is whole: it must have no effect."""
     CUT_IN = "cut-in"
     """The connection is cut in the middle of the answer."""
     LOST = "answer-lost"
-    """The request arrives and nobody hears the answer."""
+    """The request arrives, and its answer is lost."""
     STORE_FAILS = "store-fails"
     """The store fails before it commits."""
     COMMIT_UNHEARD = "commit-unheard"
-    """The store commits, and nobody hears of it."""
+    """The store commits, and its answer is lost."""
     STORE_AWAY = "store-away"
-    """The store commits, nobody hears of it, and the store stands still until the grace is over."""
+    """The store commits, its answer is lost, and it stands still until the grace is over."""
     CRASH_BEFORE = "crash-before-commit"
     CRASH_AFTER = "crash-after-commit"
 
 
 class Manner(StrEnum):
-    """What a request says besides of whoever makes it, which changes no answer but its language."""
+    """Extra header fields by kind of caller, which change only an answer's language."""
 
     CHINESE = "chinese"
     KLINGON = "klingon"
     ELSEWHERE = "elsewhere"
-    """In a time zone of its own."""
+    """The caller is in another time zone."""
     NOWHERE = "nowhere"
     OWN_PAGE = "own-page"
-    """By a script of a page of ours."""
+    """A script of a page of this server."""
     OTHER_PAGE = "other-page"
-    """By a script of somebody else's page, which has a token all the same; no browser sends a form so."""
+    """A script of another site's page with a stolen token; no browser sends a form this way."""
 
 
 RETRIES_MS: Final = (0, 10, 2_000, 20_000, 29_000, 29_000, 30_000, 30_001)
-"""How long a caller waits who asks again: mostly to the edge of the grace of a refresh, or just past it."""
+"""Milliseconds before a caller retries: mostly up to the end of a refresh's grace, or just past it."""
 AWAY_RETRY_MS: Final = 29_000
-"""How long a caller waits whose store is away, so that the second time comes behind the grace."""
+"""Milliseconds before a retry while the store is away; the retry is decided after the grace."""
 AT_THE_STORE: Final = (
     *(Fate.STORE_FAILS, Fate.COMMIT_UNHEARD, Fate.STORE_AWAY, Fate.CRASH_BEFORE, Fate.CRASH_AFTER),
 )
 
 
 class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What goes wrong around one step."""
+    """The troubles around one step."""
 
     instance: Natural = 0
     new: bool = False
-    """Over a connection of its own, and not over one that was used before."""
+    """Over a new connection, not over a used one."""
     form: bool = False
-    """Credentials in the form, and not by Basic."""
+    """Credentials in the form, not by Basic."""
     fate: Fate | None = None
     retry_ms: int | None = None
-    """How long the caller waits before asking again, where no answer came."""
+    """Milliseconds before the caller retries if no answer came."""
     race: int = 1
-    """How many times the request is sent at once, over all instances."""
+    """Number of copies sent at once, over all instances."""
     two_agents: bool = False
-    """Every other one of a race has another User-Agent."""
+    """Every other copy of a race has another User-Agent."""
     pipelined: bool = False
     """The whole race in one write over one connection."""
     mixed: bool = False
-    """Every other one of a race at the token service is an introspection."""
+    """Every other request of a race at the token service is an introspection."""
     torn: int = 1
-    """In how many pieces the request goes out."""
+    """Number of pieces in which the request is sent."""
     slow: bool = False
-    """The answer is taken a few bytes at a time."""
+    """The answer is read a few bytes at a time."""
     clock_ms: int = 0
-    """By how much the instance's clock is set wrong before this."""
+    """Milliseconds by which the instance's clock is set wrong before this step."""
     stall_ms: int = 0
-    """How long the instance's store stands still from now on."""
+    """Milliseconds that the instance's store stands still from now on."""
     pause_ms: int = 0
-    """How long the instance's process stands still while the request lies in its socket."""
+    """Milliseconds that the instance's process stands still while the request lies in its socket."""
     overtaken: bool = False
-    """The store stands still in the middle of it, between what is read and what is written; of somebody who
-    signs in, an administrator resets the password meanwhile, at another instance."""
+    """The store stands still between this request's read and write.
+
+    For a sign-in, an administrator resets the password meanwhile, at another instance.
+    """
     crash_ms: int | None = None
-    """How long after this began the instance crashes."""
+    """Milliseconds after the step's beginning at which the instance crashes."""
     garbage: bool = False
-    """A stranger sends bytes that mean nothing, at the same time."""
+    """A stranger sends meaningless bytes at the same time."""
     proxied: bool = False
-    """It arrives through the trusted proxy."""
+    """The request comes through the trusted proxy."""
     spoofed: bool = False
-    """It says of itself that it comes from somewhere else."""
+    """The request claims to come from another address."""
     manner: Manner | None = None
     page: bool = False
-    """It is asked in a browser, by the form of a page, where there is one."""
+    """The call is made in a browser, by the form of a page, if one exists."""
     sheet: bool = False
-    """What is to be registered stands in a sheet that is imported."""
+    """The registration is in a sheet that is imported."""
     picture: bool = False
-    """Whoever asks uploads a picture at the same time."""
+    """The caller uploads a picture at the same time."""
     malformed: bool = False
-    """A stranger sends the same, with a mistake in it, at the same time."""
+    """A stranger sends the same request with a mistake in it at the same time."""
     forged: bool = False
-    """A stranger enters codes before it, with made-up tickets of the user who signs in."""
+    """A stranger enters codes before it, with forged tickets of the user who signs in."""
     later_word: bool = False
-    """A later release that shares the store writes a word of its own into every reason that stands there."""
+    """A later release on the same store replaces every stored reason with a word of its own."""
     two_desks: bool = False
-    """Every other one of a race comes from another administrator."""
+    """Every other request of a race comes from another administrator."""
     hurry: bool = False
     """The next line does not wait for this one."""
 
     def __str__(self) -> str:
-        """Return what goes wrong, as a person reads it."""
+        """Return the mishaps as text for human readers."""
         calm = Mishap()
         wrong = {name: value for name, value in asdict(self).items() if value != getattr(calm, name)}
         words = (name if value is True else f"{name}={value}" for name, value in wrong.items())
@@ -127,7 +129,7 @@ class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
 
 CALM: Final = Mishap()
-"""Nothing goes wrong."""
+"""A mishap without any trouble."""
 
 
 class Line(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -145,16 +147,16 @@ class Header(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
     seed: str
     story: tuple[str, ...] = ()
-    """What happened when it was run, for whoever reads it."""
+    """Story of the run, for human readers."""
 
 
 def write(seed: str, lines: Iterable[Line], story: Iterable[str] = ()) -> str:
-    """A plan as text."""
+    """Return a plan as text."""
     return write_lines(Header(seed, tuple(story)), lines)
 
 
 def read(text: str) -> tuple[str, list[Line]]:
-    """The seed and the lines of a plan; raises `ValueError`, which names the line."""
+    """Return the seed and the lines of a plan. Raises `ValueError` with the number of a wrong line."""
     header, lines = read_lines(text, Header, Line, _check)
     return header.seed, lines
 
@@ -163,12 +165,12 @@ def _check(before: Line | None, line: Line) -> None:
     check_step(None if before is None else before.step, line.step)
 
 
-# --- what a seed is like
+# --- the mix of a seed
 
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """The mix of one seed: which faults there are at all, and how often (swarm testing)."""
+    """The mix of one seed: which faults occur, and how often (swarm testing)."""
 
     instances: int
     on_file: bool
@@ -178,14 +180,14 @@ class Swarm:
     turns: int
     rates: dict[str, float]
     free_guesses: int
-    """How many wrong passwords from one address cost nothing."""
+    """Number of wrong passwords from one address without a delay."""
     window_scale: float
-    """By how much the limits of requests a minute are multiplied."""
+    """Factor on the limits of requests a minute."""
     is_https: bool = False
     """Whether browsers come over https, which ends at the proxy."""
 
     def mishap(self, random: Random) -> Mishap:
-        """One step's share of it."""
+        """Draw the mishap of one step."""
 
         def happens(name: str) -> bool:
             return random.random() < self.rates.get(name, 0.0)
@@ -251,17 +253,17 @@ KINDS: Final[dict[str, tuple[float, ...]]] = {
     "picture": (0.02, 0.1),
     "malformed": (0.3, 0.9),
 }
-"""How often each kind of trouble comes where a seed has it at all."""
+"""Probabilities to choose from for each kind of trouble, in seeds that have it."""
 NEWER_KINDS: Final[dict[str, tuple[float, ...]]] = {
     Fate.STORE_AWAY: (0.05, 0.15),
     "forged": (0.2, 0.6),
     "later word": (0.02, 0.1),
 }
-"""The same of kinds that are drawn last: so kept plans still find the world that they were made in."""
+"""Probabilities of kinds that are drawn last, so that the worlds of older kept plans stay the same."""
 
 
 def swarm_of(random: Random) -> Swarm:
-    """The mix of a seed."""
+    """Draw the mix of a seed."""
     instances = random.choice((1, 2, 2, 3))
     skew = random.choice((0, 0, 300, 20_000))
     swarm = Swarm(

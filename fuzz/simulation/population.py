@@ -1,4 +1,4 @@
-"""What is there before the first step: administrators, clients and people, made behind the interface."""
+"""The initial state: administrators, clients and users, created directly in the store."""
 
 from typing import Any, Final
 
@@ -24,11 +24,11 @@ from ostiary_net.turns.turns import Turns
 
 ROOT_PASSWORD: Final = "password of the first administrator"
 FIRST_PASSWORD: Final = "password 0"
-"""Of everybody, until they choose another."""
+"""Password of every user until they choose another."""
 
 
 async def populate(turns: Turns, callers: Callers, model: Model) -> None:
-    """An operator with the administrators, the clients and the people; nothing goes wrong yet."""
+    """Create the administrators, the clients and the users, without any mishap."""
     history = callers.history
     drawn = SeededEntropy(f"{callers.seed} beginning")
     callers.story.secrets.add(ROOT_PASSWORD)

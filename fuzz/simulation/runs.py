@@ -1,4 +1,4 @@
-"""One run: the instances, their callers, and the plan that is made on the way or given from before."""
+"""One run: the instances, their callers, and the plan, which is generated on the way or given."""
 
 import dataclasses
 import tempfile
@@ -46,20 +46,20 @@ END_SECONDS: Final = 400.0
 
 @dataclass(slots=True)
 class Run:
-    """What one run came to."""
+    """The result of one run."""
 
     seed: str
     swarm: Swarm
     lines: tuple[Line, ...]
     story: tuple[str, ...]
-    """The story: who did what at which second, and what came of it."""
+    """Who did what at which second, and its outcome."""
     rules: dict[int, str]
-    """The rule of the model that answers a step, by the step's number."""
+    """Rule of the model that answers each step, by the step's number."""
     violations: tuple[Violation, ...]
     digest: str
-    """Of the plan, the story, every byte on the wire, the log and the audit trail."""
+    """Digest of the plan, the story, every byte on the wire, the log and the audit trail."""
     answers: tuple[tuple[int, str], ...]
-    """What every request was answered, by its step; empty where nothing was heard."""
+    """Answer of every request, with its step; empty if none came."""
     operations: int
     turns: int
     virtual_ms: int
@@ -68,12 +68,12 @@ class Run:
     clauses: Counter[str]
     routes: Counter[str]
     doors: Counter[str]
-    """How many requests came through each door: pages, sheets, the lane, the interface beside it."""
+    """Number of requests by door: pages, sheets, the lane, the interface beside it."""
     bytes: int
 
 
 def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
-    """Run a seed: by the plan it makes on the way, or by `lines` in place of it."""
+    """Run a seed: generate its plan on the way, or follow `lines`."""
     log: list[str] = []
     ROUTES.clear()
     folder = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
@@ -92,7 +92,7 @@ def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
 
 
 def world_of(seed: str) -> tuple[InitialState, Swarm]:
-    """The clients, the people and the mix of troubles that a seed stands for."""
+    """Return the initial state and the mix of troubles of a seed."""
     random = Random(f"{seed} beginning")
     initial_state, swarm = draw_initial_state(random), swarm_of(random)
     # The server has no setting for it.
@@ -100,13 +100,13 @@ def world_of(seed: str) -> tuple[InitialState, Swarm]:
         initial_state.settings, tokens_at_most=SPECIFICATION.personal_tokens_at_most
     )
     if swarm.window_scale < 1:
-        # With two requests a minute no administrator would set up a second factor, and sign in with it.
+        # With two requests a minute no administrator could set up a second factor and sign in with it.
         settings = dataclasses.replace(settings, second_factor_of="no")
     return dataclasses.replace(initial_state, settings=settings), swarm
 
 
 class _World:
-    """Everything that one run is made of."""
+    """All parts of one run."""
 
     def __init__(self, seed: str, folder: Path, given: Sequence[Line] | None, log: list[str]) -> None:
         self.seed = seed
@@ -179,7 +179,7 @@ class _World:
         return self._result()
 
     def _turns(self) -> Iterator[list[Line]]:
-        """The plan, a turn at a time: from what was given, or made up in the light of the history."""
+        """Yield the plan in turns: the given lines, or lines generated from the history."""
         if self.given is not None:
             turn: list[Line] = []
             for line in self.given:
@@ -222,13 +222,13 @@ class _World:
     # --- the end
 
     async def _come_to_rest(self) -> None:
-        """No more faults: everybody still there asks once more, and must be answered."""
+        """End all faults; every remaining caller sends one more request, which must be answered."""
         for instance in self.instances:
             if instance.store is not None:
                 instance.store.armed.clear()
         await trio.sleep_until(max(instance.stalled_until for instance in self.instances))
         await trio.sleep(2)
-        for instance in self.instances:  # one that crashed late may still be on its way
+        for instance in self.instances:  # an instance that crashed late may not serve yet
             await instance.up.wait()
         calm = Mishap(new=True)
         number = IN_THE_END
@@ -301,7 +301,7 @@ class _World:
         self.story.violations += verdicts(
             *(self.model, self.story.operations, self.witness, judged),
             free_guesses=self.swarm.free_guesses,
-            # Where the entry of a refusal could not be written, the log says so.
+            # If the entry of a refusal could not be written, the log has it.
             trail=None if any("refusal not kept" in line for line in self.log) else trail,
         )
         everything = [*map(str, self.lines), *self.log, *map(repr, trail), self.wire.digest]

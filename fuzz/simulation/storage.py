@@ -1,9 +1,9 @@
-"""The shared store of all instances, and the faults that it meets.
+"""The shared store of all instances, and its faults.
 
-Two kinds stand behind the instances: the real SQLite store on a file, each instance with its own
-connections, and a store in memory whose turns are taken the way PostgreSQL takes them: a turn decides on what
-stood when it began, other instances may commit while it runs, and its guarded writes then find out (snapshot
-isolation, first writer wins).
+There are two kinds: the real SQLite store on a file, with connections of its own for each instance, and a
+store in memory whose turns work as on PostgreSQL: a turn decides on the state at its beginning, other
+instances may commit while it runs, and its guarded writes then detect the conflict (snapshot isolation, first
+writer wins).
 """
 
 from collections import Counter
@@ -41,19 +41,19 @@ _REASONS: Final = {
     Table.SESSION: "ended_why",
     Table.CODE: "voided_why",
 }
-"""The fields whose words change no answer, by table."""
+"""Fields whose words change no answer, by table."""
 AWAY_MS: Final = 40_000
-"""How long a store is away that comes back behind the grace."""
+"""Milliseconds for which a store is away that returns after the grace."""
 HALT_MS: Final = 700
-"""How long it stands still in the middle of an operation."""
+"""Milliseconds for which it stands still in the middle of an operation."""
 
 
 class StoreFault(OSError):
-    """What a disk or a database says when it fails; like theirs, its text quotes what it was about."""
+    """An error of a disk or a database; as in real ones, its text quotes the data."""
 
 
 class OnFile:
-    """SQLite on a file: every instance opens it for itself."""
+    """SQLite on a file, which every instance opens for itself."""
 
     def __init__(self, folder: Path, policy: Policy) -> None:
         self.path = folder / "ostiary.db"
@@ -61,27 +61,27 @@ class OnFile:
         self._own = SQLiteStore(self.path, policy=policy)
 
     def open_store(self) -> AbstractContextManager[SQLiteStore]:
-        """The store as one more instance opens it."""
+        """Open the store for one more instance."""
         return SQLiteStore(self.path, policy=self._policy)
 
     def run_sync(self, random: Random, witness: Witness) -> RunSync:
-        """Where an instance's turns run."""
+        """Return the executor of an instance's turns."""
         return run_inline
 
     def records(self, table: Table) -> Iterable[Record]:
-        """Everything in one table."""
+        """Return every record of a table."""
         return self._own.records(table)
 
     def audit(self) -> Sequence[AuditEntry]:
-        """The audit trail, the oldest first."""
+        """Return the audit trail, the oldest entry first."""
         return self._own.audit()
 
     def write(self, changes: Sequence[Change]) -> None:
-        """Make changes past all rules, as another program would."""
+        """Write changes without any rule, as another program would."""
         self._own.write(changes)
 
     def texts(self) -> bytes:
-        """All that is stored, as bytes that can be searched."""
+        """Return all stored data as bytes that can be searched."""
         self._own.close()
         return b"".join(path.read_bytes() for path in sorted(self.path.parent.glob("ostiary.db*")))
 
@@ -97,7 +97,7 @@ class SharedMemory(ServerMemoryStore):
         self._began: Tables | None = None
         self._began_at: int | None = None
         self.decided_at: int | None = None
-        """The moment of which the latest turn read; None where it read what stood when it wrote."""
+        """Moment of the latest turn's snapshot; None if the turn read the state at its write."""
 
     def open_store(self) -> AbstractContextManager["SharedMemory"]:
         return nullcontext(self)
@@ -109,7 +109,7 @@ class SharedMemory(ServerMemoryStore):
                 pause = random.choice((0.0, 0.0, 0.001, 0.004))
                 if pause:
                     await trio.sleep(pause)
-                # The first turn decides on what stood then; one taken again does not.
+                # The first attempt of a turn decides on the state at its beginning; a repeated one does not.
                 self._began, self._began_at = stood, at
                 try:
                     return sync_fn()
@@ -140,11 +140,11 @@ class SharedMemory(ServerMemoryStore):
 
 
 Shared = OnFile | SharedMemory
-"""What the instances have in common, in one run."""
+"""Store that the instances of one run share."""
 
 
 def write_later_words(shared: Shared) -> list[Record]:
-    """Write the later release's word in place of every reason; return the records as they stand now."""
+    """Replace every stored reason with a later release's word; return the changed records."""
     changes = [
         Update(record, revise(record, **{field: LATER_WORD}))
         for table, field in _REASONS.items()
@@ -156,7 +156,7 @@ def write_later_words(shared: Shared) -> list[Record]:
 
 
 class FaultyStore:
-    """A store as one instance uses it: watched, and failing where the plan says so."""
+    """A store as one instance uses it: observed, and failing if the plan says so."""
 
     def __init__(
         self,
@@ -176,9 +176,9 @@ class FaultyStore:
         self._secret = secret
         self._unheard = UnheardRefreshes()
         self.armed: dict[int, Fate] = {}
-        """Which operations meet which fault at their next turn that writes."""
+        """Fault of an operation's next turn that writes."""
         self.halting: set[int] = set()
-        """Operations after whose first turn it stands still."""
+        """Operations after whose first turn the store stands still."""
         self.met: Counter[str] = Counter()
         self.is_dead = False
         self.policy: Policy = inner.policy
@@ -186,7 +186,7 @@ class FaultyStore:
     def turn(
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
     ) -> list[Decision]:
-        """One turn, which may fail before it is kept, or be kept without anybody hearing of it."""
+        """Take a turn, which may fail before its commit, or commit and lose its answer."""
         fault = self._due(events)
         if fault in (Fate.STORE_FAILS, Fate.CRASH_BEFORE):
             self._count_fault(fault, events)
@@ -200,7 +200,7 @@ class FaultyStore:
         return decisions
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
-        """Events that change nothing."""
+        """Read with events that change nothing."""
         self._alive()
         decisions: list[Decision] = self._inner.read(events, now)
         self._took(events, decisions, now, changed=False)
@@ -210,7 +210,7 @@ class FaultyStore:
         self._inner.write(changes)
 
     def __getattr__(self, name: str) -> Any:
-        """Lists and lives are read as they are."""
+        """Pass on all other reads, such as lists and histories."""
         return getattr(self._inner, name)
 
     def _took(

@@ -1,7 +1,7 @@
-"""Looks at the shared store after every turn that was kept, and at all of its text in the end.
+"""Check the shared store after every committed turn, and all of its text at the end.
 
-It compares what lies in the store now with what lay there after the turn before, whatever the rules, the
-store or anybody else says of it.
+It compares the store's records with those after the turn before, and relies neither on the rules nor on the
+store's own account.
 """
 
 from collections import Counter
@@ -42,13 +42,13 @@ class StoreChecker:
         self._shared = shared
         self._records: dict[Key, Record] = {}
         self._purged = set[object]()
-        """The sessions that the sweeper deleted; what belongs to them goes later."""
+        """Sessions that the sweeper deleted; their remaining records are deleted later."""
         self.turns = 0
         self.transitions: Counter[str] = Counter()
-        """How often each row of the core's two state tables was taken by a turn that was kept."""
+        """Number of committed decisions by row of the core's two state tables."""
 
     def look(self, decisions: Sequence[Decision]) -> list[Violation]:
-        """What is wrong with the store after a turn."""
+        """Return the violations in the store after a turn."""
         self.turns += 1
         for decision in decisions:
             self.transitions.update(transitions_of(decision))
@@ -64,11 +64,11 @@ class StoreChecker:
         return found
 
     def take_in(self, records: Iterable[Record]) -> None:
-        """Take records as they stand, after somebody else wrote them."""
+        """Accept records that another program wrote."""
         self._records |= {record.key: record for record in records}
 
     def texts_of(self, secrets: Iterable[str], log: str) -> list[Violation]:
-        """Where any of the secrets stands in what is stored or logged."""
+        """Return a violation for each secret in the stored or logged text."""
         stored = self._shared.texts()
         found = []
         for secret in sorted(secrets):
@@ -83,28 +83,28 @@ class StoreChecker:
             before = self._records.get(key)
             if before is None or before == after:
                 continue
-            # A name that passes on in one turn stays at its revision (`Identifier`).
+            # An identifier that gets another owner within one turn keeps its revision (`Identifier`).
             if after.revision <= before.revision and not isinstance(after, Identifier):
                 yield Violation(GUARDED, f"a {type(after).__name__} is written over without a new revision")
             yield from faults_of_update(before, after)
             yield from _lost_words(before, after)
         for key, before in self._records.items():
             if key in records or (key in deleted and isinstance(before, Session | AuthorizationCode)):
-                continue  # one that the sweeper deletes too early, the model misses
+                continue  # the model notices a code that the sweeper deletes too early
             if isinstance(before, Session | User | Client | AuthorizationCode):
                 yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} is gone, and may not go so")
 
 
 def _lost_words(before: Record, after: Record) -> Iterator[Violation]:
-    """A word of a later release that is replaced though nothing new happened to the record."""
+    """Yield a later release's words that were replaced although the record's state did not change."""
     if not isinstance(before, User | Client) or not isinstance(after, User | Client):
-        return  # those of sessions and codes stay, as all that ended does
+        return  # reasons of sessions and codes stay, as endings do
     if before.epoch == after.epoch and before.epoch_why == LATER_WORD != after.epoch_why:
         yield Violation(GUARDED, f"a word that a later release wrote into a {type(after).__name__} is lost")
 
 
 def _faults_of(records: Iterable[Record], purged: Set[object]) -> Iterator[Violation]:
-    """What is wrong with the store, whatever was in it before but for sessions that were purged."""
+    """Yield each violation within the stored records; `purged` has the deleted sessions."""
     tokens: dict[str, list[RefreshToken]] = {}
     holders: Counter[bytes] = Counter()
     sessions: dict[str, Session] = {}

@@ -1,4 +1,4 @@
-"""The story of one run: what was asked and came of it, what went wrong on purpose, what must not have."""
+"""The story of one run: requests and outcomes, injected faults, violations."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from fuzz.simulation.operations import Operation
 DESK_PASSWORD: Final = "password of the administration desk"
 AT_THE_DESK: Final = 1_000_000
 IN_THE_END: Final = 2_000_000
-"""What is asked besides the plan has numbers from here on."""
+"""Number from which requests outside the plan are counted."""
 
 
 @dataclass
 class Story:
-    """All that is remembered of a run."""
+    """The collected facts of a run."""
 
     operations: list[Operation] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
@@ -30,11 +30,11 @@ class Story:
     latest_secret: str = DESK_PASSWORD
 
     def fault(self, invariant: Invariant, detail: str) -> None:
-        """Something that must not happen happened."""
+        """Record a violation."""
         self.violations.append(Violation(invariant, detail))
 
     def tell(self, text: str) -> None:
-        """One more sentence of the story."""
+        """Add a sentence to the story."""
         self.lines.append((trio.current_time(), text))
 
     def tell_operation(self, operation: Operation, came: str) -> None:
@@ -56,7 +56,7 @@ class Story:
         )
 
     def remember(self, call: Call, answer: Answer) -> None:
-        """Keep what must be found nowhere."""
+        """Record the secrets that must not be stored or logged."""
         texts = (answer.access, answer.refresh, answer.code, answer.secret, *answer.codes, call.verifier)
         passwords = (call.new_password, call.password if call.verb is Verb.REGISTER_USER else None)
         for text in (*texts, *passwords):

@@ -1,9 +1,9 @@
-"""Visits: once nothing fails any more, an administrator goes where no step leads, and everywhere else.
+"""Visits: after all faults have ended, administrators, guests and strangers open every route.
 
-So do a guest who has no role, and somebody who is not signed in, to whom all of the administration is closed.
-
-A few routes in every seed and all of them in a few: lists, exports, pages and every form, with a cookie or a
-Bearer token, now and then from another site or in another language. Each is answered as documented.
+So routes are covered that no step uses. A guest has no role, a stranger no login, and both are refused in the
+administration. Each seed visits a few routes, and a few seeds visit all: lists, exports, pages and every
+form, with a cookie or a Bearer token, sometimes from another site or in another language. Each answer must be
+a documented one.
 """
 
 from dataclasses import replace
@@ -21,16 +21,16 @@ from fuzz.simulation.forms import Form, PageForm, sending_request
 from fuzz.simulation.instance import read_routes
 
 VISITS: Final = 14
-"""Visits a seed; the next seed goes on where it ends."""
+"""Number of visits in a seed; the next seed continues after them."""
 VISITOR: Final = "198.51.100.77"
 OF_THE_MACHINE: Final = ("GET /readyz", "GET /admin", "GET /api/monitor/overview")
-"""What tells of the machine, which no seed decides."""
+"""Routes that show facts about the machine, which no seed determines."""
 _OPEN: Final = ("/static/", "/brand/", "/files/", "/healthz", "/readyz")
-"""No page and no interface: whatever is not there is plain text."""
+"""Beginnings of paths outside pages and interface, whose errors are plain text."""
 _ADMINISTRATION: Final = ("/admin", "/api/audit/", "/api/iam/", "/api/monitor/", "/api/oauth/")
-"""Where nobody has anything to do who holds no permission."""
+"""Beginnings of paths that require a permission."""
 _CONTENT: Final = {"name": "visited", "locale": "zh-CN", "timezone": "Asia/Shanghai", "phone": "+49301234567"}
-"""What is written into every form, and into a request of the interface as far as it knows it."""
+"""Values that are entered in every form, and in the interface's requests if it knows the field."""
 
 
 def list_routes() -> tuple[str, ...]:
@@ -39,13 +39,13 @@ def list_routes() -> tuple[str, ...]:
 
 
 def choose_routes(seed: int) -> tuple[str, ...]:
-    """Return the routes that a seed visits: those of any few seeds in a row are all that there are."""
+    """Return the routes that a seed visits; a few seeds in a row visit all."""
     every = list_routes()
     return tuple(every[(seed * VISITS + place) % len(every)] for place in range(VISITS))
 
 
 def draw_visit(route: str, by: str | None, form: Form, history: History, random: Random) -> Request:
-    """Make the request of a visit, by whoever holds this access token; `form` is one that is open."""
+    """Return the request of a visit with the access token `by`; `form` is an opened form."""
     method, _, path = route.partition(" ")
     known = [
         *(history.clients if "client" in path else ()),
@@ -78,7 +78,7 @@ def draw_visit(route: str, by: str | None, form: Form, history: History, random:
 
 
 def _manners(random: Random) -> Fields:
-    """What a browser says besides, or somebody who would like to be one."""
+    """Return extra header fields of a browser or an impostor."""
     fields: Fields = []
     if random.random() < 0.3:
         fields += [
@@ -93,7 +93,7 @@ def _manners(random: Random) -> Fields:
 
 
 def find_wrong(route: str, response: Response, *, is_super: bool) -> str | None:
-    """Return why a response cannot be one to a visit, of a super administrator or of somebody else."""
+    """Return why a response is wrong for a visit by a super administrator or another caller, or None."""
     if response.status >= 500:
         return f"{route} is answered {response.status} though nothing fails"
     path = route.partition(" ")[2]

@@ -1,7 +1,7 @@
-"""Who saw what: which turn took which request's event, on whose clock, and in which order over all instances.
+"""The witness: records which turn took which request's event, on which clock, in which order.
 
-It proves nothing by itself. It gives the judge a likely order of events, which the judge then checks, and it
-tells which requests met a fault that was injected.
+It proves nothing by itself. It gives the judge a likely order of events over all instances, which the judge
+then checks, and the requests that met an injected fault.
 """
 
 import math
@@ -24,14 +24,14 @@ from ostiary_net.turns.service import Service
 
 GRACE_SECONDS: Final = 30
 OPERATION: Final = b"x-operation"
-"""The field by which a request says which operation it is; to the server it is one of many it ignores."""
+"""Header field with the number of the operation; the server ignores it as an unknown field."""
 AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested", "PersonalTokenUsed"})
-"""What is asked ahead of the event that decides; seen last, it means that the event never came."""
+"""Events before a request's deciding event; if one of them is the last, the deciding event never came."""
 _IN_A_FORM: Final = re.compile(rb"(?:\A|&)" + OPERATION + rb"=(-?[0-9]+)")
 
 
 class SecretUsed(NamedTuple):
-    """A server noted that a client's secret was used, which a reset of it goes by."""
+    """A server recorded that a client's secret was used, which affects a reset."""
 
     moment: int
     now: int
@@ -39,22 +39,22 @@ class SecretUsed(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """An event of a request, taken in a turn that was kept."""
+    """An event of a request, taken in a committed turn."""
 
     moment: float
     now: int
     kind: str
     changed: bool = False
     waited_ms: int = 0
-    """How long it had waited, by its instance's clock."""
+    """Milliseconds that it had waited, by its instance's clock."""
     unseen_ms: int | None = None
-    """Uncertainty of its arrival, because the process stood still; None for an event without an arrival."""
+    """Milliseconds of doubt about its arrival, as the process stood still; None for an event without one."""
     code: str | None = None
-    """The code in the text message that it caused."""
+    """Code in the text message that it caused."""
     is_restored: bool = False
-    """It counts as having arrived with the refresh that it repeats, which nobody was answered."""
+    """Whether it counts as arrived with the refresh that it repeats, whose answer was lost."""
     turned_away: bool = False
-    """It lost to another that did the same at the same time, and was asked to try again: nothing was done."""
+    """Whether a concurrent event won, and the caller was asked to retry: nothing was done."""
 
 
 @dataclass
@@ -63,21 +63,21 @@ class _Known:
     operation: int
     asked_at: int
     asked_time: float
-    """By Trio's clock."""
+    """Time by Trio's clock."""
 
 
 class UnheardRefreshes:
-    """Refreshes that one process may have kept, and nobody was answered: READINGS 46, said again.
+    """Refreshes that one process may have committed without an answer: READINGS 46, restated.
 
-    A retry counts as having arrived with the first of them until the store has kept something again, and for
-    as long as the grace from then on.
+    A retry counts as having arrived with the first of them until the store commits again, and then for as
+    long as the grace.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[Arrival, float]] = {}
 
     def record(self, events: Sequence[Event], decisions: Sequence[Decision]) -> None:
-        """Take in a turn of whose commit nobody heard."""
+        """Record a turn whose commit got no answer."""
         for event, decision in zip(events, decisions, strict=False):
             if not isinstance(event, RefreshEvent) or event.refresh_token is None or event.arrival is None:
                 continue
@@ -87,12 +87,12 @@ class UnheardRefreshes:
                 self._known[digest] = first, math.inf
 
     def begin_grace(self) -> None:
-        """Take in that the store kept something again."""
+        """Record that the store committed again."""
         until = trio.current_time() + GRACE_SECONDS
         self._known = {digest: (first, min(at, until)) for digest, (first, at) in self._known.items()}
 
     def find_first(self, event: Event, asked_time: float) -> Arrival | None:
-        """Return when the refresh arrived that an event repeats, if that counts."""
+        """Return the arrival of the refresh that an event repeats, if it still counts."""
         if not isinstance(event, RefreshEvent) or event.refresh_token is None:
             return None
         first, until = self._known.get(event.refresh_token.digest, (None, -math.inf))
@@ -100,32 +100,32 @@ class UnheardRefreshes:
 
 
 class Witness:
-    """What was seen of all operations of one run."""
+    """The recorded events of all operations of one run."""
 
     def __init__(self) -> None:
         self.moment = 0
         self.seen: dict[int, list[Seen]] = {}
         self.secrets_used: list[SecretUsed] = []
         self.met_fault: set[int] = set()
-        """Operations whose turn failed because of a fault that was injected."""
+        """Operations whose turn failed by an injected fault."""
         self.traces: dict[str, int] = {}
         self._known: dict[int, _Known] = {}
         self._of_entropy: dict[int, _Known] = {}
-        """By what they bring along: a retry whose arrival is put right is another event with the same."""
+        """Events by entropy: a retry with a corrected arrival is another event with the same entropy."""
 
     def tick(self) -> int:
-        """The next moment in the order of everything."""
+        """Return the next moment in the order of everything."""
         self.moment += 1
         return self.moment
 
     def record_asked(self, event: Event, operation: int, now: int) -> None:
-        """An event is about to be put into the queue for an operation, at `now` by its instance's clock."""
+        """Record an event before it is queued for an operation, at `now` by its instance's clock."""
         known = self._known[id(event)] = _Known(event, operation, now, trio.current_time())
         if isinstance(event, RefreshEvent):
             self._of_entropy[id(event.entropy)] = known
 
     def operations_of(self, events: Sequence[Event]) -> list[int]:
-        """Whose the events are; -1 for what the server does by itself."""
+        """Return the operation of each event; -1 for the server's own events."""
         found = map(self._find, events)
         return [-1 if known is None else known.operation for known in found]
 
@@ -143,7 +143,7 @@ class Witness:
         moment: int | None,
         unheard: UnheardRefreshes,
     ) -> None:
-        """A turn took these events: now, or at an earlier `moment` of which it read and wrote nothing."""
+        """Record that a turn took these events: now, or at an earlier `moment` if it only read."""
         for place, event in enumerate(events):
             known = self._find(event)
             if isinstance(event, ClientSecretUsed):
@@ -168,7 +168,7 @@ class Witness:
                 self.seen.setdefault(known.operation, []).append(seen)
 
     def record_failed(self, events: Sequence[Event]) -> None:
-        """A fault was injected into a turn with these events."""
+        """Record that a fault was injected into a turn with these events."""
         self.met_fault.update(self.operations_of(events))
 
 
@@ -182,7 +182,7 @@ def _is_turned_away(decision: Decision) -> bool:
 
 
 class WitnessedService(Service):
-    """The service, telling the witness which request an event is of."""
+    """The service; it reports to the witness which request an event belongs to."""
 
     __slots__ = ("witness",)
 
@@ -190,13 +190,13 @@ class WitnessedService(Service):
 
     @classmethod
     def watching(cls, witness: Witness, service: Service) -> "WitnessedService":
-        """The same service, watched."""
+        """Return the same service with a witness."""
         watched = cls(**{each.name: getattr(service, each.name) for each in fields(service)})
         object.__setattr__(watched, "witness", witness)
         return watched
 
     def make_origin(self, headers: Sequence[tuple[bytes, bytes]], source: str, trace_id: TraceId) -> Origin:
-        """Where a request came from; the trace id is remembered for it."""
+        """Return the origin of a request, and remember its operation by trace id."""
         origin = Service.make_origin(self, headers, source, trace_id)
         for name, value in headers:
             if name == OPERATION:
@@ -204,8 +204,7 @@ class WitnessedService(Service):
         return origin
 
     def receive(self, request: Request, trace_id: TraceId) -> PendingRequest | Answer:
-        """What has to be decided for a request that says which operation it is of: a form in a field,
-        user-info in its head."""
+        """Return the pending request, and note its operation: from a form's field, or user-info's head."""
         pending = Service.receive(self, request, trace_id)
         if isinstance(pending, PendingRequest):
             self.make_origin(request.headers, request.source, trace_id)
@@ -216,7 +215,7 @@ class WitnessedService(Service):
         return pending
 
     async def decide(self, event: Event, origin: Origin) -> Decision:
-        """The decision on an event whose operation is known from now on."""
+        """Decide an event whose operation is known from now on."""
         self._record_asked(event, origin)
         return await Service.decide(self, event, origin)
 

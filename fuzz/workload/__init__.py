@@ -1,1 +1,1 @@
-"""What is tried next: who does what, when, and with which mistake. It knows the history and no rule."""
+"""Generate the next steps: who does what, when, and with which mistake, by the history and no rule."""

@@ -1,4 +1,4 @@
-"""Throws what administrators do with sessions, accounts, roles and clients, alone and in batches."""
+"""Generate actions of administrators on sessions, accounts, roles and clients, alone and in batches."""
 
 from random import Random
 from typing import Final
@@ -25,7 +25,7 @@ from fuzz.workload.picks import Picks
 from fuzz.workload.weights import ABOUT_ROLES, ABOUT_USERS, ODD_FIELDS_SHARE, SEEN_SHARE
 
 MEETING_TWO_SECRETS: Final = (Verb.DISABLE_CLIENT, Verb.FORCE_OUT_CLIENT, Verb.GIVE_SECRET)
-"""What is best tried on a client whose old secret still works."""
+"""Operations that are best tried on a client whose old secret still works."""
 
 
 class Administration:
@@ -38,12 +38,12 @@ class Administration:
         self.history = picks.history
 
     def step(self, step: Step) -> Step:
-        """What there is to do with its verb."""
+        """Complete a step of an administrator."""
         step = self._in_order(step)
         return self.with_odd_fields(step) if self.is_of_the_rules else step
 
     def with_odd_fields(self, step: Step) -> Step:
-        """Now and then the step with something odd in what is sent, or with what its caller saw of it."""
+        """Add, sometimes, odd values to the sent fields, or values that the caller claims to have seen."""
         random, rows = self.random, ODD_FIELDS.get(step.verb)
         if rows is not None and random.random() < ODD_FIELDS_SHARE:
             step = replace(step, odd=random.choice(tuple(rows)))
@@ -133,7 +133,7 @@ class Administration:
         return replace(step, client=client, change=change, by=self.picks.administrator())
 
     def _batch(self, step: Step) -> Step:
-        """Several things that are done whole or not at all; mostly two of a kind."""
+        """Complete a batch, done whole or not at all; its parts are mostly of one kind."""
         random = self.random
         change = random.choice((*BATCHES, *("another-administrator",) * 4))
         step = replace(step, change=change, by=self.picks.administrator())
@@ -156,8 +156,7 @@ class Administration:
         return replace(step, user=self.picks.person(), role=self.picks.role())
 
     def appointments(self) -> list[Step]:
-        """A beginning in which everybody is given a role that allows something else: they will act on one
-        another."""
+        """Return a beginning in which each user gets a different role: they will act on one another."""
         random = self.random
         kinds = (("roles",), ("people", "people", "helpdesk"), ("clients", "sessions", "nothing"))
         allowed = random.sample([random.choice(kind) for kind in kinds], len(kinds))
@@ -172,7 +171,7 @@ class Administration:
         ]
 
     def actions_of_deputy(self, name: str, by: Ref) -> list[Step]:
-        """What somebody with a role may or may not do, mostly with others who have one."""
+        """Return actions that a user with a role may or may not do, mostly on others with a role."""
         random = self.random
         others = [one for one in self.picks.deputies() if one != name]
         other = random.choice(others) if others else self.picks.person()

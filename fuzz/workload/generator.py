@@ -1,7 +1,7 @@
-"""Throws events: what happens next in a world, chosen at random with an eye for trouble.
+"""Generate the steps of a world at random, with a preference for trouble.
 
-It knows the history, so that it finds tokens to present, and no rule, so that it has no opinion on the
-answer. Each world has a mix of its own (swarm testing): some never end anything, some do little else.
+The generator uses the history, to find tokens to present, and no rule, so that it expects no particular
+answer. Each world has a mix of its own (swarm testing): some never end a session, some do little else.
 """
 
 from itertools import accumulate
@@ -58,7 +58,7 @@ class Workload:
     def __init__(self, random: Random, history: History, *, is_of_the_rules: bool = False) -> None:
         self.random = random
         self.is_of_the_rules = is_of_the_rules
-        """Whether what the interface does not ask is thrown as well."""
+        """Whether operations that the interface lacks are generated, too."""
         self.history = history
         self.at = 0
         self.number = 0
@@ -68,7 +68,7 @@ class Workload:
         verbs = WEIGHTS | BEYOND_THE_INTERFACE if is_of_the_rules else WEIGHTS
         self.verbs = tuple(verbs)
         self.deputed = random.random() < 0.2
-        """Whether people administer one another."""
+        """Whether users administer one another."""
         focus: frozenset[Verb] = random.choice(FOCUSES) if is_of_the_rules else frozenset()
         weights = (
             weight
@@ -80,7 +80,7 @@ class Workload:
         )
         self.summed_weights = list(accumulate(weights))
         self.trouble = random.choice((0.02, 0.08, 0.2))
-        """How often a step has something wrong with it."""
+        """Share of steps with a mistake."""
         self.picks = Picks(random, history, self.trouble)
         self.administration = Administration(random, self.picks, is_of_the_rules=is_of_the_rules)
         self.own_accounts = OwnAccounts(random, self.picks, is_of_the_rules=is_of_the_rules)
@@ -88,7 +88,7 @@ class Workload:
         self.lives = Lives(random, self.picks, history)
         self.proof_share = random.choice(PROOF_SHARES_OF_THE_RULES) if is_of_the_rules else PROOF_SHARE
         self.crowding = random.choice((0.0, 0.03, 0.15))
-        """How often a turn has several steps."""
+        """Share of turns with several steps."""
         story: list[tuple[int, Step]] = []
         if not is_of_the_rules and random.random() < 0.4:
             story = self.own_accounts.failures_that_are_forgiven()
@@ -99,14 +99,14 @@ class Workload:
             stories = (own.code_of_somebody_else, own.tokens_one_after_another, own.token_of_one_above)
             story = random.choice(stories)()
         self.calm_steps = len(story)
-        """How many steps from the beginning on show nothing where anything else goes wrong."""
+        """Number of first steps that are kept free of other mistakes, so that they show what they should."""
         appointments = self.administration.appointments() if self.deputed else []
         opening = [*story, *((0, step) for step in appointments)]
         self.again: list[tuple[int, Step]] = opening[::-1]
-        """What somebody insists on, the next one last, and how long they wait before each."""
+        """Steps to insist on, the next one last, each with the wait before it."""
 
     def turn(self) -> list[Step]:
-        """The steps of the next turn: one, or several at once."""
+        """Return the steps of the next turn, one or several."""
         random = self.random
         while self.again:
             self.number += 1
@@ -140,8 +140,11 @@ class Workload:
         return steps
 
     def _insistence(self, step: Step) -> list[tuple[int, Step]]:
-        """Some try again: the wrong password at once, the refresh whose answer got lost a little later. Who
-        has a role tries how far it reaches; whose secret is new, whether their tokens are still good."""
+        """Return repetitions and follow-ups of a step.
+
+        A wrong password is tried again at once, a refresh with a lost answer a little later. A user with a
+        new role tries its limits; a client with a new secret tries whether its tokens are still valid.
+        """
         random = self.random
         if step.verb is Verb.INVITE_USER:
             return steps_after_invitation(random, step)
@@ -222,7 +225,7 @@ class Workload:
         return again
 
     def _end_of_last_day(self, step: Step, with_old: Step) -> list[tuple[int, Step]]:
-        """A secret whose last day it is, to its end: as the present one, or kept as the old one."""
+        """Return steps that use a secret up to the end of its last day, as current or as old secret."""
         now = BEGINNING_OF_TIME_MS + self.at
         left = end_of_day(day_at(now)) - now
         reset = replace(step, verb=Verb.RESET_SECRET, by=None, change="keep-long")
@@ -231,7 +234,7 @@ class Workload:
         return [(1, used), (left - 1, used), *resets]
 
     def _more_of(self, step: Step) -> list[tuple[int, Step]]:
-        """Other odd fields in the same record, and then the record as it should have been sent."""
+        """Return steps with other odd fields in the same record, then the record without any."""
         others = self.random.sample(tuple(ODD_FIELDS[step.verb]), 3)
         return [
             (0, replace(step, odd=None, seen=None)),
@@ -239,7 +242,7 @@ class Workload:
         ]
 
     def _actions_of_role_holder(self, step: Step) -> list[Step]:
-        """What somebody does who is given a role while they are signed in, or who signs in and has one."""
+        """Return actions of a signed-in user who gets a role, or of a user with a role who signs in."""
         name = step.user or ""
         if step.verb is Verb.SIGN_IN:
             is_asked = self.own_accounts.is_asked_for_factor(name)
@@ -260,11 +263,11 @@ class Workload:
         return token.number not in (self.history.codes if token.kind is Kind.CODE else self.history.sessions)
 
     def _going(self, client: str | None) -> list[KnownSession]:
-        """The latest sessions of a client that seem to go on."""
+        """Return the latest sessions of a client that seem to be live."""
         return [one for one in self.history.grants[-8:] if one.client_id == client and not one.seems_over]
 
     def _verb(self) -> Verb:
-        """By this world's weights; a fresh code is mostly taken to its client soon."""
+        """Choose an operation by this world's weights; a fresh code is mostly redeemed soon."""
         issued = self.history.issued
         if issued and not issued[-1].tried and self.random.random() < 0.6:
             return self.random.choice(
@@ -278,7 +281,7 @@ class Workload:
         return verb
 
     def _step(self, verb: Verb, *, still: bool = False) -> Step:
-        """A step of this kind, or the sign-in that must come first."""
+        """Return a step of this kind, or the sign-in that it needs first."""
         step = self._choose_step(verb)
         subject = self._subject(step)
         if not still:
@@ -305,7 +308,7 @@ class Workload:
             return self.own_accounts.step(step)
         return self.administration.step(step)
 
-    # --- at the token service
+    # --- the token service
 
     def _at_the_token_service(self, step: Step) -> Step:
         random, history = self.random, self.history
@@ -335,7 +338,7 @@ class Workload:
         return self._misplace_token(step)
 
     def _make_refresh(self, step: Step, session: KnownSession | None) -> Step:
-        """A refresh: with the current token, as a retry, or in one of the ways in which it is a replay."""
+        """Return a refresh: with the current token, as a retry, or as one of several kinds of replay."""
         random = self.random
         if session is None:
             return self._credentials(replace(step, client=self.picks.client()))
@@ -358,7 +361,7 @@ class Workload:
         return self._misplace_token(step)
 
     def _credentials(self, step: Step) -> Step:
-        """Mostly the client's own; else another client's, or a stranger's."""
+        """Add credentials: mostly the client's own; sometimes another client's or made-up ones."""
         chance = self.random.random()
         if chance < self.trouble * 0.8:
             others = [name for name in self.clients if name != step.client]
@@ -371,7 +374,7 @@ class Workload:
         return step
 
     def _misplace_token(self, step: Step) -> Step:
-        """Now and then a token of another kind, another session, or none at all."""
+        """Replace the token, sometimes, by one of another kind or session, or by none."""
         random = self.random
         if random.random() >= self.trouble * 0.3:
             return step
@@ -382,7 +385,7 @@ class Workload:
             return replace(step, token=None if code is None else Ref(kind, code.number))
         return replace(step, token=self.picks.pick_token(self.picks.session(pool), kind))
 
-    # --- people
+    # --- users
 
     def _by_person(self, step: Step) -> Step:
         random = self.random
@@ -443,7 +446,7 @@ class Workload:
 
 
 def limits_of(subject: KnownSession | KnownCode) -> list[int]:
-    """The instants that matter to a session or code, in milliseconds since the world began."""
+    """Return the instants that matter to a session or code, in milliseconds since the world began."""
     if isinstance(subject, KnownCode):
         return [subject.at + 300_000 - BEGINNING_OF_TIME_MS]
     limits = [subject.until, subject.until - 999, subject.pairs[-1].at + subject.pairs[-1].expires_in * 1_000]

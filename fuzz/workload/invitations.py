@@ -1,4 +1,4 @@
-"""Throws what becomes of an invitation: used, used again, too late, after a newer one, after an ending."""
+"""Generate the fates of an invitation: used, used again, too late, after a newer one, after an ending."""
 
 from random import Random
 from typing import Final
@@ -12,7 +12,7 @@ _LIFE_MS: Final = 72 * 60 * 60 * 1_000
 
 
 def steps_after_invitation(random: Random, step: Step) -> list[tuple[int, Step]]:
-    """What follows an invitation, the next one last, and how long its user waits before each."""
+    """Return the steps after an invitation, the next one last, each with the wait before it."""
     used = Step(number=0, at=0, verb=Verb.ACCEPT_INVITATION, user=step.user)
     earlier = replace(used, change="earlier")
     ending = replace(step, verb=random.choice((Verb.RESET_PASSWORD, Verb.FORCE_OUT_USER, Verb.DISABLE_USER)))

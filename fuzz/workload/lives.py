@@ -1,4 +1,4 @@
-"""Throws whole lives of sessions: a code, its tokens, retries and replays around every limit, an end."""
+"""Generate whole lives of sessions: a code, its tokens, retries and replays around every limit, an end."""
 
 from random import Random
 from typing import Final
@@ -13,10 +13,10 @@ from fuzz.workload.picks import Picks
 from fuzz.workload.weights import AGENTS
 
 Script = list[tuple[int, Step]]
-"""Steps, the next one last, and how long each waits."""
+"""Steps, the next one last, each with its wait in milliseconds."""
 
 _RETRIES_MS: Final = ((0,), (1_000, 29_000), (29_000,), (30_000,), (20_000, 10_000), ())
-"""How long after one another a spent token comes again, inside the grace."""
+"""Milliseconds between the repetitions of a spent token, inside the grace."""
 _ACCESS_LIFETIMES_MS: Final = (0, 0, 1_000, 299_999, 1_800_000)
 
 
@@ -66,7 +66,7 @@ class Lives:
         return script[::-1]
 
     def _ending(self, redemption: Step, refresh: Step, spent: Step) -> tuple[int, Step] | None:
-        """Return what may end the session, and how long it waits; None for a life that goes on."""
+        """Return a step that may end the session, with its wait; None for a life that goes on."""
         older = replace(spent, token=Ref(Kind.REFRESH, spent.token.number if spent.token else 0, 2))
         return self.random.choice(
             (

@@ -1,4 +1,4 @@
-"""Throws what people do with their own account, and with the codes that are sent to their telephones."""
+"""Generate actions of users on their own account, and with codes from text messages."""
 
 from random import Random
 from typing import Final
@@ -11,13 +11,13 @@ from fuzz.shared.steps import Kind, Ref, Step, Twist
 from fuzz.workload.picks import Picks
 
 _PAUSES_MS: Final = (0, 0, 0, 59_999, 60_000, 599_999, 600_000)
-"""How long somebody waits with the code that they were sent."""
+"""Milliseconds that users wait before they enter a code from a text message."""
 _USED_BY: Final = {"clients": Verb.END_OLD_SECRET, "sessions": Verb.END_SESSION}
-"""What shows by the interface what a token allows; of others, to unlock somebody."""
+"""Operation that shows through the interface what a token allows; for other permissions, unlocking a user."""
 
 
 class OwnAccounts:
-    """Everybody's own account in one world."""
+    """The users' own accounts in one world."""
 
     def __init__(self, random: Random, picks: Picks, *, is_of_the_rules: bool) -> None:
         self.random = random
@@ -25,7 +25,7 @@ class OwnAccounts:
         self.is_of_the_rules = is_of_the_rules
 
     def step(self, step: Step) -> Step:
-        """What there is to do with a verb of people who are signed in, or of those who cannot sign in."""
+        """Complete a step of a user who is signed in, or who cannot sign in."""
         random = self.random
         match step.verb:
             case Verb.CHOOSE:
@@ -59,11 +59,11 @@ class OwnAccounts:
             case _:
                 numbers = [*NUMBERS, "theirs", "theirs"]
                 if step.verb is Verb.REQUEST_TEXT_CODE and step.by is not None:
-                    numbers.remove("malformed")  # found out before anybody asks who they are
+                    numbers.remove("malformed")  # a malformed number is refused before the login is checked
                 return replace(step, user=self._reachable(), change=random.choice(numbers))
 
     def _by_holder(self, step: Step) -> Ref | None:
-        """Mostly somebody who was given a role, as others have nothing to give to a token."""
+        """Return mostly the login of a user with a role, as others have no permission to give to a token."""
         history = self.picks.history
         holders = [
             one
@@ -75,8 +75,11 @@ class OwnAccounts:
         return Ref(Kind.ACCESS, self.random.choice(holders).number)
 
     def uses_of_token(self, step: Step) -> list[tuple[int, Step]]:
-        """What is done with a token that was just made, the last of it first: it is used, tries to make
-        another, and reaches for its holder; and once more when its holder may do less or it has ended."""
+        """Return uses of a new token, the last of it first.
+
+        It is used, tries to make another token, and acts on its holder; then again after its holder lost
+        permissions or it ended.
+        """
         random, login = self.random, self.picks.history.sessions.get(step.by.number) if step.by else None
         holder = "nobody" if login is None or login.username is None else login.username
         token = Ref(Kind.ACCESS, step.number)
@@ -103,7 +106,7 @@ class OwnAccounts:
         return self._token_of_new_role(step, holder)
 
     def _use_of_token(self, token: Ref, allowed: str | None) -> Step:
-        """What only somebody with a permission may do, mostly one that the token was given."""
+        """Return an action that needs a permission, mostly one that the token has."""
         if self.is_of_the_rules:
             return Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, change=allowed, by=token)
         verb = _USED_BY.get(allowed or "", Verb.UNLOCK_USER)
@@ -113,7 +116,7 @@ class OwnAccounts:
     # --- second factors
 
     def is_asked_for_factor(self, name: str) -> bool:
-        """Whether somebody's password alone seems to sign nobody in."""
+        """Whether this user seems to need a second factor to sign in."""
         user = self.picks.history.names.get(name)
         if user is None:
             return False
@@ -125,7 +128,7 @@ class OwnAccounts:
         return is_required or user.factor is not None
 
     def _entry(self, step: Step) -> Step:
-        """A code of a second factor: mostly the present one, else one that is near, used, or wrong."""
+        """Enter a code of a second factor: mostly the present one, sometimes a near, used or wrong one."""
         near = ("before", "after", "two-before", "two-after")
         change = self.random.choice(("now", "now", "now", *near, "again", "recovery", "recovery-again"))
         wrong = step.twist is None and self.random.random() < 0.15
@@ -136,7 +139,7 @@ class OwnAccounts:
         return Ref(Kind.TICKET, self.random.choice(numbers)) if numbers else None
 
     def with_factor(self, step: Step) -> list[tuple[int, Step]]:
-        """What somebody does next who has a second factor or begins to have one, the next of it last."""
+        """Return the next steps of a user with a second factor or one being set up, the next one last."""
         random, history = self.random, self.picks.history
         user = history.names.get(step.user or "")
         if step.twist is not None or user is None:
@@ -147,13 +150,13 @@ class OwnAccounts:
             ticket = Ref(Kind.TICKET, step.number + 2)
             entered = replace(signed_in, verb=Verb.ENTER_FACTOR, token=ticket, change="now")
             if (user.roles or step.user == ADMINISTRATOR) and random.random() < 0.5:
-                # In another session they cannot take their own wrong codes back.
+                # Users cannot clear their own wrong codes from another session.
                 unlocked = replace(signed_in, verb=Verb.UNLOCK_USER, by=step.by)
                 wrong = replace(entered, twist=Twist.WRONG_CODE)
                 guesses = [*[(0, wrong)] * 5, (30_000, signed_in), (0, confirmed)]
                 return [(0, entered), (0, unlocked), *guesses]
             if random.random() < 0.4:
-                # Signed in twice, they remove it in one session: the other one has ended.
+                # With two sessions, removing it in one ends the other.
                 other = Step(number=0, at=0, verb=Verb.SHOW_ACCOUNT, by=Ref(Kind.ACCESS, step.number + 3))
                 removed = replace(step, verb=Verb.REMOVE_FACTOR, change="recovery")
                 return [
@@ -176,7 +179,7 @@ class OwnAccounts:
         wrong = replace(entry, twist=Twist.WRONG_CODE)
         recovery = replace(entry, change="recovery")
         again = replace(step, verb=Verb.SIGN_IN)
-        # Of the sign-in that follows the first entry.
+        # The code of the sign-in after the first entry.
         second = replace(entry, token=Ref(Kind.TICKET, step.number + 2))
         ended = replace(again, verb=random.choice((Verb.FORCE_OUT_USER, Verb.FORCE_OUT_ALL)), agent=None)
         if user.factor is None:
@@ -209,8 +212,10 @@ class OwnAccounts:
         return random.choice(ways)
 
     def steps_after_unlock(self, step: Step) -> list[tuple[int, Step]]:
-        """Somebody who is unlocked fails once more, is unlocked, and knows the password or the code; the last
-        of it first."""
+        """Return steps of an unlocked user, the last one first.
+
+        The user fails once more, is unlocked again, and enters the right password or code.
+        """
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
         again = replace(step, by=None)
         if not self.is_asked_for_factor(step.user or ""):
@@ -224,14 +229,16 @@ class OwnAccounts:
         return [Ref(Kind.ACCESS, one.number) for one in logins[-1:]]
 
     def failures_that_are_forgiven(self) -> list[tuple[int, Step]]:
-        """A beginning in which somebody who fails is unlocked, and signs in at once."""
+        """Return a beginning in which a locked user is unlocked and signs in at once."""
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=self.picks.people[0])
         unlocked = replace(right, verb=Verb.UNLOCK_USER)
         return [(0, replace(right, twist=Twist.WRONG_PASSWORD)), (0, unlocked), (0, right)]
 
     def codes_that_are_forgiven(self) -> list[tuple[int, Step]]:
-        """A beginning in which somebody sets up a second factor, enters five wrong codes, is unlocked, and
-        enters the right one at once; the same code opens nothing more."""
+        """Return a beginning with a second factor, five wrong codes, an unlock, and the right code at once.
+
+        The same code opens nothing more.
+        """
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=self.picks.people[0])
         entry = replace(right, verb=Verb.ENTER_FACTOR, token=Ref(Kind.TICKET, 1), change="now")
         set_up = [replace(entry, verb=Verb.OFFER_FACTOR, change=None), entry]
@@ -246,8 +253,10 @@ class OwnAccounts:
         return [(0, right), *((0, step) for step in set_up), (30_000, right), *((0, step) for step in steps)]
 
     def code_of_somebody_else(self) -> list[tuple[int, Step]]:
-        """A beginning in which somebody enters a code that somebody else was sent, of whose account as little
-        ended as of theirs."""
+        """Return a beginning in which a user enters another user's code.
+
+        Neither account had an ending.
+        """
         first, second = self.picks.people[0], self.picks.people[-1]
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=first)
         asked = Step(number=0, at=0, verb=Verb.REQUEST_TEXT_CODE, by=Ref(Kind.ACCESS, 1), change="new")
@@ -255,8 +264,10 @@ class OwnAccounts:
         return [(0, right), (0, replace(right, user=second)), (0, asked), (0, entered)]
 
     def tokens_one_after_another(self) -> list[tuple[int, Step]]:
-        """A beginning in which the first administrator makes a token, ends it, and makes as many again as may
-        live at a time, and one more."""
+        """Return a beginning with many personal tokens of the first administrator.
+
+        One is made and ended; then as many as may live at a time are made, and one more.
+        """
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=ADMINISTRATOR)
         by = Ref(Kind.ACCESS, 1)
         made = replace(right, verb=Verb.CREATE_TOKEN, by=by, change="clients")
@@ -264,8 +275,10 @@ class OwnAccounts:
         return [(0, step) for step in (right, made, ended, made, made, made)]
 
     def token_of_one_above(self) -> list[tuple[int, Step]]:
-        """A beginning in which somebody who may end sessions tries to end a token of the first administrator,
-        and a login of theirs."""
+        """Return a beginning in which a user who may end sessions tries to end the first administrator's.
+
+        Both a personal token and a login of theirs are tried.
+        """
         first, role = self.picks.people[0], self.picks.role()
         right = Step(number=0, at=0, verb=Verb.SIGN_IN, user=ADMINISTRATOR)
         made = replace(right, verb=Verb.CREATE_TOKEN, by=Ref(Kind.ACCESS, 1), change="clients")
@@ -276,8 +289,10 @@ class OwnAccounts:
         return [(0, step) for step in (right, made, allowed, given, replace(right, user=first), *ends)]
 
     def set_up_when_appointed(self, step: Step) -> list[tuple[int, Step]]:
-        """Somebody who is given a role, and is signed in, signs in once more and sets up a second factor; the
-        last of it first."""
+        """Return steps of a signed-in user with a new role, the last one first.
+
+        The user signs in once more and sets up a second factor.
+        """
         signed_in = Step(number=0, at=0, verb=Verb.SIGN_IN, user=step.user)
         ticket = Ref(Kind.TICKET, step.number + 1)
         offered = replace(signed_in, verb=Verb.OFFER_FACTOR, token=ticket)
@@ -287,8 +302,7 @@ class OwnAccounts:
         return [(0, each) for each in (*shown, entered, offered, signed_in)]
 
     def _token_of_new_role(self, step: Step, holder: str) -> list[tuple[int, Step]]:
-        """A role for the holder, a token with all that it allows, and the role taken away; the last of it
-        first."""
+        """Return steps that give a role, make a token with its permissions, and take the role, last first."""
         role, change = self.picks.role(), self.random.choice(("helpdesk", "people", "roles", "clients"))
         first = Step(number=0, at=0, verb=Verb.REGISTER_ROLE, role=role, change=change)
         given = replace(first, verb=Verb.CHANGE_USER, user=holder, change="role")
@@ -310,8 +324,11 @@ class OwnAccounts:
         return self.random.choice(reachable or [self.picks.person()])
 
     def entries(self, step: Step) -> list[tuple[int, Step]]:
-        """What somebody does who asked for a code: enter it, sooner or later, or wrongly again and again; or
-        ask for another one, and for far too many."""
+        """Return the steps of a user after requesting a code.
+
+        The code is entered, sooner or later, or wrong ones again and again; or another code is requested, or
+        far too many are.
+        """
         random = self.random
         is_own = step.by is not None
         entry = replace(step, verb=Verb.CHANGE_PHONE if is_own else Verb.RECOVER_PASSWORD)
@@ -332,8 +349,11 @@ class OwnAccounts:
         return random.choice((*ways[:2], *ways, *ways[-1:] * 3))
 
     def _interference(self, step: Step) -> list[tuple[int, Step]]:
-        """What happens before a code is entered, the last of it first: the account is ended, in one of the
-        ways there are, or the number passes to somebody else; or somebody else enters it."""
+        """Return events before a code is entered, the last one first.
+
+        The account is ended in one of several ways, the number passes to another user, or another user enters
+        the code.
+        """
         random, history = self.random, self.picks.history
         login = None if step.by is None else history.sessions.get(step.by.number)
         holder = history.holder_of(NUMBERS.get(step.change or ""))
@@ -353,7 +373,7 @@ class OwnAccounts:
             [moved],
         ]
         if login is None:
-            # Only a code for a lost password outlives the logins, and finds whose number it is by then.
+            # Only a recovery code outlives the logins; it belongs to the number's present owner.
             ways += [[replace(done, verb=Verb.FORCE_OUT_ALL)], [moved, replace(done, change="no-phone")]] * 3
         others_logins = [one for one in history.logins if one.user_id != (owner and owner.user_id)]
         if login is not None and others_logins:

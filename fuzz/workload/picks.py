@@ -1,6 +1,6 @@
-"""Picks what a step is about: one of the clients, people, roles, sessions, codes and tokens of a world.
+"""Pick the subject of a step: a client, user, role, session, code or token of a world.
 
-Mostly something that is there and goes on, and now and then something that is not.
+Mostly one that exists and is live, sometimes not.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ class Picks:
         self.random = random
         self.history = history
         self.trouble = trouble
-        """How often a choice is a strange one."""
+        """Share of unusual choices."""
         self.clients = tuple(history.initial_state.clients)
         self.people = history.initial_state.people
 
     def pick_token(self, session: KnownSession | None, kind: Kind) -> Ref | None:
-        """One of a session's tokens: mostly of the pair it has now."""
+        """Pick one of a session's tokens, mostly of the current pair."""
         if session is None or self.random.random() < self.trouble * 0.1:
             return None
         back = 0 if self.random.random() < 0.7 else self.random.randrange(len(session.pairs))
@@ -37,16 +37,15 @@ class Picks:
         )
 
     def deputies(self) -> list[str]:
-        """Those who hold a role, by the names they have now."""
+        """Return the users with a role, by their current names."""
         return [name for name, user in self.history.names.items() if user.roles]
 
     def is_super_administrator(self, name: str) -> bool:
-        """Whether somebody holds the role that allows everything."""
+        """Whether this user has the role that allows everything."""
         return SUPER_ADMINISTRATOR in self.history.names[name].roles
 
     def administrator(self) -> Ref | None:
-        """Mostly the operator; else whoever signed in, with the permission or without, and rather one who was
-        given a role."""
+        """Pick a caller: mostly the operator; else a signed-in user, preferably one with a role."""
         if self.history.programs and self.random.random() < 0.2:
             return self.program()
         users = self.history.users
@@ -61,7 +60,7 @@ class Picks:
         return None if login is None else Ref(Kind.ACCESS, login.number)
 
     def program(self) -> Ref | None:
-        """A personal access token, mostly one that goes on."""
+        """Pick a personal access token, mostly a live one."""
         token = self.session(self.history.programs)
         return None if token is None else Ref(Kind.ACCESS, token.number)
 
@@ -74,7 +73,7 @@ class Picks:
         return self.random.choice(names)
 
     def session(self, pool: Sequence[KnownSession], *, refreshable: bool = False) -> KnownSession | None:
-        """One of the latest sessions, and mostly one that goes on."""
+        """Pick one of the latest sessions, mostly a live one."""
         recent = pool[-8:]
         if self.random.random() < 0.88:
             going = [
@@ -86,20 +85,20 @@ class Picks:
         return self.random.choice(recent) if recent else None
 
     def code(self) -> KnownCode | None:
-        """One of the latest codes, and mostly one that was not used yet."""
+        """Pick one of the latest codes, mostly an unused one."""
         recent = self.history.issued[-6:]
         if self.random.random() < 0.8:
             recent = [code for code in recent if not code.tried] or recent
         return self.random.choice(recent) if recent else None
 
     def person(self) -> str:
-        """Mostly one of those who were there first, under whichever name they have now."""
+        """Pick a user, mostly one of the initial users, by the current name."""
         names = tuple(self.history.names)
         if self.random.random() < 0.4 and len(names) > len(self.people) + 1:
             return self.random.choice(names)
         return self.random.choice(self.people)
 
     def role(self) -> str:
-        """Mostly one that there is."""
+        """Pick a role, mostly an existing one."""
         there = [role for role in ROLES if role in self.history.roles]
         return self.random.choice(there if there and self.random.random() < 0.7 else ROLES)

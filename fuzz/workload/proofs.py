@@ -1,4 +1,4 @@
-"""Throws what gives power over others, at the edges of how long a proof of who one is counts."""
+"""Generate grants of power over others, around the limit of how long a proof of identity counts."""
 
 from random import Random
 from typing import Final
@@ -14,16 +14,17 @@ _WAITS_MS: Final = (_WINDOW_MS - 1, _WINDOW_MS, _WINDOW_MS, _WINDOW_MS + 1)
 
 
 class Proofs:
-    """Those in one world who give power."""
+    """The users in one world who give power to others."""
 
     def __init__(self, random: Random, picks: Picks) -> None:
         self.random = random
         self.picks = picks
 
     def steps_after_sign_in(self, step: Step) -> list[tuple[int, Step]]:
-        """Somebody who signs in is made an administrator, and gives power when their sign-in is as old as it
-        may be: with a proof or wrong ones in between, with a refresh, as a thief would, or with a token; the
-        last of it first."""
+        """Return steps after a sign-in that give power at the proof's age limit, the last one first.
+
+        In between come a new proof, wrong ones, a refresh as a thief would do it, or a token.
+        """
         random, user = self.random, self.picks.history.names.get(step.user or "")
         if user is None:
             return []
@@ -66,7 +67,7 @@ class Proofs:
         return Step(number=0, at=0, verb=Verb.CHANGE_USER, user=name, change="no-role")
 
     def _act(self, by: Ref, name: str) -> Step:
-        """Something that gives its caller power over somebody else."""
+        """Return an action that gives its caller power over another user."""
         random = self.random
         others = [one for one in self.picks.history.names if one != name] or [name]
         step = Step(number=0, at=0, verb=Verb.CHANGE_USER, by=by, user=random.choice(others))

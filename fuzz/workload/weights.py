@@ -1,4 +1,4 @@
-"""How often what is tried, and with which mistakes: the tables that the generator draws from."""
+"""Weights of operations and mistakes: the tables that the generator draws from."""
 
 from typing import Final
 
@@ -77,18 +77,20 @@ BEYOND_THE_INTERFACE: Final[dict[Verb, float]] = {
     Verb.REQUEST_TEXT_CODE: 6.0,
     Verb.CREATE_ADMINISTRATOR: 0.1,
 }
-"""What only the rules are asked."""
+"""Weights of operations that only the core has."""
 ODD_FIELDS_SHARE: Final = 0.3
 SEEN_SHARE: Final = 0.2
-"""How often what is sent of a record has something odd in it, or is said to have been seen before."""
+"""Share of sent records with odd values, or with a claim about values seen before."""
 
 LIFE_SHARE: Final = 0.25
-"""How often the whole life of a session begins in place of one step, where the interface is asked."""
+"""Share of turns in which a whole life of a session begins, if steps go through the interface."""
 
 PROOF_SHARE: Final = 0.2
 PROOF_SHARES_OF_THE_RULES: Final = (0.0, 0.0, 0.0, 0.5)
-"""How often somebody who signs in goes on to give power at the edges of a proof: in a simulated seed, and in
-worlds of the rules, most of which leave it to others."""
+"""Shares of sign-ins that go on to give power around the age limit of a proof.
+
+For a simulated seed, and for worlds of the rules, most of which never do.
+"""
 
 ENDINGS: Final = ADMINISTRATION | {
     *(Verb.REVOKE, Verb.WITHDRAW, Verb.SIGN_OUT),
@@ -101,7 +103,7 @@ ALONE: Final = frozenset(
         *(*WITH_A_TICKET, *ABOUT_OWN_FACTOR),
     }
 )
-"""A runtime asks something ahead of these, so they are not part of a turn of several."""
+"""Operations that never share a turn, as a runtime asks the core another question before them."""
 
 ABOUT_USERS: Final = frozenset(
     {
@@ -131,9 +133,9 @@ FOCUSES: Final = (
     *(ABOUT_TEXT_CODES, ABOUT_OWN_FACTOR | WITH_A_TICKET | {Verb.SIGN_IN, Verb.UNLOCK_USER}),
     frozenset({Verb.CREATE_TOKEN, Verb.NOTE_TOKEN_USE, Verb.SHOW_ACCOUNT}),
 )
-"""What a world of the rules may be about; the first is about nothing more than the rest."""
+"""Sets of operations that a world of the rules may focus on; the first is no focus."""
 FOCUS: Final = 5.0
-"""How many times as often as elsewhere a world asks for what it is about."""
+"""Factor by which a world's operations of focus are more frequent."""
 AGENTS: Final = ("phone", "desk", None)
 EXCHANGE_TWISTS: Final = (
     Twist.WRONG_VERIFIER,
@@ -160,7 +162,7 @@ WRONG_PASSWORDS: Final = {
     Verb.RENEW_CODES: 0.2,
     Verb.PROVE: 0.3,
 }
-"""How often somebody who is signed in does not know the current password."""
+"""Share of wrong current passwords by operation of a signed-in user."""
 UNDONE_BY: Final = {
     Verb.DISABLE_USER: Verb.ENABLE_USER,
     Verb.DISABLE_CLIENT: Verb.ENABLE_CLIENT,
@@ -168,10 +170,10 @@ UNDONE_BY: Final = {
     Verb.DELETE_ROLE: Verb.REGISTER_ROLE,
 }
 WAITS_MS: Final = ((0,), (1,), (30_000,), (30_001,), (20_000, 10_000), (20_000, 10_001), (29_999, 1, 1))
-"""How long somebody waits for an answer that got lost before asking again, and yet again."""
+"""Milliseconds before each repetition of a request with a lost answer."""
 WAITED_MS: Final = (1, 1_000, 9_000)
 LONGEST_WAIT_MS: Final = max(WAITED_MS)
-"""How long a request may wait inside the server before it is decided."""
+"""Longest wait of a request inside the server, in milliseconds."""
 UNSEEN_MS: Final = (0, 0, 1, 2_000, 40_000)
-"""How long the server may have stood still before it read a request."""
+"""Milliseconds for which the server may have stood still before it read a request."""
 LOGIN_MS: Final = 1_800_000

@@ -1,4 +1,4 @@
-"""Which Patroni a cluster runs: a new one, pinned, in an environment under build/, or Debian's."""
+"""The Patroni of a cluster: a new, pinned one in an environment under build/, or Debian's."""
 
 import subprocess
 import tempfile
@@ -14,13 +14,13 @@ from fuzz.processes.server import ROOT
 
 _LOCK: Final = Path(__file__).with_name("requirements.txt")
 _PYTHON: Final = "/usr/bin/python3"
-"""The system's, which its users may run wherever the one of this campaign lies."""
+"""The system's Python, which other users may run wherever the campaign's own one lies."""
 _INSTALL_SECONDS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Patroni:
-    """A program, and how a cluster must be set up for it."""
+    """A Patroni program, and its settings of a cluster."""
 
     command: str
     version: str
@@ -31,17 +31,20 @@ class Patroni:
 
     @property
     def etcd_interface(self) -> str:
-        """Before 3.0.3 a primary that stood still overwrites another's lock in etcd's present interface."""
+        """Interface of etcd to use.
+
+        With the new one, before Patroni 3.0.3, a primary that stood still overwrites another's lock.
+        """
         return "v3" if self._numbers >= (3, 0, 3) else "v2"
 
     @property
     def ttl_seconds(self) -> int:
-        """The shortest that it takes."""
+        """Shortest lock that it allows, in seconds."""
         return 20 if self._numbers >= (3, 1) else 6
 
     @property
     def times(self) -> Mapping[str, str]:
-        """What stands in place of the times of the file for operators."""
+        """Times that replace those of the operators' file."""
         return {
             "ttl: 30": f"ttl: {self.ttl_seconds}",
             "loop_wait: 10": "loop_wait: 1",
@@ -53,7 +56,7 @@ class Patroni:
 
 
 def choose_patroni(as_owner: Sequence[str], *, debian: bool) -> Patroni:
-    """The one that is pinned, or Debian's, as its owner runs it. Raises `UsageError` where there is none."""
+    """Return the pinned Patroni, or Debian's, run as its owner. Raises `UsageError` if there is none."""
     try:
         command = "patroni" if debian else str(_environment() / "bin" / "patroni")
         return Patroni(command, _run(*as_owner, command, "--version").split()[-1])

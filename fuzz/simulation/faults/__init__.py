@@ -1,8 +1,8 @@
-"""Known mistakes of servers, planted from outside one at a time to see whether the simulation catches them.
+"""Known mistakes of servers, planted one at a time to check that the simulation catches them.
 
-Those in the rules themselves are planted by the sequences (`fuzz.faults`); a few of them are here again, to
-show that they are caught through HTTP as well. All others are in what stands around the rules: storage,
-turns, the front door, the lane, the log, and how a refusal is told.
+Mistakes in the rules are planted by the sequences (`fuzz.faults`); a few of them are here again, to show that
+they are caught through HTTP as well. All others are in the server around the rules: storage, turns, the front
+door, the lane, the log, and the texts of refusals.
 """
 
 from pathlib import Path

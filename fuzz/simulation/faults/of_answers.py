@@ -1,4 +1,4 @@
-"""Mistakes in what is answered and shown: refusals, pages, sheets, pictures, cookies and limits."""
+"""Mistakes in answers: refusals, pages, sheets, pictures, cookies and limits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +13,7 @@ from ostiary_core.model.why import Why
 
 
 def change_meaning(why: Why, name: str, value: Any) -> Callable[[], AbstractContextManager[None]]:
-    """A plant that gives a reason another meaning for a while."""
+    """Return a plant that gives a reason another meaning for a while."""
 
     @contextmanager
     def planted() -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Mistakes in how turns are written and read, and in what is cleared away."""
+"""Mistakes in writing and reading turns, and in deleting expired records."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from ostiary_core.storage.store import net_changes
 
 
 def answered_first(original: Original) -> Original:
-    """What a turn writes is written when the next one comes."""
+    """Delay the writes of a turn until the next turn."""
 
     def turn(store: Any, events: Sequence[Any], now: Instant, origins: Sequence[Any] = ()) -> Any:
         waiting = store.__dict__.setdefault("waiting_changes", [])
@@ -31,7 +31,7 @@ def answered_first(original: Original) -> Original:
 
 
 def reads_remembered(original: Original) -> Original:
-    """What only reads is served from records that were once read."""
+    """Answer a turn that only reads from records remembered from an earlier read."""
 
     def read(store: Any, events: Sequence[Any], now: Instant) -> Any:
         kept = store.__dict__.setdefault("remembered", {})

@@ -1,4 +1,4 @@
-"""Mistakes in taking turns, and in what the service around them does: answers, the log, clock and entropy."""
+"""Mistakes in taking turns, and in the service around them: answers, the log, clock and entropy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from ostiary_core.model.instant import Instant
 
 
 def only_the_first(original: Original) -> Original:
-    """Of two equal requests in one turn the second is given the first one's answer."""
+    """Give the second of two equal requests in one turn the first one's answer."""
 
     def turn(store: Any, events: Sequence[Any], now: Instant, origins: Sequence[Any] = ()) -> Any:
         seen: dict[Any, Any] = {}

@@ -1,4 +1,4 @@
-"""How a fault is planted in both stores of the simulation."""
+"""Plant a fault in both stores of the simulation."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,7 @@ Original = Callable[..., Any]
 
 
 def both(name: str, wrap: Callable[[Original], Original]) -> Plant:
-    """A plant that wraps a function of either store, inherited or not."""
+    """Return a plant that wraps a function of both stores, inherited or not."""
     stores: tuple[Any, ...] = (SQLiteStore, SharedMemory)
     return together(
         *(partial(patch.object, store, name, wrap(getattr_static(store, name))) for store in stores)
