@@ -43,7 +43,8 @@ def test_a_sharp_judge_kills_what_a_blind_one_lets_live(capsys: pytest.CaptureFi
     blind = judge_all(mutants, {}, lambda: False)
     assert sharp.tables["killed"].total() > len(mutants) / 2
     in_functions = sum(bool(mutant.function) for mutant in mutants)
-    assert blind.tables["survived"].total() == len(blind.stories) >= in_functions
+    assert blind.tables["survived"].total() >= in_functions
+    assert blind.stories == [], "survivors fail a run by their share of a room alone"
     assert capsys.readouterr().out.count("SURVIVED ostiary_core.oauth.pkce") >= in_functions
 
 
