@@ -241,9 +241,36 @@ def _added() -> Iterator[tuple[str, str, str]]:
         yield from re.findall(r'\.add_(gauge|counter)\(\s*"(\w+)",\s*"([^"]+)"', inspect.getsource(module))
 
 
+_COMMAND_LINE = """\
+A refusal goes to standard error and exits with 1, a command that cannot be understood with 2. A refusal
+names the record that it is about, and the option as it is typed.
+
+Where a name is taken, several are (`USERNAME...`), and `-` reads them from standard input, one on each
+line. Each record is changed by itself: one that is refused keeps none of the others from it, and the
+command exits with 1 in the end. One record is printed whole, of several a line each; with `--json` it is
+one object, and of several `{"items": [...]}`, with a line of JSON on standard error for each that was
+refused.
+
+```sh
+ostiary user list --role support --page-size 200 --json | jq -r '.items[].username' >support
+ostiary user disable - <support
+```
+
+`--dry-run` says what a command would do and what is refused, and does nothing. `--sort` orders a list:
+`--sort -created-at,name`. Yes and no are taken as they are printed.
+
+A shell completes commands and options once its start-up file has the line for it:
+
+| Shell | File | Line |
+|---|---|---|
+| Bash 4.4 or later | `~/.bashrc` | `eval "$(_OSTIARY_COMPLETE=bash_source ostiary)"` |
+| Zsh | `~/.zshrc` | `eval "$(_OSTIARY_COMPLETE=zsh_source ostiary)"` |
+| Fish | `~/.config/fish/completions/ostiary.fish` | `_OSTIARY_COMPLETE=fish_source ostiary \\| source` |"""
+
+
 def _command_line() -> Iterator[str]:
     yield from _head("Command line", "`ostiary --help`")
-    yield "A refusal goes to standard error and exits with 1, a command that cannot be understood with 2."
+    yield from _COMMAND_LINE.splitlines()
     command_line.load_all()
     yield from _command(command_line, "ostiary", None)
 

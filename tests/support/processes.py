@@ -105,7 +105,7 @@ class Ran:
         """The refusal that a script reads."""
         assert (self.exit_code, self.out) == (1, ""), self.out + self.err
         content: dict[str, Any] = json.loads(self.err)
-        assert set(content) == {"code", "msg", "errors"}
+        assert set(content) - {"name"} == {"code", "msg", "errors"}
         assert content["code"] == code
         return content
 
@@ -229,7 +229,7 @@ class Machine:
             **environment,
         }
 
-    def run(self, *words: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> Ran:
+    def run(self, *words: str, stdin: str | bytes | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """A command, in this process."""
         with patch.dict(os.environ), patch.object(tempfile, "tempdir", None):  # which a command may choose
             result = CliRunner().invoke(
@@ -246,7 +246,7 @@ class Machine:
                 raise exception
         return Ran(result.exit_code, out, err)
 
-    def script(self, *words: str, stdin: str | None = None) -> Any:
+    def script(self, *words: str, stdin: str | bytes | None = None) -> Any:
         """What a command that goes well prints for scripts."""
         return self.run(*words, "--json", stdin=stdin).json
 

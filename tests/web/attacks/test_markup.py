@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from ostiary_web.app import factory
-from ostiary_web.application.resources.imports import MOST_HASHED_IN_A_REQUEST
+from ostiary_web.application.resources.import_rows import MOST_HASHED_IN_A_REQUEST
 from ostiary_web.server.brand_color import _rgb, contrast, least_contrast, read_colors
 from ostiary_web.server.setting_values import SettingError
 from ostiary_web.server.settings import Settings

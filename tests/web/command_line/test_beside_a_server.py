@@ -82,7 +82,7 @@ def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(
         assert (refused.status_code, refused.json()["error"]) == (401, "invalid_client")
 
 
-@pytest.mark.parametrize("session_id", ["unknown", "-", "é"])
+@pytest.mark.parametrize("session_id", ["unknown", "é"])
 def test_a_session_that_never_was_is_refused(machine: Machine, session_id: str) -> None:
     machine.run("explain", session_id, "--json").expect_refusal("A0404")
 

@@ -1,5 +1,6 @@
 """`ostiary client …` and `ostiary user …`: the interface's events and rules, for scripts and for people."""
 
+import json
 import os
 import pty
 import pwd
@@ -12,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from ostiary_core.events import Event, UserChanged, UserRequested
+from ostiary_core.events import ClientSecretReset, Event, UserChanged, UserRequested
 from ostiary_core.model.reply import Reply
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.cli.context import OPERATOR, CommandContext
+from tests.support.callers import Registered
 from tests.support.processes import Machine
+from tests.support.served import Served, ask_once
 
 CLIENT = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
 
@@ -226,6 +230,140 @@ def test_at_a_terminal_the_password_is_asked_for_twice_and_not_shown(machine: Ma
     assert [item["username"] for item in machine.script("user", "list")["items"]] == ["admin", "anna"]
 
 
+# --- several records
+
+
+def test_several_users_are_changed_each_by_itself(machine: Machine) -> None:
+    for name in ("anna", "bert", "carl"):
+        machine.script("user", "create", name, "--draw-password")
+
+    ran = machine.run("user", "disable", "anna", "nobody", "admin", "bert", "--json")
+    assert [(item["username"], item["enabled"]) for item in json.loads(ran.out)["items"]] == [
+        ("anna", False),
+        ("bert", False),
+    ]
+    refused = [json.loads(line) for line in ran.err.splitlines()]
+    assert [(each["name"], each["code"]) for each in refused] == [("nobody", "A0404"), ("admin", "B1001")]
+    assert ran.exit_code == 1
+
+    ran = machine.run("user", "enable", "anna", "bert", "nobody")
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["USER", "anna", "bert"]
+    assert (ran.exit_code, ran.err) == (1, "ostiary: nobody: A0404 Not found.\n")
+    changed = machine.script("user", "update", "anna", "bert", "--locale", "zh-CN")["items"]
+    assert [item["locale"] for item in changed] == ["zh-CN", "zh-CN"]
+    given = machine.script("user", "roles", "anna", "bert", "--add", "super_admin")["items"]
+    assert [item["roleIds"] for item in given] == [["super_admin"], ["super_admin"]]
+    drawn = machine.script("user", "reset-password", "anna", "bert", "--draw-password")["items"]
+    assert len({item["password"] for item in drawn}) == 2
+    assert (
+        "PASSWORD, SHOWN" in machine.run("user", "reset-password", "anna", "bert", "--draw-password").lines[0]
+    )
+    assert machine.run("user", "reset-password", "anna", "bert", stdin="a long password\n").exit_code == 2
+    asked = machine.run("user", "delete", "bert", "carl", stdin="n\n")
+    assert (asked.exit_code, "Delete bert, carl for good?" in asked.err) == (1, True)
+    assert len(machine.script("user", "delete", "bert", "carl", "--yes")["items"]) == 2
+    assert machine.script("user", "list")["total"] == 2
+
+
+def test_names_are_read_from_standard_input(machine: Machine) -> None:
+    for name in ("one", "two", "three"):
+        machine.script("client", "create", name, "--grant", "client_credentials")
+
+    shown = machine.script("client", "show", "-", "one", stdin="two\n\n three \nthree\n")["items"]
+    assert [item["clientId"] for item in shown] == ["one", "two", "three"]
+    assert machine.script("client", "show", "-", stdin="one")["items"][0]["clientId"] == "one"
+    drawn = machine.script("client", "reset-secret", "-", stdin="one\ntwo\n")["items"]
+    assert len({item["secret"] for item in drawn}) == 2
+    nobody = machine.run("client", "delete", "-", stdin="one\ntwo\n")
+    assert (nobody.exit_code, "allowed: --yes" in nobody.err) == (2, True)
+    assert machine.run("client", "disable", "-", stdin="\n").exit_code == 2
+    assert len(machine.script("client", "delete", "-", "--yes", stdin="one\ntwo\n")["items"]) == 2
+    assert machine.script("client", "list", "--built-in", "no")["total"] == 1
+
+
+def test_what_was_done_before_the_store_failed_is_said(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        machine.script("client", "create", name, "--grant", "client_credentials")
+    decide = CommandContext.decide
+
+    async def decide_but_one(context: CommandContext, event: Event) -> Reply:
+        if isinstance(event, ClientSecretReset) and event.client_id == "two":
+            raise TurnFailed
+        return await decide(context, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CommandContext, "decide", decide_but_one)
+        ran = machine.run("client", "reset-secret", "one", "two", "--json")
+    [reset] = json.loads(ran.out)["items"]
+    assert (reset["clientId"], len(reset["secret"])) == ("one", 43)
+    assert (ran.exit_code, ran.err.startswith("ostiary: the store could not be used")) == (1, True)
+
+
+def test_a_list_is_sorted_and_takes_yes_and_no_as_they_are_printed(machine: Machine) -> None:
+    for name in ("anna", "bert"):
+        machine.script("user", "create", name, "--draw-password")
+    machine.script("user", "disable", "bert")
+
+    def listed(*words: str) -> list[str]:
+        return [item["username"] for item in machine.script("user", "list", *words)["items"]]
+
+    assert listed("--sort", "-username") == ["bert", "anna", "admin"]
+    assert listed("--sort", "-created-at") == listed("--sort", "-createdAt") == ["bert", "anna", "admin"]
+    for no in ("no", "No", "false", "否"):
+        assert listed("--enabled", no) == ["bert"], no
+    assert listed("--enabled", "yes") == ["admin", "anna"]
+    assert machine.run("user", "list", "--enabled", "perhaps").exit_code == 2
+
+
+# --- roles and sessions
+
+
+def test_roles_are_listed_and_shown(machine: Machine) -> None:
+    [listed] = machine.script("role", "list", "--built-in", "yes")["items"]
+
+    assert (listed["code"], listed["builtIn"]) == ("super_admin", True)
+    assert machine.script("role", "show", "super_admin") == listed
+    assert any(
+        line.split()[:2] == ["Code", "super_admin"]
+        for line in machine.run("role", "show", "super_admin").lines
+    )
+    assert machine.run("role", "show", "none").err == "ostiary: none: A0404 Not found.\n"
+
+
+def test_sessions_are_listed_shown_and_ended(machine: Machine, tmp_path: Path) -> None:
+    machine.script("user", "create", "anna", "--keep", stdin="correct horse battery\n")
+    secret = machine.client()
+
+    async def start(served: Served) -> list[int]:
+        api = served.api()
+        bodies = [{"username": name, "password": "correct horse battery"} for name in ("admin", "anna")]
+        answers = [await api.post("/api/auth/login", json=body) for body in bodies]
+        shop = Registered("app", secret)
+        answers.append(await api.service("token", shop, grant_type="client_credentials"))
+        return [answer.status_code for answer in answers]
+
+    assert ask_once(tmp_path, start) == [200, 200, 200]
+    assert machine.script("session", "list")["total"] == 3
+    [hers] = machine.script("session", "list", "--user", "Anna")["items"]
+    assert (hers["username"], hers["kind"]) == ("anna", "login")
+    [machines] = machine.script("session", "list", "--kind", "machine")["items"]
+    assert machine.script("session", "list", "--user", "nobody")["total"] == 0
+    assert machine.script("session", "show", hers["id"]) == hers
+    assert hers["id"] in machine.run("session", "list", "--sort", "-last-seen-at").out
+
+    ids = f"{hers['id']}\n{machines['id']}\nunknown\n"
+    ran = machine.run("session", "end", "-", "--json", stdin=ids)
+    assert json.loads(ran.out)["items"] == [{"id": id, "ended": True} for id in ids.split()[:2]]
+    assert (ran.exit_code, json.loads(ran.err)["name"]) == (1, "unknown")
+    assert [item["username"] for item in machine.script("session", "list")["items"]] == ["admin"]
+    machine.run("session", "show", hers["id"], "--json").expect_refusal("A0404")
+    assert machine.script("explain", hers["id"])["why"] == "session_forced_out"
+    both = machine.script("explain", hers["id"], machines["id"])["items"]
+    assert [each["id"] for each in both] == [hers["id"], machines["id"]]
+
+
 # --- for people, in their language
 
 
@@ -253,12 +391,34 @@ def test_a_person_sees_the_secret_how_many_there_are_and_which_fields_are_bad(ma
     assert machine.run("client", "list", "--search", "nothing").err == "0 to 0 of 0\n"
     ran = machine.run("client", "create", "other", "--redirect-uri", "ftp://x")
     first, second, *_ = ran.err.splitlines()
-    assert (ran.exit_code, first) == (1, "ostiary: A0401 Some fields are not valid.")
-    assert second.startswith("  redirectUris.0 must begin with https://")
+    assert (ran.exit_code, first) == (1, "ostiary: other: A0401 Some fields are not valid.")
+    assert second.startswith("  --redirect-uri ftp://x must begin with https://")
+
+
+def test_a_refusal_names_what_was_not_found_and_the_option_as_it_was_typed(machine: Machine) -> None:
+    machine.script("user", "create", "anna", "--draw-password")
+    machine.client()
+    for words, said in (
+        ("user show nobody", "ostiary: nobody: A0404 Not found.\n"),
+        ("client create x", "  --redirect-uri needs at least one redirect URI"),
+        ("client create a/b --grant client_credentials", "  CLIENT_ID must be 1 to 64"),
+        ("user create a/b --role none --draw-password", "  USERNAME must"),
+        ("user update anna --new-username a/b", "  --new-username must"),
+        ("user update anna --role super_admin --role none", "  --role none "),
+        ("user roles anna --add super_admin --add none", "  --add none "),
+        ("user roles anna --remove none", "  --remove none "),
+        ("client reset-secret app --keep-old-for 90d", "  --keep-old-for must be "),
+        ("user list --last-sign-in-at-from soon", "--last-sign-in-at-from: must be "),
+        ("user list --sort name,colour", "--sort: "),
+    ):
+        ran = machine.run(*words.split())
+        assert (ran.exit_code, ran.out, said in ran.err) == (2 if " list" in words else 1, "", True), ran
+    refused = machine.run("user", "show", "nobody", "--json").expect_refusal("A0404")
+    assert (refused["name"], refused["errors"]) == ("nobody", [])
 
 
 def test_the_language_is_that_of_the_environment_or_as_told(machine: Machine) -> None:
-    english, chinese = "ostiary: A0404 Not found.\n", "ostiary: A0404 未找到\n"
+    english, chinese = "ostiary: nobody: A0404 Not found.\n", "ostiary: nobody: A0404 未找到\n"
     for options, env, message in (
         ("", {"LANG": "en_US.UTF-8"}, english),
         ("", {"LANG": "zh_CN.UTF-8"}, chinese),

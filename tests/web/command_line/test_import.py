@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ostiary_net.runtime.passwords import Passwords
 from tests.support.callers import Registered
 from tests.support.files import sheet_of
 from tests.support.processes import Machine
@@ -75,16 +76,56 @@ def test_people_are_imported_with_their_passwords_all_of_them_or_none(
     assert done == {"created": 1, "updated": 1, "unchanged": 1, "hashesLeft": 1}
 
 
-def test_a_preview_says_what_each_row_would_do(machine: Machine, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_each_row_would_do(machine: Machine, tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
     file.write_text("username,name\nanna,Anna\n")
     machine.script("user", "import", str(file))
     file.write_text("username,name\nanna,Anna Ng\nbert,Bert\n")
-    previewed = machine.run("user", "import", str(file), "--mode", "upsert", "--preview")
+    previewed = machine.run("user", "import", str(file), "--mode", "upsert", "--dry-run")
     assert previewed.out.splitlines()[:2] == ["Row 2: changes anna", "    Name: Anna → Anna Ng"]
     assert previewed.out.splitlines()[-1] == "To register: 1. To change: 1. Unchanged: 0."
     assert machine.script("user", "list")["total"] == 2
-    assert machine.script("user", "import", str(file), "--mode", "upsert", "--preview")["created"] == 1
+    assert machine.script("user", "import", str(file), "--mode", "upsert", "--dry-run")["created"] == 1
+
+
+def test_rows_that_are_refused_are_refused_before_any_password_is_hashed(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed = []
+
+    async def hash_nothing(self: Passwords, password: str, *, may_be_refused: bool = True) -> str:
+        hashed.append(password)
+        return BCRYPT
+
+    monkeypatch.setattr(Passwords, "hash", hash_nothing)
+    file = tmp_path / "people.csv"
+    rows = [f"user{number},User,correct horse battery" for number in range(30)]
+    more = ["user0,Twice,correct horse battery", "a/b,No name,short"]
+    file.write_text("\n".join(["username,name,password", *rows, *more, ""]))
+    ran = machine.run("user", "import", str(file))
+    assert (ran.exit_code, hashed) == (1, [])
+    places = [line.partition(",")[0].strip() for line in ran.err.splitlines()[1:]]
+    assert places == ["Row 32", "Row 33", "Row 33", "--mode upsert changes the users that exist already."]
+
+    file.write_text("\n".join(["username,name,password", *rows, ""]))
+    assert machine.script("user", "import", str(file))["created"] == len(hashed) == 30
+    ran = machine.run("user", "import", str(file))
+    said = ran.err.splitlines()
+    assert (ran.exit_code, len(hashed), said[0]) == (1, 30, "ostiary: A0409 That is already taken.")
+    assert [line.partition(",")[0] for line in said[1:21]] == [f"  Row {number}" for number in range(2, 22)]
+    assert said[21:] == ["  10 more", "--mode upsert changes the users that exist already."]
+    refused = machine.run("user", "import", str(file), "--json").expect_refusal("A0409")
+    assert len(refused["errors"]) == 30
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx"])
+def test_a_file_is_read_from_standard_input(machine: Machine, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"people.{ending}"
+    write_people(path, {"username": "anna", "name": "Anna, 安娜"})
+    assert machine.script("user", "import", "-", stdin=path.read_bytes())["created"] == 1
+    assert machine.script("user", "show", "anna")["name"] == "Anna, 安娜"
+    refused = machine.run("user", "import", "-", stdin="{}\n[]")
+    assert refused.err == "ostiary: '-' line 2 is not a JSON object\n"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +153,7 @@ def test_a_preview_says_what_each_row_would_do(machine: Machine, tmp_path: Path)
         ("people.csv", b"username,salary\nanna,1", "Column B"),
         ("people.csv", b"username,name\n" + b"anna,Anna\n" * 2001, "at most 2000 rows"),
         ("people.jsonl", b"{}\n" * 2001, "at most 2000 rows"),
-        ("people.jsonl", b"{}\n" * 2000, "Row 2000, "),
+        ("people.jsonl", b"{}\n" * 2000, "  3980 more\n"),
         ("people.jsonl", b'{"username": "anna", "name": "A", "salary": 1}', "Row 1, salary"),
         ("people.jsonl", b'{"username": "anna", "name": "A", "passwordHash": 1}', "Row 1, Password hash"),
         ("people.xlsx", b"PK", "must be a readable .xlsx file"),

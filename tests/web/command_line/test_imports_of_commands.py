@@ -11,8 +11,14 @@ from ostiary_web.cli.command_line import COMMANDS, main
 _FOREIGN = {"quart", "flask", "hypercorn", "h2", "trio", "structlog", "apsw", "psycopg", "argon2", "msgspec"}
 
 
-@pytest.mark.parametrize("word", ["--help", "-h", "--version"])
-def test_help_and_version_import_neither_the_application_nor_its_server(word: str) -> None:
+@pytest.mark.parametrize("word", ["--help", "-h", "--version", "completion"])
+def test_help_version_and_completion_import_neither_the_application_nor_its_server(
+    word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if word == "completion":
+        asked = {"_OSTIARY_COMPLETE": "bash_complete", "COMP_WORDS": "ostiary ", "COMP_CWORD": "1"}
+        for name, value in asked.items():
+            monkeypatch.setenv(name, value)
     look = (
         "import atexit, sys\n"
         "atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))\n"
@@ -21,7 +27,7 @@ def test_help_and_version_import_neither_the_application_nor_its_server(word: st
         "main()\n"
     )
     ended = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "ostiary" in ended.stdout
+    assert ("plain,session\n" if word == "completion" else "ostiary") in ended.stdout
     imported = ended.stderr.split()
     assert not {name.partition(".")[0] for name in imported} & _FOREIGN
     ours = {name for name in imported if name.startswith("ostiary_")}

@@ -25,7 +25,7 @@ TROUBLES: dict[str, Exception] = {
     "a turn": TurnFailed(),
 }
 MORE_WORDS = {
-    **dict.fromkeys(("client", "user"), ("list",)),
+    **dict.fromkeys(("client", "role", "session", "user"), ("list",)),
     **dict.fromkeys(("apply", "backup", "restore", "explain"), ("x",)),
     "audit": ("export",),
     "copy": ("x", "y"),

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.secret import Entropy
-from ostiary_web.application.resources.imports import MOST_HASHED_IN_A_REQUEST
+from ostiary_web.application.resources.import_rows import MOST_HASHED_IN_A_REQUEST
 from ostiary_web.http.context import RequestContext
 from tests.support.callers import Api, expect_refusal, expect_success, fields_of
 from tests.support.files import SHEET, sheet_of

@@ -12,7 +12,8 @@ from ostiary_web.api_document.operations import MULTIPART, Body, DescribedOperat
 from ostiary_web.api_document.schemas import FILE, Json, list_of, page_of, set_of, text
 from ostiary_web.application.resources import clients
 from ostiary_web.application.resources.import_preview import ImportPreview
-from ostiary_web.application.resources.imports import Imported, ImportRun
+from ostiary_web.application.resources.import_rows import Imported
+from ostiary_web.application.resources.imports import ImportRun
 from ostiary_web.application.resources.records import MOST_AT_ONCE
 from ostiary_web.application.resources.resource import Resource
 from ostiary_web.application.resources.sheet_writing import SHEET_MEDIA_TYPE

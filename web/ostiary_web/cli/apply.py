@@ -14,9 +14,10 @@ from ostiary_core.model.records import Table
 from ostiary_core.model.reply import BatchDone, BatchRefused, Reply, SecretIssued
 from ostiary_core.model.role import ROLE, Role
 from ostiary_web.application.resources.records import combine_refusals
+from ostiary_web.cli.arguments import STANDARD_INPUT
 from ostiary_web.cli.clients import reset_secret_command
 from ostiary_web.cli.context import CommandContext, make_refusal, run
-from ostiary_web.cli.declaration import STANDARD_INPUT, Declaration, DeclarationError, read_declaration
+from ostiary_web.cli.declaration import Declaration, DeclarationError, read_declaration
 from ostiary_web.cli.plan import SECRET, Action, Plan, PlanStep, Prune, make_plan
 from ostiary_web.cli.printing import Printer, to_json, with_printer
 from ostiary_web.streams import exit_with, print_data, print_text

@@ -1,7 +1,6 @@
 """Run `ostiary audit export`, which writes the audit trail as lines of JSON."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,22 +9,17 @@ from typing import Final, NamedTuple
 import click
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.identifiers import COMMAND_LINE, canonical_username
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import User
 from ostiary_core.storage.listing import Listing, ListingStore, Sort
-from ostiary_web.application.history_record import list_deleted_users
 from ostiary_web.application.resources.audit import AUDIT_EVENTS
 from ostiary_web.application.resources.queries import Arguments
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.declared_options import read_listing, with_filter_options
 from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, format_entry
-from ostiary_web.http.context import RequestRefused
+from ostiary_web.cli.named_users import with_identifiers
 from ostiary_web.streams import exit_with, print_data
 
 _AT_A_TIME: Final = 500
-_OF_PEOPLE: Final = ("actor_id", "user_id")
-"""Filters that take user names too."""
 
 
 @click.group("audit")
@@ -40,7 +34,7 @@ def audit() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Keep the position in this file, and resume there.",
 )
-@with_filter_options(AUDIT_EVENTS, {"actorId": "actor", "userId": "user", "q": "search"})
+@with_filter_options(AUDIT_EVENTS, {"actorId": "actor", "userId": "user", "q": "search"}, left_out=("sort",))
 def export(follow: bool, cursor: Path | None, filters: Arguments) -> None:
     """Write the audit trail to standard output, the oldest entry first, one JSON object a line.
 
@@ -63,38 +57,12 @@ def export(follow: bool, cursor: Path | None, filters: Arguments) -> None:
 
 
 async def _follow(cursor: Cursor, listing: Listing[AuditEntry], context: CommandContext) -> None:
-    await follow_trail(cursor, await _with_identifiers(listing, context), context)
-
-
-async def _with_identifiers(listing: Listing[AuditEntry], context: CommandContext) -> Listing[AuditEntry]:
-    """Return the listing with the identifiers of users that it names, those that were deleted too."""
-
-    async def identify(named: str) -> list[str]:
-        if named == COMMAND_LINE:
-            return [named]
-        found = []
-        with suppress(RequestRefused):
-            found.append(context.find_user_id(named))
-        found += [user.user_id for user in await context.query(partial(_list_deleted, named))]
-        return found or [named]
-
-    found = {
-        name: tuple([user_id for value in values for user_id in await identify(value)])
-        for name, values in listing.filters.items()
-        if name in _OF_PEOPLE and isinstance(values, tuple)
-    }
-    return replace(listing, filters={**listing.filters, **found})
-
-
-def _list_deleted(named: str, store: ListingStore, now: Instant) -> list[User]:
-    """Return the accounts that were deleted and were called so."""
-    name = canonical_username(named)
-    return [user for user in list_deleted_users(store, named) if canonical_username(user.username) == name]
+    await follow_trail(cursor, await with_identifiers(listing, context), context)
 
 
 async def _export(listing: Listing[AuditEntry], context: CommandContext) -> None:
     """Print the trail piece by piece, holding none of it in memory."""
-    listing, last = await _with_identifiers(listing, context), None
+    listing, last = await with_identifiers(listing, context), None
     while True:
         lines = await context.turns.query(_lines_after(listing, last))
         if lines.texts:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
@@ -40,7 +41,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         ),
         "explain": (
             "explain:explain_session",
-            "Tell the history of SESSION in order, and how and why it ended.",
+            "Tell the history of each SESSION in order, and how and why it ended.",
         ),
         "export": (
             "apply:export",
@@ -54,7 +55,12 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "backup:restore",
             "Make the database from FILE; none may exist yet; - for standard input.",
         ),
+        "role": ("roles:role", "See the roles that users are given."),
         "serve": ("serving:serve", "Serve HTTP until SIGTERM, SIGINT or SIGHUP."),
+        "session": (
+            "sessions:session",
+            "See and end the sessions that run; `ostiary explain` tells the history of any.",
+        ),
         "sweep": (
             "sweep:sweep",
             "Purge what has expired: salts, codes, sessions that are long dead, and their tokens.",
@@ -87,6 +93,15 @@ class CommandLine(click.Group):
     def load_all(self) -> Mapping[str, click.Command]:
         """Import all commands and return them by name."""
         return {name: self._load(name) for name in sorted(COMMANDS)}
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command without importing any."""
+        named = [
+            CompletionItem(name, help=words)
+            for name, (_, words) in sorted(COMMANDS.items())
+            if words and name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing any."""

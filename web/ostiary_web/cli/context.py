@@ -28,8 +28,7 @@ from ostiary_net.turns.ports import ServerStore
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import ListQuery, Turns, open_turns
 from ostiary_web.app.asgi_app import load_settings_or_exit
-from ostiary_web.application.resources.fields import encode_item
-from ostiary_web.application.resources.resource import Resource
+from ostiary_web.application.resources.fields import ListView, encode_item
 from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.settings import Settings
@@ -89,23 +88,23 @@ class CommandContext:
         """Return what `read` finds in the lists; raise `TurnFailed`."""
         return await self.turns.query(read)
 
-    async def read_page(self, resource: Resource[T, Any], listing: Listing[T]) -> PageOfRecords:
+    async def read_page(self, list_view: ListView[T, Any], listing: Listing[T]) -> PageOfRecords:
         """Return one page of a list, as the interface shows it."""
 
         def read(store: ListingStore, now: Instant) -> PageOfRecords:
             page = store.page(listing, now)
-            shown = resource.list_view.add_details(store, page.items)
-            records = [encode_item(resource.fields, item) for item in shown]
+            shown = list_view.add_details(store, page.items)
+            records = [encode_item(list_view.fields, item) for item in shown]
             return PageOfRecords(records, listing.offset, page.total)
 
         return await self.query(read)
 
-    async def read_record(self, resource: Resource[T, Any], item: T) -> Record:
+    async def read_record(self, list_view: ListView[T, Any], item: T) -> Record:
         """Return an item as the interface shows it."""
 
         def read(store: ListingStore, now: Instant) -> Record:
-            [shown] = resource.list_view.add_details(store, [item])
-            return encode_item(resource.fields, shown)
+            [shown] = list_view.add_details(store, [item])
+            return encode_item(list_view.fields, shown)
 
         return await self.query(read)
 

@@ -23,6 +23,7 @@ from ostiary_core.model.client import CLIENT
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.secret import Digest, digest_of
+from ostiary_web.cli.arguments import STANDARD_INPUT
 from ostiary_web.server.secret_files import is_in_quotes, read_secret_file
 
 _SECRETS: Final = ("secretFile", "secretEnv", "secretDigest")
@@ -32,10 +33,6 @@ _MOST_RECORDS: Final = 1_000
 _SECRET: Final = re.compile(r"[\x21-\x7e]{22,256}", re.ASCII)
 """Pattern of a secret of at least 128 bits in base64: a shorter one could be guessed from its digest."""
 _DIGEST: Final = re.compile(r"sha256:([0-9a-fA-F]{64})", re.ASCII)
-
-
-STANDARD_INPUT: Final = Path("-")
-"""Stands for standard input in place of a file."""
 
 
 class DeclarationError(Exception):

@@ -1,6 +1,5 @@
 """Options of commands for fields of records and filters of lists, made from their declarations."""
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, wraps
 from typing import Any, TypeVar
@@ -12,7 +11,15 @@ from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.record_type import Kind, RecordField, RecordType, Setting
 from ostiary_core.storage.listing import Listing, Match
 from ostiary_web.application.resources.fields import ListView
-from ostiary_web.application.resources.queries import Arguments, filter_fields, list_parameters, read_filters
+from ostiary_web.application.resources.queries import (
+    Arguments,
+    filter_fields,
+    list_parameters,
+    read_filters,
+    sort_fields,
+)
+from ostiary_web.cli.arguments import SortOrder, YesOrNo, parameter_name
+from ostiary_web.cli.printing import option_of
 from ostiary_web.texts import LANGUAGES, heading_key
 
 T = TypeVar("T")
@@ -38,12 +45,14 @@ def with_field_options(
     )
 
 
-def with_filter_options(list_view: ListView[Any, Any], names: Mapping[str, str]) -> Decorator:
-    """Give a command an option for each filter, range and search of a list; pass those given as `filters`.
+def with_filter_options(
+    list_view: ListView[Any, Any], names: Mapping[str, str], left_out: Collection[str] = ()
+) -> Decorator:
+    """Give a command an option for the order and each filter of a list; pass those given as `filters`.
 
     `names` are options that are not called as the parameters of the interface are.
     """
-    parameters = [name for name in list_parameters(list_view) if name != "sort"]
+    parameters = [name for name in list_parameters(list_view) if name not in left_out]
     makers = {name: partial(_make_filter, name, list_view) for name in parameters}
     return _with_options("filters", names, makers)
 
@@ -54,23 +63,22 @@ def read_listing(list_view: ListView[T, Any], filters: Arguments, page_size: int
     listing = read_filters(list_view, given, page_size)
     if isinstance(listing, Listing):
         return listing
-    faults = (f"{fault.path}: {field_text(fault, LANGUAGES.default)}" for fault in listing)
+    faults = (f"{option_of(fault.path)}: {field_text(fault, LANGUAGES.default)}" for fault in listing)
     raise click.UsageError("; ".join(faults))
 
 
 def _with_options(
-    keyword: str, names: Mapping[str, str], makers: Mapping[str, Callable[[str], Decorator]]
+    keyword: str, names: Mapping[str, str], makers: Mapping[str, Callable[[str, str], Decorator]]
 ) -> Decorator:
     """Give a command an option for each name; pass the values of those given as `keyword`.
 
     One empty value of an option that may be repeated stands for an empty list.
     """
-    options = {names.get(name) or re.sub("([A-Z])", r"-\1", name).lower(): name for name in makers}
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def with_given(*args: Any, **given: Any) -> None:
-            values = {name: given.pop(option.replace("-", "_")) for option, name in options.items()}
+            values = {name: given.pop(parameter_name(name)) for name in makers}
             found = {
                 name: [each for each in value if each] if isinstance(value, tuple) else value
                 for name, value in values.items()
@@ -79,14 +87,15 @@ def _with_options(
             command(*args, **{keyword: found}, **given)
 
         decorated: Command = with_given
-        for option, name in reversed(options.items()):
-            decorated = makers[name](option)(decorated)
+        for name in reversed([*makers]):
+            option = names.get(name) or parameter_name(name).replace("_", "-")
+            decorated = makers[name](option, parameter_name(name))(decorated)
         return decorated
 
     return decorate
 
 
-def _make_field(field: RecordField[Any], list_name: str, option: str) -> Decorator:
+def _make_field(field: RecordField[Any], list_name: str, option: str, parameter: str) -> Decorator:
     is_list = field.kind in (Kind.TEXTS, Kind.CODES)
     explained = [LANGUAGES.default.text(heading_key(LANGUAGES.default, list_name, field.name))]
     if field.choices is not None:
@@ -97,14 +106,18 @@ def _make_field(field: RecordField[Any], list_name: str, option: str) -> Decorat
         explained.append("repeat for more")
     help_text = f"{'; '.join(explained)}."
     if field.kind is Kind.BOOLEAN:
-        return click.option(f"--{option}/--no-{option}", default=None, help=help_text)
+        return click.option(f"--{option}/--no-{option}", parameter, default=None, help=help_text)
     kind = int if field.kind is Kind.INTEGER else str
-    return click.option(f"--{option}", type=kind, multiple=is_list, help=help_text)
+    return click.option(f"--{option}", parameter, type=kind, multiple=is_list, help=help_text)
 
 
-def _make_filter(name: str, list_view: ListView[Any, Any], option: str) -> Decorator:
+def _make_filter(name: str, list_view: ListView[Any, Any], option: str, parameter: str) -> Decorator:
     if name == "q":
-        return click.option(f"--{option}", help="Only items that contain this text.")
+        return click.option(f"--{option}", parameter, help="Only items that contain this text.")
+    if name == "sort":
+        fields = ", ".join(parameter_name(each).replace("_", "-") for each in sort_fields(list_view))
+        help_text = f"Order by {fields}; several with commas; - before one to descend."
+        return click.option(f"--{option}", parameter, type=SortOrder(), help=help_text)
     field, end = next(
         (field, name.removeprefix(field.name))
         for field in filter_fields(list_view)
@@ -113,8 +126,9 @@ def _make_filter(name: str, list_view: ListView[Any, Any], option: str) -> Decor
     label = list_view.heading(field, LANGUAGES.default)
     match = list_view.source.filters.get(field.listing_name or "")
     if end:
-        return click.option(f"--{option}", metavar="TIME", help=f"{label}, {end.lower()} this time.")
-    kind = click.Choice(("true", "false")) if match is Match.IS else None
+        said = f"{label}, {end.lower()} this time."
+        return click.option(f"--{option}", parameter, metavar="TIME", help=said)
+    kind = YesOrNo() if match is Match.IS else None
     explained = {
         Match.EQUALS: "repeat for any of several",
         Match.CONTAINS: "any part",
@@ -122,4 +136,6 @@ def _make_filter(name: str, list_view: ListView[Any, Any], option: str) -> Decor
         Match.IS: "yes or no",
     }
     said = "" if match is None else f"; {explained[match]}"
-    return click.option(f"--{option}", type=kind, multiple=match is Match.EQUALS, help=f"{label}{said}.")
+    return click.option(
+        f"--{option}", parameter, type=kind, multiple=match is Match.EQUALS, help=f"{label}{said}."
+    )

@@ -1,5 +1,10 @@
-"""Read the rows of a file to import by its ending: a sheet (.xlsx, .csv), or JSON lines (.jsonl)."""
+"""Read the rows of a file to import by its ending: a sheet (.xlsx, .csv), or JSON lines (.jsonl).
 
+Standard input has no ending: it has JSON lines if it begins with a brace, as no sheet does.
+"""
+
+import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -10,6 +15,7 @@ from ostiary_core.model.fields import FieldFault, FieldRule, Fields
 from ostiary_web.application.resources.fields import ListView
 from ostiary_web.application.resources.imports import LONGEST_IMPORT
 from ostiary_web.application.resources.sheet_rows import SheetRows, read_objects, read_rows
+from ostiary_web.cli.arguments import STANDARD_INPUT
 from ostiary_web.sheets.cells import MOST_ROWS
 from ostiary_web.sheets.reading import read_sheet
 from ostiary_web.streams import exit_with
@@ -22,17 +28,24 @@ V = TypeVar("V")
 def read_import_file(path: Path, list_view: ListView[T, V]) -> SheetRows:
     """Return the rows of a file, or what is wrong with them; exit with one line if it cannot be read."""
     content = _read_file(path)
+    if path == STANDARD_INPUT:
+        is_json = content.removeprefix(BOM_UTF8).lstrip().startswith(b"{")
+        return _read_json_lines(path, content) if is_json else _read_sheet(list_view, content)
     match path.suffix.lower():
         case ".xlsx" | ".csv":
-            return read_rows(list_view, read_sheet(content), LANGUAGES)
+            return _read_sheet(list_view, content)
         case ".jsonl":
             return _read_json_lines(path, content)
     return _exit(path, "must end in .xlsx, .csv or .jsonl")
 
 
+def _read_sheet(list_view: ListView[T, V], content: bytes) -> SheetRows:
+    return read_rows(list_view, read_sheet(content), LANGUAGES)
+
+
 def _read_file(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with sys.stdin.buffer if path == STANDARD_INPUT else path.open("rb") as file:
             content = file.read(LONGEST_IMPORT + 1)
     except OSError as error:
         _exit(path, f"cannot be read: {error.strerror}")

@@ -17,8 +17,8 @@ from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.reply import Refused
 from ostiary_core.texts import Language, Languages
 from ostiary_web.application.resources.fields import ListView
-from ostiary_web.cli.arguments import LanguageTag, spoken_languages
-from ostiary_web.cli.context import PageOfRecords
+from ostiary_web.cli.arguments import LanguageTag, parameter_name, spoken_languages
+from ostiary_web.cli.context import PageOfRecords, Record
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.streams import OutputFailed, escape_controls, escape_json, print_data, print_text, tell
 from ostiary_web.texts import LANGUAGES, heading_key
@@ -85,12 +85,21 @@ class Printer:
         if self.for_scripts:
             self.document({"items": rows, "total": page.total})
             return
-        headings = [self.text(label).upper() for label in labels.values()]
-        cells = [[self._cell(row[name]) for name in labels] for row in rows]
-        self.rows([headings, *cells])
+        self._table(rows, labels)
         first = page.offset + 1 if rows else 0
         last = page.offset + len(rows) if rows else 0
         tell(self.text("command.listed", first=first, last=last, total=page.total))
+
+    def records(self, rows: Sequence[Record], labels: Labels) -> None:
+        """Print several records: whole for a script, a table for a person."""
+        if self.for_scripts:
+            self.document({"items": rows})
+        elif rows:
+            self._table(rows, labels)
+
+    def _table(self, rows: Sequence[Record], labels: Labels) -> None:
+        headings = [self.text(label).upper() for label in labels.values()]
+        self.rows([headings, *([self._cell(row[name]) for name in labels] for row in rows)])
 
     def rows(self, rows: Sequence[Sequence[str]]) -> None:
         """Print lines of cells, each column as wide as its widest cell."""
@@ -100,17 +109,36 @@ class Printer:
             padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
             print_text(_GAP.join(padded).rstrip())
 
-    def refuse(self, reply: Refused, place: Callable[[str], str] = str) -> NoReturn:
-        """Print a refusal as the envelope words it, and exit; `place` turns a fault's path into words."""
+    def refuse(self, reply: Refused, place: Callable[[str], str] | None = None) -> NoReturn:
+        """Print a refusal, and exit."""
+        self.tell_refusal(reply, place)
+        sys.exit(REFUSED)
+
+    def tell_refusal(
+        self,
+        reply: Refused,
+        place: Callable[[str], str] | None = None,
+        *,
+        name: str | None = None,
+        most: int | None = None,
+    ) -> None:
+        """Print a refusal as the envelope words it, for people no more than `most` of its faults.
+
+        `name` is the record that it is about; `place` turns a fault's path into words, by default into the
+        option as it was typed.
+        """
         code, text = MEANINGS[reply.why].code, text_of(reply.why, self.language)
         errors = [{"path": fault.path, "msg": field_text(fault, self.language)} for fault in reply.faults]
         if self.for_scripts:
-            tell(to_json({"code": code, "msg": text, "errors": errors}).encode())
-        else:
-            tell(f"ostiary: {code} {text}")
-            for error in errors:
-                tell(escape_controls(f"  {place(error['path'])} {error['msg']}"))
-        sys.exit(REFUSED)
+            about = {} if name is None else {"name": name}
+            tell(to_json({"code": code, "msg": text, **about, "errors": errors}).encode())
+            return
+        about_it = "" if name is None else f"{escape_controls(name)}: "
+        tell(f"ostiary: {about_it}{code} {text}")
+        for error in errors[:most]:
+            tell(escape_controls(f"  {(place or option_of)(error['path'])} {error['msg']}"))
+        if most is not None and len(errors) > most:
+            tell(f"  {self.text('command.more_refused', count=len(errors) - most)}")
 
     def _cell(self, value: object) -> str:
         match value:
@@ -122,6 +150,25 @@ class Printer:
                 return " ".join(map(str, value)) or "-"
             case _:
                 return str(value)
+
+
+def option_of(path: str) -> str:
+    """Return the option or argument of the present command that sets a field, with its value in a list.
+
+    A path of no option is returned as it is.
+    """
+    context = click.get_current_context()
+    field, _, place = path.partition(".")
+    name = parameter_name(field)
+    for parameter in context.command.params:
+        if parameter.name == name:
+            is_option = isinstance(parameter, click.Option)
+            option = max(parameter.opts, key=len) if is_option else parameter.make_metavar(context)
+            values = context.params.get(name)
+            if isinstance(values, tuple) and place.isdecimal() and int(place) < len(values):
+                return f"{option} {values[int(place)]}"
+            return option
+    return path
 
 
 def with_printer(command: Callable[..., None]) -> Callable[..., None]:

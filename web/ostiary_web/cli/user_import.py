@@ -8,9 +8,12 @@ from typing import Any, Final
 import click
 import msgspec
 
+from ostiary_core.model.reply import Refused
+from ostiary_core.model.user import USER
+from ostiary_core.model.why import Why
 from ostiary_web.application.resources.changes import format_changes
 from ostiary_web.application.resources.import_preview import encode_preview, preview_rows
-from ostiary_web.application.resources.imports import (
+from ostiary_web.application.resources.import_rows import (
     MOST_HASHED_IN_A_REQUEST,
     REPLACES,
     Imported,
@@ -21,9 +24,9 @@ from ostiary_web.application.resources.sheet_rows import SheetRows, describe_pla
 from ostiary_web.application.resources.users import RESOURCE
 from ostiary_web.cli.context import make_refusal, run
 from ostiary_web.cli.import_files import read_import_file
-from ostiary_web.cli.printing import Labels, Printer, with_printer
+from ostiary_web.cli.printing import REFUSED, Labels, Printer, with_printer
 from ostiary_web.http.context import RequestRefused
-from ostiary_web.streams import print_text
+from ostiary_web.streams import print_text, tell
 
 _IMPORTED: Final[Labels] = {
     "created": "command.import.created",
@@ -38,6 +41,11 @@ _WOULD: Final = {
 }
 """Texts of a preview, by what a row would do."""
 
+_NAME: Final = USER.settable[0].name
+"""Field that names a user."""
+_MOST_FAULTS_SHOWN: Final = 20
+"""Most faults of a file that people are shown; scripts are shown all."""
+
 
 @click.command("import")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
@@ -48,9 +56,9 @@ _WOULD: Final = {
     show_default=True,
     help="Whether a row with the name of an existing user is refused, or changes that user.",
 )
-@click.option("--preview", is_flag=True, help="Only say what each row would do.")
+@click.option("--dry-run", is_flag=True, help="Only say what each row would do, and what is refused.")
 @with_printer
-def import_users(printer: Printer, file: Path, mode: str, preview: bool) -> None:
+def import_users(printer: Printer, file: Path, mode: str, dry_run: bool) -> None:
     """Register all users in FILE, or none: a sheet (.xlsx), CSV, or one JSON object a line (.jsonl).
 
     The columns are those of the interface's import template, by their headings or the names of the fields.
@@ -62,16 +70,27 @@ def import_users(printer: Printer, file: Path, mode: str, preview: bool) -> None
     try:
         if rows.faults:
             raise make_refusal(*rows.faults)
-        if preview:
+        if dry_run:
             _preview(printer, rows, replace=REPLACES[mode])
             return
         done = _import(printer, rows, replace=REPLACES[mode])
     except RequestRefused as refusal:
-        place = partial(
-            describe_place, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
-        )
-        printer.refuse(refusal.reply, place)
+        _tell_refusal(printer, rows, refusal.reply, mode)
+        sys.exit(REFUSED)
     printer.record(msgspec.to_builtins(done), _IMPORTED)
+
+
+def _tell_refusal(printer: Printer, rows: SheetRows, reply: Refused, mode: str) -> None:
+    """Print a refusal in the words of the file, and say how users that exist are changed."""
+    place = partial(
+        describe_place, headings=rows.headings, list_view=RESOURCE.list_view, language=printer.language
+    )
+    printer.tell_refusal(reply, place, most=_MOST_FAULTS_SHOWN)
+    is_of_names = any(
+        fault.rule is Why.ALREADY_TAKEN and fault.path.endswith(f".{_NAME}") for fault in reply.faults
+    )
+    if is_of_names and not (REPLACES[mode] or printer.for_scripts):
+        tell(printer.text("command.import.upsert"))
 
 
 def _preview(printer: Printer, rows: SheetRows, *, replace: bool) -> None:

@@ -945,11 +945,14 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.password": "Password, shown this once",
         "command.link": "Link, shown this once",
         "command.client.delete": (
-            "Delete {client_id} for good? All its sessions end, and its identifier is never given out again."
+            "Delete {names} for good? All their sessions end, and no identifier is ever given out again."
         ),
-        "command.user.delete": "Delete {username} for good? All sessions of this user end.",
+        "command.user.delete": "Delete {names} for good? All their sessions end.",
+        "command.more_names": "{names} and {count} more",
+        "command.more_refused": "{count} more",
         "command.end_everything": "End every session of every user and client?",
         "command.deleted": "Deleted",
+        "command.ended": "Ended",
         "command.apply.done": "Done.",
         "command.apply.planned": "Nothing was done.",
         "command.apply.nothing": "Everything is as declared.",
@@ -968,6 +971,7 @@ LANGUAGE: Final = ENGLISH.with_texts(
         "command.import.would.created": "Row {row}: registers {name}",
         "command.import.would.updated": "Row {row}: changes {name}",
         "command.import.would.unchanged": "Row {row}: leaves {name} unchanged",
+        "command.import.upsert": "--mode upsert changes the users that exist already.",
         "command.import.preparing": "Preparing",
         "command.backup.file": "file",
         "command.backup.bytes": "bytes",

@@ -1,23 +1,15 @@
 """Preview an import: what each row would do, with nothing stored and no password hashed."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-import trio
 from msgspec import UNSET, UnsetType
 
-from ostiary_core.events import BatchRequested, Caller
 from ostiary_core.model.fact import Fact
-from ostiary_core.model.reply import BatchPreviewed
 from ostiary_web.application.answer_data import AnswerData, Count
 from ostiary_web.application.resources.changes import ChangedField, encode_changes
-from ostiary_web.application.resources.imports import (
-    REPLACES,
-    SheetRefused,
-    UploadedSheet,
-    make_import_events,
-    refuse_rows,
-)
+from ostiary_web.application.resources.import_rows import REPLACES, judge_rows
+from ostiary_web.application.resources.imports import SheetRefused, UploadedSheet
 from ostiary_web.application.resources.resource import RecordContext, Resource
 from ostiary_web.application.resources.sheet_rows import SheetRows
 from ostiary_web.http.context import RequestRefused
@@ -25,8 +17,6 @@ from ostiary_web.http.context import RequestRefused
 Outcome = Literal["created", "updated", "unchanged"]
 Preview = Mapping[int, tuple[Fact, ...]]
 """The facts that each row would make, by its number in the sheet; none if it changes nothing."""
-
-_NO_HASH: Final = "previewed"
 
 
 class PreviewedRow(AnswerData):
@@ -65,11 +55,8 @@ async def preview_rows(
     context: RecordContext, resource: Resource[Any, Any], rows: SheetRows, *, replace: bool
 ) -> Preview:
     """Return what an import of these rows would do; raise `RequestRefused` with every fault of each."""
-    events = await make_import_events(_Previewing(context), resource, [*rows.by_number.values()], replace)
-    reply = await context.decide(BatchRequested(events=events, is_preview=True))
-    refuse_rows(reply, rows.by_number)
-    assert isinstance(reply, BatchPreviewed)
-    return dict(zip(rows.by_number, reply.facts, strict=True))
+    facts = await judge_rows(context, resource, rows.by_number, replace=replace)
+    return dict(zip(rows.by_number, facts, strict=True))
 
 
 def encode_preview(preview: Preview, resource: Resource[Any, Any], rows: SheetRows) -> ImportPreview:
@@ -112,29 +99,3 @@ def _outcome_of(facts: tuple[Fact, ...]) -> Outcome:
     if not facts:
         return "unchanged"
     return "created" if facts[0].kind.value.endswith("-registered") else "updated"
-
-
-class _Previewing:
-    """The context of an import that hashes no password."""
-
-    at_a_time = 1
-
-    def __init__(self, context: RecordContext) -> None:
-        self._context = context
-        self.draw_entropy = context.draw_entropy
-        self.phone_number = context.phone_number
-        self.decide = context.decide
-        self.refuse = context.refuse
-
-    @property
-    def caller(self) -> Caller:
-        return self._context.caller
-
-    @property
-    def passwords(self) -> "_Previewing":
-        return self
-
-    async def hash(self, password: str, *, may_be_refused: bool = True) -> str:
-        """Return what stands for a hash if none is stored."""
-        await trio.lowlevel.checkpoint()
-        return _NO_HASH

@@ -10,7 +10,7 @@ Rules ("Generic list/record convention"; those of the cells are in `sheet_rows.p
   time for are imported by a run, which goes on after its request (`server/import_runs.py`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -18,15 +18,18 @@ import trio
 from msgspec import UNSET, UnsetType
 from quart import Response, request
 
-from ostiary_core.events import AdministrationEvent, BatchRequested
-from ostiary_core.model.fields import FieldFault, FieldRule, Fields
-from ostiary_core.model.records import User
-from ostiary_core.model.reply import BatchDone, BatchRefused, Refused, Reply, SecretIssued
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.application.answer_data import AnswerData, Count
-from ostiary_web.application.resources.fields import SheetUse
-from ostiary_web.application.resources.records import combine_refusals
-from ostiary_web.application.resources.resource import RecordContext, Resource, is_new
+from ostiary_web.application.resources.import_rows import (
+    MOST_HASHED_IN_A_REQUEST,
+    REPLACES,
+    Imported,
+    count_hashes,
+    import_rows,
+)
+from ostiary_web.application.resources.resource import Resource
 from ostiary_web.application.resources.sheet_rows import SheetRows, read_rows
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.server.import_runs import Ending, Run, TooManyRuns
@@ -38,37 +41,12 @@ V = TypeVar("V")
 LONGEST_IMPORT: Final = 8 * 1024 * 1024 + 64 * 1024
 """Largest request in bytes: the file and its envelope."""
 
-MOST_HASHED_IN_A_REQUEST: Final = 50
-"""Most passwords hashed within a request; each takes 25 ms of a core, more on a small machine."""
-
-REPLACES: Final = {"insert": False, "upsert": True}
-"""Whether rows may change existing records, by the mode of an import."""
-
 _PREVIEWS: Final = {"": False, "false": False, "true": True}
 """Whether an import is only previewed, by the field `preview`."""
 
 _MULTIPART: Final = "multipart/form-data"
 _RETRY_SECONDS: Final = 30
 """Seconds after which a place may be free for another run."""
-
-
-class ImportedSecret(AnswerData):
-    """The secret of a new client, shown this once."""
-
-    client_id: str
-    secret: str
-
-
-class Imported(AnswerData):
-    """Counts of records created, updated and unchanged, and of those whose hash in the sheet was ignored."""
-
-    created: Count
-    updated: Count
-    unchanged: Count
-    hashes_left: Count
-    cannot_sign_in: list[str] | UnsetType = UNSET
-    """New users without a password, by their identifiers, if there are any."""
-    secrets: list[ImportedSecret] | UnsetType = UNSET
 
 
 class ImportRun(AnswerData):
@@ -212,91 +190,3 @@ async def _read_parts() -> tuple[bytes | None, str, str]:
     for file in (file for several in files.listvalues() for file in several):
         file.close()
     return content, modes[0] if len(modes) == 1 else "", ",".join(form.getlist("preview"))
-
-
-# --- rows, from wherever they come
-
-
-def count_hashes(resource: Resource[T, V], rows: SheetRows) -> int:
-    """Return how many passwords must be hashed before the rows can be imported."""
-    has_password = resource.has_password
-    return 0 if has_password is None else sum(map(has_password, rows.by_number.values()))
-
-
-async def import_rows(
-    context: RecordContext,
-    resource: Resource[T, V],
-    rows: Mapping[int, Fields],
-    *,
-    replace: bool,
-    on_prepared: Callable[[], None] = lambda: None,
-) -> Imported:
-    """Import rows by their numbers, all or none; raise `RequestRefused` with every fault of each.
-
-    `on_prepared` is called for each row that is ready for the turn.
-    """
-    events = await make_import_events(context, resource, [*rows.values()], replace, on_prepared)
-    reply = await context.decide(BatchRequested(events=events))
-    refuse_rows(reply, rows)
-    assert isinstance(reply, BatchDone)
-    items = [resource.item_in_reply(each) for each in reply.replies]
-    written = [is_new(item) for item in items if item is not None]
-    secrets = [
-        ImportedSecret(client_id=each.client.client_id, secret=each.secret.reveal())
-        for each in reply.replies
-        if isinstance(each, SecretIssued)
-    ]
-    return Imported(
-        created=written.count(True),
-        updated=written.count(False),
-        unchanged=len(items) - len(written),
-        hashes_left=_count_hashes_left(resource, [*rows.values()], items),
-        cannot_sign_in=_find_without_password(items) or UNSET,
-        secrets=secrets or UNSET,
-    )
-
-
-def refuse_rows(reply: Reply, rows: Iterable[int]) -> None:
-    """Raise `RequestRefused` with every fault of each row, by its number, if a batch was refused."""
-    if isinstance(reply, BatchRefused):
-        raise combine_refusals(reply, [f"rows.{number}" for number in rows])
-
-
-async def make_import_events(
-    context: RecordContext,
-    resource: Resource[T, V],
-    rows: Sequence[Fields],
-    replace: bool,
-    on_prepared: Callable[[], None] = lambda: None,
-) -> tuple[AdministrationEvent, ...]:
-    """Return the event of each row, in order, preparing as many at a time as passwords are hashed."""
-    events: dict[int, AdministrationEvent] = {}
-    waiting = iter(enumerate(rows))
-
-    async def prepare() -> None:
-        for place, row in waiting:
-            events[place] = await resource.import_row(context, row, replace)
-            on_prepared()
-            # A row without a password waits for nothing, and 2,000 of them take 0.2 s of CPU.
-            await trio.lowlevel.checkpoint()
-
-    # No more at a time than passwords are hashed: a user who signs in waits for one of these hashes, not all.
-    async with trio.open_nursery() as nursery:
-        for _ in range(context.passwords.at_a_time):
-            nursery.start_soon(prepare)
-    return tuple(events[place] for place in range(len(rows)))
-
-
-def _find_without_password(items: Iterable[object]) -> list[str]:
-    """Return the new users who cannot sign in yet."""
-    users = (item for item in items if isinstance(item, User) and is_new(item))
-    return [user.user_id for user in users if user.password_hash is None]
-
-
-def _count_hashes_left(resource: Resource[T, V], rows: Sequence[Fields], items: Sequence[T | None]) -> int:
-    """Count the existing records for which a row had a value that only an import of new ones sets."""
-    names = [field.name for field in resource.fields if field.sheet is SheetUse.IMPORT_ONLY]
-    return sum(
-        any(row.get(name) for name in names) and (item is None or not is_new(item))
-        for row, item in zip(rows, items, strict=True)
-    )

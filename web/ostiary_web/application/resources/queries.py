@@ -77,6 +77,11 @@ def list_parameters(list_view: ListView[Any, Any]) -> tuple[str, ...]:
     )
 
 
+def sort_fields(list_view: ListView[Any, Any]) -> tuple[str, ...]:
+    """Return the fields by which a list is sorted."""
+    return (*_Reader(list_view, {}).sorts,)
+
+
 def filter_fields(list_view: ListView[Any, Any]) -> tuple[Field[Any], ...]:
     """Return the fields by which a list filters, exactly or by a range."""
     known = {*list_view.source.filters, *list_view.source.ranges}

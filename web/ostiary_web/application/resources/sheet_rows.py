@@ -63,7 +63,7 @@ def read_rows(list_view: ListView[T, V], sheet: Sheet, languages: Languages) -> 
         return _refuse_sheet(*unknown)
     if len(sheet) == 1:
         return _refuse_sheet(FieldFault("file", FieldRule.SHEET_EMPTY))
-    booleans = _map_booleans(languages)
+    booleans = map_booleans(languages)
     return SheetRows(
         by_number={row.number: _decode_row(columns, row, booleans) for row in sheet[1:]},
         faults=tuple(
@@ -139,7 +139,8 @@ def _map_headings(list_view: ListView[Any, V], languages: Languages) -> Mapping[
     }
 
 
-def _map_booleans(languages: Languages) -> Mapping[str, bool]:
+def map_booleans(languages: Languages) -> Mapping[str, bool]:
+    """Return true and false by what people and programs call them, in lower case."""
     said = {
         language.text(key).casefold(): value
         for language in languages

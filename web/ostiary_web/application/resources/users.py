@@ -156,14 +156,15 @@ async def read_role_changes(
         reader.fault(_IDS, FieldRule.REQUIRED)
     if not (add or remove):
         reader.fault(_ADD, FieldRule.REQUIRED)
-    roles = await context.query(_list_role_ids)
+    roles = await context.query(list_role_ids)
     for place, role_id in enumerate(add):
         if role_id not in roles:
             reader.fault(f"{_ADD}.{place}", FieldRule.ROLE)
     return context.refuse(Why.FIELDS_INVALID, reader.faults) if reader.faults else (ids, add, remove)
 
 
-def _list_role_ids(store: ListingStore, now: Instant) -> frozenset[str]:
+def list_role_ids(store: ListingStore, now: Instant) -> frozenset[str]:
+    """Return the codes of all roles."""
     listing = Listing(resource=ROLES, page_size=_MOST_ROLES)
     return frozenset(role.role_id for role in store.items_after(listing, None, now))
 

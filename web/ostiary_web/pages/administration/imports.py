@@ -17,8 +17,8 @@ from ostiary_web.application.invitations import has_gateway
 from ostiary_web.application.resources.changes import format_changes
 from ostiary_web.application.resources.exports import answer_template
 from ostiary_web.application.resources.import_preview import Preview, encode_preview, preview_sheet
+from ostiary_web.application.resources.import_rows import Imported
 from ostiary_web.application.resources.imports import (
-    Imported,
     ImportRun,
     SheetRefused,
     UploadedSheet,
