@@ -36,10 +36,10 @@ def _check_seconds(context: click.Context, parameter: click.Parameter, value: fl
 
 
 seed_option = click.option(
-    "--seed", type=int, default=lambda: choose_seed(None), help="decides everything; drawn if not given"
+    "--seed", type=int, default=lambda: choose_seed(None), help="decides everything; random if not given"
 )
 seconds_option = click.option(
-    "--seconds", type=float, default=math.inf, callback=_check_seconds, help="stop after so many"
+    "--seconds", type=float, default=math.inf, callback=_check_seconds, help="stop after so many seconds"
 )
 rounds_option = click.option("--rounds", type=POSITIVE, default=16)
 jobs_option = click.option("--jobs", type=NATURAL, default=1, help="processes; 0 is one for each core")
@@ -137,7 +137,7 @@ def _simulate(
 campaign(
     "simulate",
     "fuzz.simulation.campaign",
-    "The whole server in one process, with everything going wrong.",
+    "Run the whole server in one process, with every kind of fault.",
     seed_option,
     click.option("--seeds", type=POSITIVE, default=1, help="so many, from --seed on"),
     jobs_option,
@@ -150,7 +150,7 @@ campaign(
 campaign(
     "failover",
     "fuzz.processes.failovers",
-    "Everything that happens to a PostgreSQL cluster under Patroni.",
+    "Run servers on a PostgreSQL cluster under Patroni, with mishaps.",
     seed_option,
     rounds_option,
     seconds_option,
@@ -161,17 +161,22 @@ campaign(
 campaign(
     "machine",
     "fuzz.processes.machine",
-    "A real server that is killed, or whose disk, clock, memory or processor fails.",
+    "Kill a real server, or let its disk, clock, memory or processor fail.",
     seed_option,
     rounds_option,
     seconds_option,
     _only("--fault"),
-    click.option("--postgres", default="", metavar="URL", help="each on a database of its own there"),
+    click.option(
+        "--postgres",
+        default="",
+        metavar="URL",
+        help="PostgreSQL to use; each round makes a database",
+    ),
 )
 campaign(
     "timing",
     "fuzz.processes.timing",
-    "Whether the time of a refusal tells what there is.",
+    "Measure whether the time of a refusal reveals what exists.",
     seed_option,
     click.option("--samples", type=NATURAL, default=10_000, help="of each kind; 0 leaves these out"),
     click.option("--sign-ins", type=NATURAL, default=2_000, help="of each kind; each hashes a password"),
@@ -179,7 +184,7 @@ campaign(
 campaign(
     "parsers",
     "fuzz.parsers.running",
-    "What strangers send, judged by readers of another kind.",
+    "Judge the readers of untrusted input by independent readers.",
     seed_option,
     click.option("--seconds", type=float, default=20.0, callback=_check_seconds, help="over all targets"),
     _only("--target"),
@@ -188,9 +193,9 @@ campaign(
 
 @fuzz.command("mutants")
 @click.option("--room", multiple=True, metavar="NAME", help="only this room")
-@click.option("--since", default="", metavar="REVISION", help="only rooms that changed since, as git has it")
-@click.option("--only", multiple=True, metavar="TEXT", help="only mutants that are told with TEXT")
-@click.option("--sample", type=NATURAL, default=0, help="so many by chance; 0 is all")
+@click.option("--since", default="", metavar="REVISION", help="only rooms changed since this revision of git")
+@click.option("--only", multiple=True, metavar="TEXT", help="only mutants whose description has TEXT")
+@click.option("--sample", type=NATURAL, default=0, help="a random sample of so many; 0 is all")
 @seed_option
 @seconds_option
 def run_mutants(

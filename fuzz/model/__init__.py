@@ -24,7 +24,7 @@ from fuzz.model import (
 )
 from fuzz.model.permissions import find_administrator
 from fuzz.model.realm import Realm
-from fuzz.model.records import Refusal, User, Verdict, is_told, refuse
+from fuzz.model.records import Refusal, User, Verdict, is_recorded, refuse
 from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Verb
 from fuzz.shared.initial_states import Settings
 
@@ -45,7 +45,7 @@ RULES: Final[Mapping[Verb, Rule]] = {
 }
 """Rule of each verb: the function with the verb's name."""
 
-TOLD_WHEN_REFUSED: Final = ADMINISTRATION | {Verb.SHOW_ACCOUNT}
+RECORDED_WHEN_REFUSED: Final = ADMINISTRATION | {Verb.SHOW_ACCOUNT}
 """Verbs whose refusal is recorded in the audit trail if the caller is an administrator."""
 
 
@@ -65,13 +65,13 @@ class Model:
     def judge(self, call: Call, now: int, given: Answer) -> Verdict:
         """Return the required answer to `call` at `now`; `given` supplies the texts of new tokens."""
         self.realm.expire(now)
-        by = find_administrator(self.realm, call, now) if call.verb in TOLD_WHEN_REFUSED else None
+        by = find_administrator(self.realm, call, now) if call.verb in RECORDED_WHEN_REFUSED else None
         if call.verb is Verb.BATCH:
-            verdict, told = self._judge_batch(call, now, given)
+            verdict, recorded = self._judge_batch(call, now, given)
         else:
             verdict = _apply(self.realm, call, now, given)
-            told = is_told(verdict)
-        return verdict if by is None or not told else verdict._replace(told_of=by.user_id)
+            recorded = is_recorded(verdict)
+        return verdict if by is None or not recorded else verdict._replace(recorded_for=by.user_id)
 
     def _judge_batch(self, call: Call, now: int, given: Answer) -> tuple[Verdict, bool]:
         """Judge a batch, which is done whole or not at all.
@@ -84,24 +84,24 @@ class Model:
         began = deepcopy(self.realm)
         rehearsed = deepcopy(self.realm)
         rehearsed.before_batch = began
-        faults, takers, told = [], [], False
+        faults, takers, recorded = [], [], False
         imported: set[str | None] = set()
         for place, part in enumerate(call.parts):
             able = len(administration.able_administrators(rehearsed))
-            said = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}"))
-            told |= is_told(said)
+            verdict_of_part = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}"))
+            recorded |= is_recorded(verdict_of_part)
             if part.verb is Verb.IMPORT_USER and part.replaces:
-                if part.username in imported and said.answer.kind is not AnswerKind.REFUSED:
-                    said = refuse("A0401", "an import names nobody twice", "username")
+                if part.username in imported and verdict_of_part.answer.kind is not AnswerKind.REFUSED:
+                    verdict_of_part = refuse("A0401", "an import names nobody twice", "username")
                 imported.add(part.username)
-            if said.answer.kind is AnswerKind.REFUSED:
-                faults.append(f"{place}:{said.answer.error}")
+            if verdict_of_part.answer.kind is AnswerKind.REFUSED:
+                faults.append(f"{place}:{verdict_of_part.answer.error}")
             if len(administration.able_administrators(rehearsed)) < able:
                 takers.append(f"{place}:B1001")
         if not administration.able_administrators(rehearsed):
-            faults, told = faults or takers, told or not faults
+            faults, recorded = faults or takers, recorded or not faults
         if faults:
-            return refuse(",".join(faults), "a batch that is refused in part is refused as a whole"), told
+            return refuse(",".join(faults), "a batch that is refused in part is refused as a whole"), recorded
         shown = (
             given.parts
             if given.kind is AnswerKind.BATCH

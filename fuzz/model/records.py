@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
     clause: str
     faults: tuple[str, ...] = ()
     """Fields that a refusal must name."""
-    told_of: str | None = None
+    recorded_for: str | None = None
     """Administrator whose refusal the audit trail records."""
 
 
@@ -218,7 +218,7 @@ def refuse(error: str, clause: str, *faults: str) -> Verdict:
     return Verdict(refusal(error), clause, tuple(sorted(faults)))
 
 
-def is_told(verdict: Verdict) -> bool:
+def is_recorded(verdict: Verdict) -> bool:
     """Whether this refuses for lack of permission or power, not for a faulty form or an absent record."""
     return (
         verdict.answer.error in ("A0403", "A1010", "B1001", "B1002", "B1003", "B4010")

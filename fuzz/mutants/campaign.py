@@ -67,8 +67,8 @@ def run(
         if mutant.kind != "arguments" or rooms[homes[module]].has_worlds
     ]
     listed = read_survivors()
-    found = {mutant.key for mutant in mutants}
-    stale = sorted(key for key in listed.keys() - found if key[0] in homes)
+    keys = {mutant.key for mutant in mutants}
+    stale = sorted(key for key in listed.keys() - keys if key[0] in homes)
     for key in stale:
         print(f"listed, and there is no such mutant: {' | '.join(key)}", file=sys.stderr)
     mutants = [each for each in mutants if not only or any(text in str(each) for text in only)]
@@ -191,34 +191,34 @@ def judge_one(
 
 def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str], room: str) -> Report:
     """Return the report on one mutant."""
-    told = ""
+    failure = ""
     if mutant.key in listed:
         # On a busy machine a judge may exceed its time without any mutant's fault.
         holds = outcome == _SURVIVED or by == _ITS_END
-        told = "" if holds else f"listed, but {outcome} by {by}: {mutant}"
+        failure = "" if holds else f"listed, but {outcome} by {by}: {mutant}"
         outcome = _LISTED if holds else outcome
     elif outcome != _KILLED:
-        told = f"{outcome.upper()} {mutant} ({by})"
+        failure = f"{outcome.upper()} {mutant} ({by})"
     report = Report(counts=Counter(mutants=1), tables={outcome: Counter({room: 1})})
-    if told:
-        print(f"  {told}", flush=True)
-        report.stories.append(partial(str, told))
+    if failure:
+        print(f"  {failure}", flush=True)
+        report.stories.append(partial(str, failure))
     return report
 
 
 def _find_porous(total: Report) -> str:
     """Return the rooms with a larger share of survivors than allowed."""
-    found = []
+    lines = []
     for name, room in ROOMS.items():
         judged, survived = (
             sum(counts[name] for counts in total.tables.values()),
             total.tables[_SURVIVED][name],
         )
         if judged >= _LEAST_JUDGED and survived > room.may_survive * judged:
-            found.append(
+            lines.append(
                 f"{survived} of {judged} mutants of {name} survive, more than {room.may_survive:.0%}"
             )
-    return "; ".join(found)
+    return "; ".join(lines)
 
 
 def _progress(total: Report, seconds: float) -> str:

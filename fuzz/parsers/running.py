@@ -19,7 +19,7 @@ from fuzz.shared.campaign import (
     command,
     conduct,
     failure_file,
-    tell_failure,
+    format_failure,
 )
 from fuzz.shared.invariants import READ_ALIKE, Violation
 from fuzz.shared.selftest import SEED, run_selftest
@@ -104,8 +104,8 @@ def _run_target(target: Target, seed: int, seconds: float) -> Report:
         except Exception as failure:
             return _report_failure(target, seed + rounds, failure, _input_file(target))
         rounds += 1
-    told = f"{len(target.corpus)} of the corpus, {rounds * _EXAMPLES_A_ROUND:,} examples"
-    return Report(line=f"{target.name:<13} {told}")
+    figures = f"{len(target.corpus)} of the corpus, {rounds * _EXAMPLES_A_ROUND:,} examples"
+    return Report(line=f"{target.name:<13} {figures}")
 
 
 def _report_failure(target: Target, seed: int, failure: Exception, file: Path) -> Report:
@@ -115,7 +115,7 @@ def _report_failure(target: Target, seed: int, failure: Exception, file: Path) -
     rule = " ".join((target.judge.__doc__ or "").split())
     lines = [*wrap(f"the rule: {rule}", LINE_LENGTH), f"the input: {file}"]
     again = f"once more: {command('parsers', '--seed', seed, '--target', target.name)}"
-    story = partial(tell_failure, f"FAILED reader {target.name}", [violation], lines, again)
+    story = partial(format_failure, f"FAILED reader {target.name}", [violation], lines, again)
     return Report(line=f"{target.name:<13} FAILED", violations=(violation,), stories=[story])
 
 

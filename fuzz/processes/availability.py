@@ -18,7 +18,7 @@ from fuzz.processes.node import Node
 
 _ASKS_SECONDS: Final = 0.05
 _INSTANCE_SECONDS: Final = 0.2
-_TOLD_SECONDS: Final = 0.5
+_SHORTEST_OUTAGE_SECONDS: Final = 0.5
 """Shortest pause that is reported, in seconds; shorter ones are the machine's."""
 
 Span = tuple[float, float]
@@ -99,4 +99,4 @@ class InstanceProbe:
 
 def _gaps(moments: Sequence[float]) -> list[Span]:
     pairs = zip(moments, [*moments[1:], math.inf], strict=True)
-    return [(since, until) for since, until in pairs if _TOLD_SECONDS < until - since < math.inf]
+    return [(since, until) for since, until in pairs if _SHORTEST_OUTAGE_SECONDS < until - since < math.inf]

@@ -141,8 +141,8 @@ class Cluster:
                     self._make_anew(name)
                     until = time.monotonic() + seconds
             if time.monotonic() > until:
-                told = ("name", "role", "state", "timeline", "lag")
-                states = [" ".join(str(each.get(what)) for what in told) for each in self.members()]
+                fields = ("name", "role", "state", "timeline", "lag")
+                states = [" ".join(str(each.get(what)) for what in fields) for each in self.members()]
                 raise NotWell(f"the cluster is not well after {seconds:.0f} s: {states}")
             time.sleep(_LOOK_SECONDS)
         return made_anew

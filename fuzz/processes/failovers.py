@@ -94,11 +94,11 @@ class Campaign:
                     nursery.start_soon(tenants.keep_watching, server, Random(server.port))
                 await trio.sleep(random.uniform(1, 2))
                 tenants.note_mishap()
-                tenants.tell(f"({name})")
+                tenants.log(f"({name})")
                 self._over_at = math.inf
                 await trio.to_thread.run_sync(MISHAPS[name], scene)
                 self._over_at = time.monotonic()
-                tenants.tell(f"({name}: over)")
+                tenants.log(f"({name}: over)")
                 made_anew = await trio.to_thread.run_sync(self._cluster.wait_until_well, _WELL_SECONDS)
                 tenants.note_mishap()
                 await tenants.wait_until_checked()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from fuzz.processes.server import NotServing
-from fuzz.shared.campaign import Report, tell_failure
+from fuzz.shared.campaign import Report, format_failure
 from fuzz.shared.invariants import ACKNOWLEDGED_STAYS, PROGRESS, Invariant, Violation
 
 _MOST_EVENTS = 7
@@ -50,6 +50,6 @@ def fail(report: Report, error: BaseException, head: str, *where: str) -> None:
             case _:
                 own.append(f"{type(each).__name__}: {each}")
     first, others = report.violations[:1], len(report.violations) - 1
-    told = [*first, *([f"and {others} more"] if others > 0 else []), *own]
+    violations = [*first, *([f"and {others} more"] if others > 0 else []), *own]
     lines = [*(violation.invariant.sentence for violation in first), *history[-_MOST_EVENTS:]]
-    report.stories.append(partial(tell_failure, f"FAILED {head}", told, lines, *where))
+    report.stories.append(partial(format_failure, f"FAILED {head}", violations, lines, *where))

@@ -68,9 +68,9 @@ class Scene:
                     await self._check_all()
                     if before := self._failures():
                         raise InvariantBroken(f"{before} requests fail before the fault", PROGRESS)
-                    self.tenants.tell(f"({name})")
+                    self.tenants.log(f"({name})")
                     await break_down(self)
-                    self.tenants.tell(f"({name}: over)")
+                    self.tenants.log(f"({name}: over)")
                     await self._recover(name, shows=shows)
                     nursery.cancel_scope.cancel()
             except Lost as lost:

@@ -216,7 +216,7 @@ class Tenant:
         refresh = None if answer.refresh is None else self.keep(answer.refresh)
         session = Session(f"session {self.drawn}", self.keep(answer.access), refresh)
         self.live.append(session)
-        self.tell(f"{session.name} begins", session)
+        self.log(f"{session.name} begins", session)
         self._sessions |= dict.fromkeys(session.tokens, session)
 
     def rotate(self, session: Session, answers: Sequence[Answer], since: float) -> None:
@@ -237,7 +237,7 @@ class Tenant:
         for session in list(sessions):
             self.live.remove(session)
             self.ended.append(session)
-            self.tell(f"{session.name} ended by {by}", session)
+            self.log(f"{session.name} ended by {by}", session)
 
     def is_late(self, since: float) -> bool:
         return time.monotonic() - since > _GRACE_SECONDS
@@ -260,7 +260,7 @@ class Tenant:
         self.ledger.report.tables["acknowledged"][what] += 1
         self.pending = None
 
-    def tell(self, what: str, about: Session | None = None) -> None:
+    def log(self, what: str, about: Session | None = None) -> None:
         """Record an event of a session, or of all, for readers of a failure."""
         self._history.append((about, f"{time.monotonic() - self._began:.3f} s {what}"))
 
@@ -274,9 +274,9 @@ class Tenant:
             words.append(f"from {OTHER_AGENT}")
         if times > 1:
             words.append(f"{times} times at once")
-        told = Counter(f"{answer.kind} {answer.error}".strip() for answer in answers) or {"no answer": times}
-        answered = ", ".join(f"{count} {each}" if times > 1 else each for each, count in told.items())
-        self.tell(f"{' '.join(words)}: {answered}", session or _NO_SESSION)
+        tally = Counter(f"{answer.kind} {answer.error}".strip() for answer in answers) or {"no answer": times}
+        answered = ", ".join(f"{count} {each}" if times > 1 else each for each, count in tally.items())
+        self.log(f"{' '.join(words)}: {answered}", session or _NO_SESSION)
 
     # --- checks
 

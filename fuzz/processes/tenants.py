@@ -145,10 +145,10 @@ class Tenants:
             except Lost:
                 await trio.sleep(_PAUSE_SECONDS)
 
-    def tell(self, what: str) -> None:
+    def log(self, what: str) -> None:
         """Record an event of all tenants, for readers of a failure."""
         for tenant in self.all:
-            tenant.tell(what)
+            tenant.log(what)
 
     def note_mishap(self) -> None:
         """Record a mishap: everything must be checked."""
@@ -169,9 +169,9 @@ class Tenants:
 def what_was_done(total: Report) -> list[str]:
     """Return lines about the outcomes of all actions, for the user of the campaign."""
     acknowledged, unknown = total.tables["acknowledged"], total.tables["unknown"]
-    told = (
+    figures = (
         f"{acknowledged.total():,} acknowledged changes: {format_counts(acknowledged)}",
         f"{unknown.total():,} unanswered, and asked again: {format_counts(unknown) or 'none'}",
         f"{total.counts['checks']:,} questions about what had been acknowledged",
     )
-    return [line for each in told for line in wrap(each, LINE_LENGTH, break_on_hyphens=False)]
+    return [line for each in figures for line in wrap(each, LINE_LENGTH, break_on_hyphens=False)]

@@ -34,7 +34,7 @@ from fuzz.processes.failures import InvariantBroken
 from fuzz.processes.faults import faults_of
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.calls import Call, Verb
-from fuzz.shared.campaign import Report, add_up, command, conduct, tell_failure
+from fuzz.shared.campaign import Report, add_up, command, conduct, format_failure
 from fuzz.shared.http_client import HttpClient, Request, Response
 from fuzz.shared.invariants import DOCUMENTED, UNTIMED, Violation
 from fuzz.shared.rank_test import Comparison, compare
@@ -261,7 +261,7 @@ def measure(connection: Timed, group: Group, random: Random) -> list[dict[str, l
 def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: float, again: str) -> Report:
     """Report the comparisons of a group; a kind that differs is a violation, a control fails the run."""
     first, control, *_ = (kind.name for kind in group.kinds)
-    found = {
+    comparisons = {
         kind.name: compare((block[first], block[kind.name]) for block in blocks) for kind in group.kinds[1:]
     }
     middle = median(nanoseconds for block in blocks for nanoseconds in block[first])
@@ -271,22 +271,22 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
         f"{group.name}: {group.samples:,} of each kind, {first}: {middle / 1_000:,.0f} us, sees {seen:,} us"
     ]
     for kind in group.kinds[1:]:
-        comparison = found[kind.name]
-        is_told_apart = comparison.p_value < most_p and (
-            kind.name == control or comparison.effect > found[control].effect
+        comparison = comparisons[kind.name]
+        differs = comparison.p_value < most_p and (
+            kind.name == control or comparison.effect > comparisons[control].effect
         )
-        told = "told apart" if is_told_apart else ""
-        detail = f"{kind.name:<32}{describe(comparison)}  {told if kind.is_judged else told and f'({told})'}"
+        remark = "" if not differs else "differs" if kind.is_judged else "(differs)"
+        detail = f"{kind.name:<32}{describe(comparison)}  {remark}"
         lines.append(f"    {detail}".rstrip())
-        if is_told_apart and kind.is_judged:
+        if differs and kind.is_judged:
             violation = Violation(UNTIMED, f"{group.name}: {kind.name}")
             report.violations += () if kind.name == control else (violation,)
             means = (
-                UNTIMED.sentence if kind.name != control else "Names or the machine tell more: run it alone.",
+                UNTIMED.sentence if kind.name != control else "Names or the machine differ: run it alone.",
                 f"compared with {first}, how often it is the later, by how much, and how likely by chance:",
             )
             head = f"FAILED {group.name}"
-            story = partial(tell_failure, head, [violation], [*means, detail], f"once more:  {again}")
+            story = partial(format_failure, head, [violation], [*means, detail], f"once more:  {again}")
             report.stories.append(story)
     report.line = "\n  ".join(lines)
     return report
@@ -352,7 +352,7 @@ def run(seed: int, samples: int, sign_ins: int) -> int:
 
 def _figures(total: Report, seconds: float) -> str:
     counts = total.counts
-    return f"{len(total.stories)} of {counts['pairs']} pairs told apart, {counts['requests']:,} requests"
+    return f"{len(total.stories)} of {counts['pairs']} pairs differ, {counts['requests']:,} requests"
 
 
 def selftest(only: str) -> int:

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from fuzz.model.realm import Realm
 from fuzz.model.records import BUILT_IN, SUPER_ADMINISTRATOR, Session
 from fuzz.shared.history import History
-from fuzz.shared.invariants import NO_SECRETS, RETOLD, Violation
+from fuzz.shared.invariants import HINDSIGHT, NO_SECRETS, Violation
 from fuzz.shared.memory_store import ServerMemoryStore
 from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, explain
@@ -70,7 +70,9 @@ def _faults_of_accounts(store: ServerMemoryStore, realm: Realm, now: Instant) ->
         [shown] = store.turn([UserRequested(caller=Operator(), user_id=user.user_id)], now)
         left = len(user.factor.recovery) if user.factor is not None and user.has_factor else None
         if isinstance(shown.reply, UserKnown) and shown.reply.recovery_codes_left != left:
-            yield Violation(RETOLD, f"{shown.reply.recovery_codes_left} recovery codes are shown, not {left}")
+            yield Violation(
+                HINDSIGHT, f"{shown.reply.recovery_codes_left} recovery codes are shown, not {left}"
+            )
 
 
 # --- explanations
@@ -79,7 +81,7 @@ def _faults_of_accounts(store: ServerMemoryStore, realm: Realm, now: Instant) ->
 def _faults_of_explanations(
     store: ServerMemoryStore, realm: Realm, history: History, now: Instant, *, is_forgotten: bool = False
 ) -> Iterator[Violation]:
-    told = []
+    sentences = []
     names = {each.user_id: each.name for each in realm.users.values()}
     for session in realm.sessions:
         if session.session_id is None:
@@ -94,18 +96,18 @@ def _faults_of_explanations(
         if is_forgotten and now >= session.until:
             states.add(SessionState.EXPIRED)
         if explanation.state not in states:
-            yield Violation(RETOLD, f"a session is explained as {explanation.state}, not {min(states)}")
+            yield Violation(HINDSIGHT, f"a session is explained as {explanation.state}, not {min(states)}")
         if (explanation.why in ENDINGS) is not (explanation.state is SessionState.ENDED):
-            yield Violation(RETOLD, f"{explanation.why} is why a session is {explanation.state}")
+            yield Violation(HINDSIGHT, f"{explanation.why} is why a session is {explanation.state}")
         ended_at = explanation.last.at if explanation.state is SessionState.ENDED else None
         if ended_at is not None and ended_at >= session.until:
-            yield Violation(RETOLD, "a session is explained by what came after its maximum")
+            yield Violation(HINDSIGHT, "a session is explained by an event after its maximum")
         if not explanation.actor_ids <= names.keys():
-            yield Violation(RETOLD, "somebody ended a session who is nobody")
-        told += list(_sentences(explanation, names))
-    if not all(told):
-        yield Violation(RETOLD, "a step of a session's history has no words")
-    text = "\n".join(told)
+            yield Violation(HINDSIGHT, "the account that ended a session does not exist")
+        sentences += list(_sentences(explanation, names))
+    if not all(sentences):
+        yield Violation(HINDSIGHT, "a step of a session's history has no words")
+    text = "\n".join(sentences)
     secrets = [*history.tokens, *history.code_texts, *(each.secret for each in history.clients.values())]
     if any(secret in text for secret in secrets):
         yield Violation(NO_SECRETS, "the history of a session tells one")
@@ -165,15 +167,15 @@ def _faults_of_list(
     while behind := store.items_after(listing, walked[-1] if walked else None, now):
         walked += behind
     if {*names} != expected or len(names) != len(expected):
-        yield Violation(RETOLD, f"the list of {resource.name} has others than there are")
+        yield Violation(HINDSIGHT, f"the list of {resource.name} has wrong items")
     if not list(whole.items) == paged == walked:
-        yield Violation(RETOLD, f"the list of {resource.name} is another when read in pages")
+        yield Violation(HINDSIGHT, f"the list of {resource.name} differs when read in pages")
     # No administrator searches the trail for the numbers of entries.
     if resource.searched and resource.name != AUDIT.name:
         for name in names:
             sought = Listing(resource=resource, search=name.upper(), page_size=_ALL)
             if name not in [getattr(item, resource.key) for item in store.page(sought, now).items]:
-                yield Violation(RETOLD, f"one of {resource.name} is not found by its identifier")
+                yield Violation(HINDSIGHT, f"one of {resource.name} is not found by its identifier")
 
 
 # --- summaries
@@ -189,14 +191,14 @@ def _faults_of_summaries(store: ServerMemoryStore, now: Instant) -> Iterator[Vio
         counts[key.what] += tally.number
     for what, of_kinds in _COUNTED.items():
         if counts[what] != sum(kinds[each] for each in of_kinds):
-            yield Violation(RETOLD, f"the summaries count {what} otherwise than the trail has it")
+            yield Violation(HINDSIGHT, f"the summaries count {what} differently from the trail")
     of_clients = store.summaries(Instant(0), _END_OF_TIME, of_clients=True)
     if sum(tally.number for tally in of_clients.values()) != counts[Metric.RETRIED]:
-        yield Violation(RETOLD, "the summaries of clients count other safe retries than those of all")
+        yield Violation(HINDSIGHT, "the summaries of clients differ from the total of safe retries")
     while store.forget_summaries(_END_OF_TIME, 0, _PAGE):
         pass
     if store.state().uncounted or store.summaries(Instant(0), _END_OF_TIME, of_clients=False):
-        yield Violation(RETOLD, "the summaries are not at their end")
+        yield Violation(HINDSIGHT, "the summaries are not at their end")
 
 
 # --- records as text
@@ -206,6 +208,6 @@ def _faults_of_texts(store: ServerMemoryStore) -> Iterator[Violation]:
     for table in RECORD_TABLES:
         for record in store.records(table):
             if record_from_text(table, to_text(record)) != record:
-                yield Violation(RETOLD, f"a {type(record).__name__} is another one once it was text")
+                yield Violation(HINDSIGHT, f"a {type(record).__name__} changes when written as text and read")
     if any(entry_from_text(to_text(entry)) != entry for entry in store.audit()):
-        yield Violation(RETOLD, "an entry of the trail is another one once it was text")
+        yield Violation(HINDSIGHT, "an entry of the trail changes when written as text and read")

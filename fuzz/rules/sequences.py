@@ -17,9 +17,9 @@ from fuzz.shared.campaign import (
     conduct,
     coverage,
     failure_file,
+    format_failure,
     rows_not_taken,
     run_all,
-    tell_failure,
 )
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.invariants import OF_THE_RULES, Violation
@@ -109,7 +109,7 @@ def story(failure: Failure) -> str:
     remarks = [str(violation) for violation in shortest.violations]
     path.write_text(write(failure.world, shortest.steps, shortest.outcomes, remarks), encoding="utf-8")
     seed, _, number = failure.world.partition("/")
-    return tell_failure(
+    return format_failure(
         f"FAILED in world {failure.world}: {len(shortest.steps)} of {len(failure.steps)} steps show it",
         shortest.violations,
         shortest.lines(),

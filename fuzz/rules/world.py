@@ -16,7 +16,7 @@ from fuzz.shared.calls import AnswerKind, Verb
 from fuzz.shared.core_events import policy_of
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS, PEOPLE, InitialState
-from fuzz.shared.invariants import EXPLAINED, TOLD, Violation
+from fuzz.shared.invariants import EXPLAINED, RECORDED, Violation
 from fuzz.shared.meaning import call_of
 from fuzz.shared.state_tables import transitions_of
 from fuzz.shared.steps import Step, registrations_of
@@ -73,12 +73,12 @@ class World:
         calls = [(step.number, call_of(self.history, step)) for step in steps]
         turn = self.driver.take(calls, BEGINNING_OF_TIME_MS + steps[0].at, crash=steps[0].crash)
         self.steps += len(steps)
-        violations, told = self._judge_answers(turn)
+        violations, outcomes = self._judge_answers(turn)
         violations += self.checker.after(turn)
         self.decisions = [outcome.decision for outcome in turn.outcomes if outcome.decision is not None]
         for step, outcome in zip(steps, turn.outcomes, strict=False):
             self._trace.update(f"{step} {outcome.answer!r}\n".encode())
-        return violations, told
+        return violations, outcomes
 
     def whole(self, at: int) -> list[Violation]:
         """Check everything, `at` milliseconds after the beginning."""
@@ -91,19 +91,19 @@ class World:
 
     def _judge_answers(self, turn: Turn) -> tuple[list[Violation], list[str]]:
         """Compare every answer with the model's."""
-        violations, told = [], []
+        violations, outcomes = [], []
         for outcome in turn.outcomes:
             if outcome.decision is None:
-                told.append("no answer: nothing was kept")
+                outcomes.append("no answer: nothing was kept")
                 continue
             if outcome.decision.facts or outcome.answer.kind is AnswerKind.REFUSED:
                 self.transitions.update(transitions_of(outcome.decision))
             verdict = self.model.judge(outcome.call, int(turn.now), outcome.answer)
             self.clauses[verdict.clause] += 1
-            told.append(f"{outcome.answer}  ({verdict.clause})")
-            told_of = {fact.actor_id for fact in outcome.decision.facts if fact.kind is FactKind.REFUSED}
-            if told_of != ({verdict.told_of} - {None}):
-                violations.append(Violation(TOLD, f"a refusal of {outcome.call.verb} is told otherwise"))
+            outcomes.append(f"{outcome.answer}  ({verdict.clause})")
+            recorded_for = {fact.actor_id for fact in outcome.decision.facts if fact.kind is FactKind.REFUSED}
+            if recorded_for != ({verdict.recorded_for} - {None}):
+                violations.append(Violation(RECORDED, f"the fact of a refused {outcome.call.verb} is wrong"))
             if verdict.answer != outcome.answer:
                 right, given = verdict.answer, outcome.answer
                 names = " and ".join(right.find_differences(given))
@@ -121,7 +121,7 @@ class World:
                 violations.append(
                     Violation(EXPLAINED, f"the refusal of {outcome.call.verb} must name {expected}")
                 )
-        return violations, told
+        return violations, outcomes
 
     # --- the beginning
 

@@ -6,11 +6,11 @@ from operator import attrgetter
 from typing import Any, get_args
 
 from fuzz.rules.driver import Outcome
+from fuzz.shared.audit_checks import faults_of_facts
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.history import History
-from fuzz.shared.invariants import CLIENTS_APART, NO_SECRETS, REFUSALS, STRANGERS, TOLD, Violation
+from fuzz.shared.invariants import CLIENTS_APART, NO_SECRETS, RECORDED, REFUSALS, STRANGERS, Violation
 from fuzz.shared.record_checks import faults_of_update
-from fuzz.shared.telling_checks import faults_of_telling
 from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.records import (
@@ -60,7 +60,7 @@ def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[V
     """Yield every violation in a decision's writes; `history` does not contain its answer yet."""
     if outcome.decision is None:
         return
-    yield from faults_of_telling(outcome.decision)
+    yield from faults_of_facts(outcome.decision)
     yield from _faults_of_acting(outcome.call, outcome.decision, history)
     if not outcome.decision.changes:
         return
@@ -84,9 +84,9 @@ def _faults_of_acting(call: Call, decision: Decision, history: History) -> Itera
     place = history.tokens.get(call.login or "")
     if place is None:
         return
-    told = [fact for fact in decision.facts if fact.kind not in NOT_KEPT]
-    if any(fact.acting.session_id != place.session.session_id for fact in told):
-        yield Violation(TOLD, f"the trail does not say which session did {call.verb}")
+    recorded = [fact for fact in decision.facts if fact.kind not in NOT_KEPT]
+    if any(fact.acting.session_id != place.session.session_id for fact in recorded):
+        yield Violation(RECORDED, f"the trail does not say which session did {call.verb}")
 
 
 def kinds_written(outcome: Outcome) -> str:

@@ -267,22 +267,22 @@ class Answer(NamedTuple):
 
     def __str__(self) -> str:
         """Return the answer as text, without any bearer value."""
-        told = [self.kind.value]
+        words = [self.kind.value]
         if self.error:
-            told.append(self.error)
+            words.append(self.error)
         if self.expires_in is not None:
-            told.append(f"expires_in={self.expires_in}")
+            words.append(f"expires_in={self.expires_in}")
         if self.scope:
-            told.append(f"scope={'+'.join(self.scope)}")
+            words.append(f"scope={'+'.join(self.scope)}")
         if self.kind is AnswerKind.TOKENS and self.refresh is None:
-            told.append("without refresh token")
+            words.append("without refresh token")
         if self.exp is not None:
-            told.append(f"exp={self.exp}")
+            words.append(f"exp={self.exp}")
         if self.ask:
-            told.append("asks")
+            words.append("asks")
         if self.must_change_password:
-            told.append("must change password")
-        return " ".join(told)
+            words.append("must change password")
+        return " ".join(words)
 
     def find_differences(self, other: "Answer") -> list[str]:
         """Return the names of the fields that differ from another answer with the same text."""

@@ -146,7 +146,7 @@ def conduct(
     return 1 if total.stories else 0
 
 
-def tell_failure(head: str, violations: Iterable[object], lines: Sequence[str], *commands: str) -> str:
+def format_failure(head: str, violations: Iterable[object], lines: Sequence[str], *commands: str) -> str:
     """Format a failure in few lines: the violation, the first and the last step, commands to repeat it."""
     left_out = len(lines) - _MOST_LINES + 1
     if left_out > 1:

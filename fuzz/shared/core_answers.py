@@ -110,9 +110,10 @@ def answer_of(call: Call, decision: Decision) -> Answer:
         case RoleKnown(role):
             return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(role.permissions)))
         case BatchDone(replies):
-            told = zip(call.parts, replies, strict=True)
+            pairs = zip(call.parts, replies, strict=True)
             return Answer(
-                kind=AnswerKind.BATCH, parts=tuple(answer_of(part, Decision(reply)) for part, reply in told)
+                kind=AnswerKind.BATCH,
+                parts=tuple(answer_of(part, Decision(reply)) for part, reply in pairs),
             )
         case BatchRefused(refusals):
             return refusal(",".join(f"{place}:{MEANINGS[refused.why].code}" for place, refused in refusals))

@@ -55,7 +55,7 @@ NOTHING_OUTLIVES: Final = Invariant(
     "Nothing outlives the session's maximum or the code's 300 seconds, and no refresh moves the maximum.",
 )
 ENDED_STAYS_ENDED: Final = Invariant(
-    6, "ended-stays-ended", "What ended stays ended: no session, code, user or client comes back to life."
+    6, "ended-stays-ended", "An ending is final: no session, code, user or client comes back to life."
 )
 REDEEMED_ONCE: Final = Invariant(7, "redeemed-once", "A code is redeemed at most once.")
 CLIENTS_APART: Final = Invariant(
@@ -80,11 +80,11 @@ ACKNOWLEDGED_STAYS: Final = Invariant(
 EXPLAINED: Final = Invariant(
     13,
     "explained",
-    "What was answered is explained by some order of the events: the model, which restates the "
-    "specification and shares nothing with the core, gives the same answers.",
+    "Every answer is explained by some order of the events: the model, which restates the specification and "
+    "shares nothing with the core, gives the same answers.",
 )
 STRANGERS: Final = Invariant(
-    14, "strangers", "Whoever did not prove who they are changes nothing that belongs to anybody."
+    14, "strangers", "A caller that proved no identity changes nothing that belongs to another."
 )
 REFUSALS: Final = Invariant(
     15,
@@ -98,18 +98,18 @@ PURE: Final = Invariant(
     "decides the same, changes nothing it was given, and raises nothing.",
 )
 
-TOLD: Final = Invariant(
+RECORDED: Final = Invariant(
     17,
-    "told",
-    "What was chosen of a client, an account or a role changes only with a fact that says each field before "
-    "and after, with nothing else and no whole telephone number; what administrators are refused is told.",
+    "recorded",
+    "The settings of a client, an account or a role change only with a fact that has each field before and "
+    "after, nothing else and no whole telephone number; an administrator's refusal is recorded as well.",
 )
 
-RETOLD: Final = Invariant(
+HINDSIGHT: Final = Invariant(
     18,
-    "retold",
-    "What is told afterwards is what happened: why each session ended, every list, the summaries, the trail "
-    "run again by its own rules, and each record that was written as text.",
+    "hindsight",
+    "Everything that can be read afterwards is what happened: why each session ended, every list, the "
+    "summaries, the trail run again by its own rules, and each record that was written as text.",
 )
 
 DOCUMENTED: Final = Invariant(
@@ -125,8 +125,8 @@ PROGRESS: Final = Invariant(
 TIMELY: Final = Invariant(
     21,
     "timely",
-    "What is answered took effect between question and answer, by the clock of the instance that answered; "
-    "what never arrived whole took none.",
+    "An answered request took effect between question and answer, by the clock of the instance that "
+    "answered; a request that never arrived whole took none.",
 )
 GUARDED: Final = Invariant(
     22, "guarded", "No write is lost, none is made twice, and none over another that was not seen."
@@ -135,23 +135,23 @@ SOURCED: Final = Invariant(23, "sourced", "A session's source is the address tha
 READ_ALIKE: Final = Invariant(
     24,
     "read-alike",
-    "What a stranger sends is read as another reader of the same standard reads it, in whatever pieces it "
-    "comes and within its bounds, or refused.",
+    "Input from strangers is read as another reader of the same standard reads it, in one piece or many and "
+    "within its bounds, or refused.",
 )
 UNTIMED: Final = Invariant(
     25,
     "untimed",
-    "How long a refusal takes tells nobody what there is: a client, an account, the beginning of a secret.",
+    "The time of a refusal does not reveal what exists: a client, an account, the beginning of a secret.",
 )
 
 TWO_FACTORS: Final = Invariant(
     26,
     "two-factors",
-    "Who has a second factor is signed in by the password and a code: each code once, in its step or beside "
-    "it, and at most five tries in fifteen minutes; nobody takes their own away without both.",
+    "A user with a second factor signs in by the password and a code: each code once, in its step or beside "
+    "it, and at most five tries in fifteen minutes; removing the factor needs both.",
 )
 
 INVARIANTS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Invariant))
 """Invariants in the order of their numbers."""
-OF_THE_RULES: Final = (*INVARIANTS[: RETOLD.number], TWO_FACTORS)
+OF_THE_RULES: Final = (*INVARIANTS[: HINDSIGHT.number], TWO_FACTORS)
 OF_THE_SERVER: Final = tuple(each for each in INVARIANTS if each not in OF_THE_RULES)

@@ -24,14 +24,14 @@ def read_lines(
     """
     heads: list[H] = []
     lines: list[L] = []
-    for place, said in enumerate(text.splitlines(), 1):
+    for place, content in enumerate(text.splitlines(), 1):
         try:
-            if said.strip() and not heads:
-                heads.append(msgspec.json.decode(said, type=header))
-            elif said.strip():
-                found = msgspec.json.decode(said, type=line)
-                check(lines[-1] if lines else None, found)
-                lines.append(found)
+            if content.strip() and not heads:
+                heads.append(msgspec.json.decode(content, type=header))
+            elif content.strip():
+                decoded = msgspec.json.decode(content, type=line)
+                check(lines[-1] if lines else None, decoded)
+                lines.append(decoded)
         except (msgspec.MsgspecError, ValueError) as error:
             raise ValueError(f"line {place}: {error}") from None
     if not heads:

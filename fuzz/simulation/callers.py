@@ -71,7 +71,7 @@ class Callers:
             if mishap.clock_ms:
                 self.story.faults["clock set"] += 1
                 by_ms = instance.set_clock(mishap.clock_ms)
-                self.story.tell(f"the clock of instance {instance.number} is set by {by_ms / 1000:+} s")
+                self.story.log(f"the clock of instance {instance.number} is set by {by_ms / 1000:+} s")
             if mishap.stall_ms:
                 self._stall(instance, mishap.stall_ms)
             if mishap.later_word:
@@ -82,7 +82,7 @@ class Callers:
                 if mishap.garbage:
                     nursery.start_soon(self._garbage, instance, random)
                 if step.verb is Verb.SWEEP:
-                    self.story.tell(f"instance {instance.number} sweeps")
+                    self.story.log(f"instance {instance.number} sweeps")
                     await self._sweep(instance)
                 else:
                     await self._step(step, mishap, random)
@@ -93,20 +93,20 @@ class Callers:
         records = write_later_words(self.exchanges.shared)
         self.stored.take_in(records)
         self.story.faults["later words"] += len(records)
-        self.story.tell(f"a later release writes a word of its own into {len(records)} records")
+        self.story.log(f"a later release writes a word of its own into {len(records)} records")
 
     async def _sweep(self, instance: Instance) -> None:
         try:
             await instance.sweep()
         except Exception as error:
             # A crash or a fault of the store stopped it; the sweeper will come again.
-            self.story.tell(f"the sweeper of instance {instance.number} was stopped: {type(error).__name__}")
+            self.story.log(f"the sweeper of instance {instance.number} was stopped: {type(error).__name__}")
 
     async def _crash(self, instance: Instance, after_ms: int) -> None:
         await trio.sleep(after_ms / 1000)
         if instance.is_up:
             self.story.faults["crash"] += 1
-            self.story.tell(f"instance {instance.number} crashes")
+            self.story.log(f"instance {instance.number} crashes")
             instance.crash()
 
     async def _garbage(self, instance: Instance, random: Random) -> None:
@@ -182,7 +182,7 @@ class Callers:
     def _stall(self, instance: Instance, by_ms: int) -> None:
         self.story.faults["store stalls"] += 1
         instance.stall(by_ms)
-        self.story.tell(f"the store of instance {instance.number} stalls for {by_ms} ms")
+        self.story.log(f"the store of instance {instance.number} stalls for {by_ms} ms")
 
     def _at_its_face(self, call: Call, mishap: Mishap) -> Call:
         """Return the call as it is made: in a browser, by a sheet, or through the interface."""

@@ -15,8 +15,8 @@ from fuzz.shared.campaign import (
     conduct,
     coverage,
     failure_file,
+    format_failure,
     run_all,
-    tell_failure,
 )
 from fuzz.shared.selftest import SEED, run_selftest
 from fuzz.shared.shrinking import Shrinker
@@ -84,18 +84,18 @@ def story(failure: Run) -> str:
     """Describe a failure in the protocol's words, keep it in a file, and name the commands to repeat it."""
     shortest = shrink(failure)
     path = failure_file(f"seed-{failure.seed}.plan")
-    told = [*map(str, shortest.violations), "", "what happened:", *shortest.story]
-    path.write_text(write(shortest.seed, shortest.lines, told), encoding="utf-8")
-    return tell_failure(
+    lines = [*map(str, shortest.violations), "", "what happened:", *shortest.story]
+    path.write_text(write(shortest.seed, shortest.lines, lines), encoding="utf-8")
+    return format_failure(
         f"FAILED with seed {failure.seed}: {len(shortest.lines)} of {len(failure.lines)} steps show it",
         shortest.violations,
-        tell_steps(shortest),
+        list_steps(shortest),
         f"replay it:      {command('simulate', '--replay', path)}",
         f"the whole seed: {command('simulate', '--seed', failure.seed)}",
     )
 
 
-def tell_steps(failure: Run) -> list[str]:
+def list_steps(failure: Run) -> list[str]:
     """Return a line for each step up to the one that shows the failure, with the rule that answers it."""
     shown = [violation.step for violation in failure.violations if violation.step is not None]
     last = min(shown, default=None)

@@ -197,8 +197,8 @@ def number_request(request: Request, operation: int, more: Fields) -> Request:
     fields = [*request.fields, *more]
     if ("Content-Type", FORM) not in fields or not request.target.startswith("/api/"):
         return replace(request, fields=[*fields, (OPERATION.decode(), str(operation))])
-    said = b"%s=%06d" % (OPERATION, operation)
-    return replace(request, fields=fields, body=request.body + b"&" + said if request.body else said)
+    number = b"%s=%06d" % (OPERATION, operation)
+    return replace(request, fields=fields, body=request.body + b"&" + number if request.body else number)
 
 
 async def send_garbage(connection: Connection, random: Random) -> None:

@@ -304,14 +304,14 @@ class Exchanges:
         if response is None:
             if operation.outcome is not Outcome.NEVER:
                 operation.outcome = Outcome.UNKNOWN
-            self.story.tell_operation(operation, "no answer is heard")
+            self.story.log_operation(operation, "no answer is heard")
             return
         shown = code_or_reason(response) if call.face is Face.PAGE else ""
         wrong = is_undocumented(call, response, by_form=mishap.form, shown=shown)
         if wrong is not None:
             self.story.fault(DOCUMENTED, wrong)
             operation.outcome = Outcome.UNKNOWN
-            self.story.tell_operation(operation, f"{response.status}, and not as documented")
+            self.story.log_operation(operation, f"{response.status}, and not as documented")
             return
         answer = self._complete(call, _answer_of(call, response), source)
         seen = [one for one in self.witness.seen.get(operation.number, ()) if one.kind not in AHEAD]
@@ -338,7 +338,7 @@ class Exchanges:
         else:
             operation.outcome = Outcome.ANSWERED
             self._note(operation, answer)
-        self.story.tell_operation(operation, f"{response.status} {answer}")
+        self.story.log_operation(operation, f"{response.status} {answer}")
 
     def _is_renewed_in_vain(self, operation: Operation, answer: Answer) -> bool:
         """Whether a page renewed its login while another renewal came before it looked at the account.

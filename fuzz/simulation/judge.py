@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from fuzz.model import Model
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
-from fuzz.shared.invariants import EXPLAINED, GUARDED, SOURCED, TIMELY, TOLD, Violation
+from fuzz.shared.invariants import EXPLAINED, GUARDED, RECORDED, SOURCED, TIMELY, Violation
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.order import Event, Judged, follow
 from fuzz.simulation.order_search import MOST_TRIES, Tries, search_orders
@@ -35,11 +35,11 @@ class RightSource(NamedTuple):
     stored: str
 
 
-def wrong_sources(found: Sequence[RightSource]) -> list[Violation]:
+def wrong_sources(sources: Sequence[RightSource]) -> list[Violation]:
     """Return a violation for each session whose stored source differs from the request's."""
     return [
         Violation(SOURCED, f"a request from {one.expected} counts as one from {one.stored}")
-        for one in found
+        for one in sources
         if one.expected != one.stored
     ][:1]
 
@@ -61,35 +61,36 @@ def verdicts(
     ]
     events.sort(key=lambda event: event.at)
     start = deepcopy(model)
-    place, found = follow(model, events, 0, judged)
-    if found is None:
-        return violations if trail is None else violations + list(_untold(judged, trail))
+    place, contradiction = follow(model, events, 0, judged)
+    if contradiction is None:
+        return violations if trail is None else violations + list(_find_unrecorded(judged, trail))
     tries = Tries()
     if not search_orders(start, events, place, tries):
         operation = events[place].operation
         given = operation.answer
-        names = [] if given is None else found.answer.find_differences(given)
+        names = [] if given is None else contradiction.answer.find_differences(given)
         orders = "no order" if tries.left > 0 else f"none of the first {MOST_TRIES:,} orders"
         violations.append(
             Violation(
                 EXPLAINED,
                 f"{orders} of what was asked explains step {operation.step}: {operation.call.verb} at "
-                f"{operation.returned_at:.3f} s must be answered '{found.answer}' ({found.clause}) and was "
-                f"answered '{given}'" + (f" (they differ in {', '.join(names)})" if names else ""),
+                f"{operation.returned_at:.3f} s must be answered '{contradiction.answer}' "
+                f"({contradiction.clause}) and was answered '{given}'"
+                + (f" (they differ in {', '.join(names)})" if names else ""),
                 operation.step,
             )
         )
     return violations
 
 
-def _untold(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Violation]:
+def _find_unrecorded(judged: Judged, trail: Sequence[AuditEntry]) -> Iterator[Violation]:
     """Yield the first refusal of an administrator that is missing in the trail."""
-    told = {None, *(entry.actor_id for entry in trail if entry.kind is FactKind.ADMINISTRATOR_REFUSED)}
+    recorded = {None, *(entry.actor_id for entry in trail if entry.kind is FactKind.ADMINISTRATOR_REFUSED)}
     for operation, verdict in judged:
-        if operation.outcome is Outcome.ANSWERED and verdict.told_of not in told:
+        if operation.outcome is Outcome.ANSWERED and verdict.recorded_for not in recorded:
             yield Violation(
-                TOLD,
-                f"the trail does not tell that an administrator is refused {operation.call.verb}",
+                RECORDED,
+                f"the trail does not record an administrator's refusal of {operation.call.verb}",
                 operation.step,
             )
             return
@@ -219,8 +220,9 @@ def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int
 
 def _secrets_used(model: Model, operations: Sequence[Operation], witness: Witness) -> Iterator[Event]:
     """Yield the uses of secrets that servers recorded, for secrets that a caller received."""
-    told = [one.answer.secret for one in operations if one.answer is not None and one.answer.secret]
-    known = {digest_of(text): text for text in (*told, *(one.secret for one in model.realm.clients.values()))}
+    received = [one.answer.secret for one in operations if one.answer is not None and one.answer.secret]
+    current = [client.secret for client in model.realm.clients.values()]
+    known = {digest_of(text): text for text in (*received, *current)}
     for number, (moment, now, event) in enumerate(witness.secrets_used):
         call = Call(
             verb=Verb.NOTE_SECRET_USE,

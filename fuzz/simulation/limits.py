@@ -34,7 +34,7 @@ def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
         if one.call.verb in LIMITS and not _is_free_as_page(one):
             key = (one.instance, one.incarnation, one.source, LIMITS[one.call.verb])
             groups.setdefault(key, []).append(one)
-    found = []
+    faults: list[str] = []
     for group in groups.values():
         _, of_all = LIMITS[group[0].call.verb]
         limit = max(1, int(of_all * scale))
@@ -46,10 +46,10 @@ def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
             if is_refused and one.call.verb is Verb.REQUEST_TEXT_CODE and one.call.login is not None:
                 continue  # an account has a limit of its own, which the model knows
             if is_refused and sum(_may_count(other, one) for other in others) < limit:
-                found.append(Violation(DOCUMENTED, f"{one.call.verb} is refused within its limit of {limit}"))
+                faults.append(f"{one.call.verb} is refused within its limit of {limit}")
             elif not is_refused and sum(_does_count(other, one) for other in others) >= limit:
-                found.append(Violation(DOCUMENTED, f"{one.call.verb} is answered past its limit of {limit}"))
-    return found[:1]
+                faults.append(f"{one.call.verb} is answered past its limit of {limit}")
+    return [Violation(DOCUMENTED, fault) for fault in faults[:1]]
 
 
 def _is_free_as_page(one: Operation) -> bool:

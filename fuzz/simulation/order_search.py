@@ -43,8 +43,8 @@ def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tri
         while begin > 0 and tries.left > 0:
             begin = _crowd_before(events, begin)
             model = deepcopy(start)
-            _, found = follow(model, events[:begin], 0, [])
-            if found is not None:
+            _, contradiction = follow(model, events[:begin], 0, [])
+            if contradiction is not None:
                 return False
             if _explore(model, list(events[begin:]), failed - begin + 1, swerves, tries):
                 return True
@@ -94,8 +94,8 @@ def _explore(
     """
     if reach <= 0:
         return_to = deepcopy(model)
-        place, found = follow(return_to, events, 0, [])
-        if found is None:
+        place, contradiction = follow(return_to, events, 0, [])
+        if contradiction is None:
             return True
         reach = place + 1
     to_come = frozenset(event.operation.number for event in events)

@@ -225,8 +225,8 @@ class FaultyStore:
 
     def _due(self, events: Sequence[Event]) -> Fate | None:
         self._alive()
-        found = [self.armed.pop(one) for one in self._witness.operations_of(events) if one in self.armed]
-        return found[0] if found else None
+        fates = [self.armed.pop(one) for one in self._witness.operations_of(events) if one in self.armed]
+        return fates[0] if fates else None
 
     def _alive(self) -> None:
         if self.is_dead:

@@ -7,6 +7,7 @@ store's own account.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 
+from fuzz.shared.audit_checks import faults_of_facts
 from fuzz.shared.invariants import (
     ENDED_STAYS_ENDED,
     GUARDED,
@@ -17,7 +18,6 @@ from fuzz.shared.invariants import (
 )
 from fuzz.shared.record_checks import faults_of_update
 from fuzz.shared.state_tables import transitions_of
-from fuzz.shared.telling_checks import faults_of_telling
 from fuzz.simulation.storage import LATER_WORD, Shared
 from ostiary_core.model.decision import Decision, Delete
 from ostiary_core.model.identifiers import names_of
@@ -55,13 +55,17 @@ class StoreChecker:
         if not any(decision.changes for decision in decisions):
             return []
         records = {record.key: record for table in RECORD_TABLES for record in self._shared.records(table)}
-        told = [fault for decision in decisions for fault in faults_of_telling(decision)]
+        faults = [fault for decision in decisions for fault in faults_of_facts(decision)]
         changes = [change for decision in decisions for change in decision.changes]
         deleted = {change.before.key for change in changes if isinstance(change, Delete)}
         self._purged |= {key.id for key in deleted if key.table is Table.SESSION}
-        found = [*self._moves(records, deleted), *_faults_of(records.values(), self._purged), *told]
+        violations = [
+            *self._moves(records, deleted),
+            *_faults_of(records.values(), self._purged),
+            *faults,
+        ]
         self._records = records
-        return found
+        return violations
 
     def take_in(self, records: Iterable[Record]) -> None:
         """Accept records that another program wrote."""
@@ -70,13 +74,13 @@ class StoreChecker:
     def texts_of(self, secrets: Iterable[str], log: str) -> list[Violation]:
         """Return a violation for each secret in the stored or logged text."""
         stored = self._shared.texts()
-        found = []
+        violations = []
         for secret in sorted(secrets):
             if secret.encode() in stored:
-                found.append(Violation(NO_SECRETS, "the store holds the text of one"))
+                violations.append(Violation(NO_SECRETS, "the store holds the text of one"))
             if secret in log:
-                found.append(Violation(NO_SECRETS, "the log holds the text of one"))
-        return found[:1]
+                violations.append(Violation(NO_SECRETS, "the log holds the text of one"))
+        return violations[:1]
 
     def _moves(self, records: dict[Key, Record], deleted: set[Key]) -> Iterator[Violation]:
         for key, after in records.items():

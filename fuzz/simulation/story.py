@@ -33,11 +33,11 @@ class Story:
         """Record a violation."""
         self.violations.append(Violation(invariant, detail))
 
-    def tell(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Add a sentence to the story."""
         self.lines.append((trio.current_time(), text))
 
-    def tell_operation(self, operation: Operation, came: str) -> None:
+    def log_operation(self, operation: Operation, came: str) -> None:
         call = operation.call
         about = " ".join(
             word
@@ -50,7 +50,7 @@ class Story:
         )
         who = f"step {operation.step}" if operation.step < AT_THE_DESK else "the desk"
         who = who if operation.step < IN_THE_END else "in the end"
-        self.tell(
+        self.log(
             f"{who}: {call.verb} {about} asked at {operation.invoked_at:.3f} s of instance "
             f"{operation.instance}: {came}"
         )

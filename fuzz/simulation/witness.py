@@ -208,9 +208,9 @@ class WitnessedService(Service):
         pending = Service.receive(self, request, trace_id)
         if isinstance(pending, PendingRequest):
             self.make_origin(request.headers, request.source, trace_id)
-            said = _IN_A_FORM.search(request.body)
-            if said is not None:
-                self.witness.traces[str(trace_id)] = int(said[1])
+            number_field = _IN_A_FORM.search(request.body)
+            if number_field is not None:
+                self.witness.traces[str(trace_id)] = int(number_field[1])
             self._record_asked(pending.event, pending.origin)
         return pending
 

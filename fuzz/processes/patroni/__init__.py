@@ -61,8 +61,8 @@ def choose_patroni(as_owner: Sequence[str], *, debian: bool) -> Patroni:
         command = "patroni" if debian else str(_environment() / "bin" / "patroni")
         return Patroni(command, _run(*as_owner, command, "--version").split()[-1])
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
-        raise click.UsageError(f"no Patroni: {said}; --debian takes Debian's") from error
+        message = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
+        raise click.UsageError(f"no Patroni: {message}; --debian takes Debian's") from error
 
 
 def _environment() -> Path:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fuzz.shared.invariants import TOLD, Violation
+from fuzz.shared.invariants import RECORDED, Violation
 from ostiary_core.model.client import CLIENT
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
@@ -12,12 +12,12 @@ from ostiary_core.model.records import Client, Record, Role, SecondFactor, Sessi
 from ostiary_core.model.role import ROLE
 from ostiary_core.model.user import USER
 
-LONGEST_TOLD: Final = 4_000
+_LONGEST: Final = 4_000
 """Longest recorded value, in characters."""
 
 _DAY_MS: Final = 24 * 60 * 60 * 1_000
 
-_Told = dict[str, tuple[object, object]]
+_Fields = dict[str, tuple[object, object]]
 
 _DECLARED: Final[Mapping[type[Record], RecordType[Any]]] = {Client: CLIENT, User: USER, Role: ROLE}
 
@@ -32,9 +32,9 @@ _CHOSEN: Final[Mapping[type[Record], Mapping[str, str]]] = {
 """Fields that users or administrators choose, by the type of record, with the interface's names."""
 
 
-def faults_of_telling(decision: Decision) -> Iterator[Violation]:
+def faults_of_facts(decision: Decision) -> Iterator[Violation]:
     """Yield each fact that does not say what the writes of a decision did, in order for each record."""
-    written: dict[tuple[type[Record], str], list[_Told]] = {}
+    written: dict[tuple[type[Record], str], list[_Fields]] = {}
     for change in decision.changes:
         before: Record | None
         after: Record | None
@@ -49,8 +49,8 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
         if isinstance(after, Session) and before is None and after.kind is SessionKind.PERSONAL_TOKEN:
             days = (after.expires_at - after.started_at) // _DAY_MS
             chosen = {"name": after.label, "permissions": after.scopes, "expiresInDays": days}
-            said_of_token: _Told = {name: (None, value) for name, value in chosen.items()}
-            written.setdefault((Session, after.session_id), []).append(said_of_token)
+            fields_of_token: _Fields = {name: (None, value) for name, value in chosen.items()}
+            written.setdefault((Session, after.session_id), []).append(fields_of_token)
         if not isinstance(kept, Client | User | Role) or getattr(kept, "built_in", False):
             continue
         if getattr(after, "deleted_at", None) is not None:
@@ -58,21 +58,21 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
         moved = _find_moved(_CHOSEN[type(kept)], before, after)
         if moved:
             written.setdefault((type(kept), str(kept.key.id)), []).append(moved)
-    told: dict[tuple[type[Record], str], list[_Told]] = {}
+    recorded: dict[tuple[type[Record], str], list[_Fields]] = {}
     for fact in decision.facts:
         # A refusal names the missing permission and changes nothing.
         if fact.changes and fact.kind is not FactKind.ADMINISTRATOR_REFUSED:
-            said: _Told = {each.field: (each.before, each.after) for each in fact.changes}
-            told.setdefault(_subject(fact), []).append(said)
+            in_fact: _Fields = {each.field: (each.before, each.after) for each in fact.changes}
+            recorded.setdefault(_subject(fact), []).append(in_fact)
     yield from _faults_of_recovery(decision)
-    for key in written.keys() | told.keys():
-        if not _say_the_same(written.get(key, []), told.get(key, [])):
-            yield Violation(TOLD, f"of a {key[0].__name__} that is written the facts say something else")
+    for key in written.keys() | recorded.keys():
+        if not _are_alike(written.get(key, []), recorded.get(key, [])):
+            yield Violation(RECORDED, f"the facts about a written {key[0].__name__} differ from the write")
 
 
 def _faults_of_recovery(decision: Decision) -> Iterator[Violation]:
     """Yield a violation if a used recovery code is not recorded, or an unused one is."""
-    said = {fact.user_id for fact in decision.facts if fact.kind is FactKind.RECOVERY_CODE_USED}
+    users = {fact.user_id for fact in decision.facts if fact.kind is FactKind.RECOVERY_CODE_USED}
     for change in decision.changes:
         if not isinstance(change, Update):
             continue
@@ -81,30 +81,30 @@ def _faults_of_recovery(decision: Decision) -> Iterator[Violation]:
             continue
         old, new = set(before.recovery_digests), set(after.recovery_digests)
         # All codes may be new, in a request that used an old one.
-        if (new < old and after.user_id not in said) or (new == old and after.user_id in said):
-            yield Violation(TOLD, "the facts do not say which recovery codes were used")
+        if (new < old and after.user_id not in users) or (new == old and after.user_id in users):
+            yield Violation(RECORDED, "the facts about used recovery codes are wrong")
 
 
-def _say_the_same(written: list[_Told], told: list[_Told]) -> bool:
-    return len(written) == len(told) and all(
-        did.keys() == said.keys()
+def _are_alike(written: list[_Fields], recorded: list[_Fields]) -> bool:
+    return len(written) == len(recorded) and all(
+        did.keys() == fact.keys()
         and all(
-            _is_told(did[name][end], did[name][1 - end], said[name][end]) for name in did for end in (0, 1)
+            _is_whole(did[name][end], did[name][1 - end], fact[name][end]) for name in did for end in (0, 1)
         )
-        for did, said in zip(written, told, strict=True)
+        for did, fact in zip(written, recorded, strict=True)
     )
 
 
-def _is_told(value: Any, other: Any, said: Any) -> bool:
+def _is_whole(value: Any, other: Any, shown: Any) -> bool:
     """Whether a value is recorded whole; for a long one, at least a part that the other side lacks."""
-    if not isinstance(value, str | tuple) or sum(map(len, value)) <= LONGEST_TOLD:
-        return bool(said == value)
-    kept = said[:-1]
+    if not isinstance(value, str | tuple) or sum(map(len, value)) <= _LONGEST:
+        return bool(shown == value)
+    kept = shown[:-1]
     is_part = (
         value.startswith(kept) if isinstance(value, str) else [one for one in value if one in kept] == [*kept]
     )
     shared = isinstance(value, tuple) and set(kept) & set(other or ())
-    return bool(said[-1] == "…" and kept and is_part and not shared and sum(map(len, kept)) < LONGEST_TOLD)
+    return bool(shown[-1] == "…" and kept and is_part and not shared and sum(map(len, kept)) < _LONGEST)
 
 
 def _subject(fact: Fact) -> tuple[type[Record], str]:
@@ -117,8 +117,8 @@ def _subject(fact: Fact) -> tuple[type[Record], str]:
     return User, str(fact.user_id)
 
 
-def _find_moved(chosen: Mapping[str, str], before: Record | None, after: Record | None) -> _Told:
-    moved: _Told = {}
+def _find_moved(chosen: Mapping[str, str], before: Record | None, after: Record | None) -> _Fields:
+    moved: _Fields = {}
     for attribute, name in chosen.items():
         old, new = getattr(before, attribute, None), getattr(after, attribute, None)
         if old != new and not (old in (None, ()) and new in (None, ())):
