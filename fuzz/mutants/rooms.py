@@ -162,7 +162,7 @@ ROOMS: Final = {
         (
             *_modules(
                 "ostiary_web.api",
-                "account auth avatars body_texts event_routes health oauth2 overview recovery second_factor"
+                "account auth avatars body_texts health oauth2 overview recovery second_factor"
                 " sign_ins tokens",
             ),
             *_modules(

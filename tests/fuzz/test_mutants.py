@@ -15,45 +15,47 @@ from fuzz.mutants.mutations import Key, Mutant, mutants_of
 from fuzz.mutants.rooms import ROOMS, modules_of
 from fuzz.shared.campaign import Report, add_up
 from ostiary_core.http import answer
-from ostiary_core.oauth.pkce import is_challenge, proves
+from ostiary_core.oauth.parameters import is_beyond, is_challenge, narrow_scopes, parse_scope, proves
 from ostiary_core.throttling import rate_windows
 from tests.support.asks import CHALLENGE, VERIFIER, challenge_of
 
-PKCE = "ostiary_core.oauth.pkce"
-HOMES = {PKCE: "oauth", rate_windows.__name__: "throttling"}
+PARAMETERS = "ostiary_core.oauth.parameters"
+HOMES = {PARAMETERS: "oauth", rate_windows.__name__: "throttling"}
 
 
 def judge_all(mutants: Sequence[Mutant], listed: dict[Key, str], *notices: Callable[[], bool]) -> Report:
     judges = [Judge(f"judge {number}", notice) for number, notice in enumerate(notices)]
-    tried = try_judges(judges, [PKCE], 2)
+    tried = try_judges(judges, [PARAMETERS], 2)
     return add_up(judge_mutants(mutants, tried, listed, HOMES), most_failures=len(mutants) + 1)
 
 
-def sees_pkce() -> bool:
+def sees_parameters() -> bool:
     """Looks at what the module is for."""
     is_right = proves(VERIFIER, CHALLENGE) and is_challenge(CHALLENGE)
     wrong = (VERIFIER[:42], f"{VERIFIER[:42]}!")
+    is_right &= parse_scope("b a  b") == ("b", "a") and is_beyond(("a", "b"), ("a",))
+    is_right &= narrow_scopes(("b",), ("a", "b")) == ("b",) and narrow_scopes(None, ("a",)) == ("a",)
     return not is_right or any(proves(each, challenge_of(each)) for each in wrong) or is_challenge("x")
 
 
 def test_a_sharp_judge_kills_what_a_blind_one_lets_live(capsys: pytest.CaptureFixture[str]) -> None:
-    mutants = mutants_of(PKCE)
+    mutants = mutants_of(PARAMETERS)
     assert len(mutants) > 3
-    sharp = judge_all(mutants, {}, sees_pkce)
+    sharp = judge_all(mutants, {}, sees_parameters)
     blind = judge_all(mutants, {}, lambda: False)
     assert sharp.tables["killed"].total() > len(mutants) / 2
     in_functions = sum(bool(mutant.function) for mutant in mutants)
     assert blind.tables["survived"].total() >= in_functions
     assert blind.stories == [], "survivors fail a run by their share of a room alone"
-    assert capsys.readouterr().out.count("SURVIVED ostiary_core.oauth.pkce") >= in_functions
+    assert capsys.readouterr().out.count("SURVIVED ostiary_core.oauth.parameters") >= in_functions
 
 
 def test_a_listed_mutant_may_survive_and_not_be_killed() -> None:
-    mutant = next(each for each in mutants_of(PKCE) if each.kind == "comparison")
+    mutant = next(each for each in mutants_of(PARAMETERS) if each.kind == "comparison")
     listed = {mutant.key: "whoever asks cannot tell"}
     held = judge_all([mutant], listed, lambda: False)
     assert (held.tables["listed"].total(), held.stories) == (1, [])
-    killed = judge_all([mutant], listed, sees_pkce)
+    killed = judge_all([mutant], listed, sees_parameters)
     assert (killed.tables["killed"].total(), len(killed.stories)) == (1, 1)
 
 
@@ -112,8 +114,8 @@ def test_every_listed_mutant_is_one_and_has_its_reason() -> None:
 
 
 def test_who_noticed_another_mutant_of_the_function_is_asked_first() -> None:
-    mutant = next(each for each in mutants_of(PKCE) if each.function)
-    reached = frozenset([(PKCE, mutant.statement)])
+    mutant = next(each for each in mutants_of(PARAMETERS) if each.function)
+    reached = frozenset([(PARAMETERS, mutant.statement)])
     judges = [Judge(name, hang, reached, seconds) for name, seconds in (("quick", 1), ("slow", 2))]
     assert [judge.name for judge in ask_in_order(mutant, judges, [])] == ["quick", "slow"]
     assert [judge.name for judge in ask_in_order(mutant, judges, ["slow"])] == ["slow", "quick"]
@@ -126,7 +128,7 @@ def test_every_room_has_modules_and_tests_that_are_there_and_no_module_is_in_two
     for path, _, name in (each.partition("::") for room in ROOMS.values() for each in room.tests):
         assert Path(path).exists(), path
         assert not name or f"def {name}(" in Path(path).read_text(encoding="utf-8"), name
-    assert [name for name, room in ROOMS.items() if room.holds(PKCE)] == ["oauth"]
+    assert [name for name, room in ROOMS.items() if room.holds(PARAMETERS)] == ["oauth"]
     assert [name for name, room in ROOMS.items() if room.holds("ostiary_net.sql.paging")] == ["sqlite"]
 
 

@@ -29,7 +29,7 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.reply import Done, Refused, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.scopes import parse_scope
+from ostiary_core.oauth.parameters import parse_scope
 from ostiary_core.texts.en_us import ENGLISH
 from ostiary_core.throttling.rate_windows import Operation
 

@@ -176,7 +176,10 @@ class RecordField(Generic[R]):
 
 
 NAME: Final[RecordField[Any]] = RecordField(
-    *("name", Kind.TEXT, "name", Setting.EDITED),
+    name="name",
+    kind=Kind.TEXT,
+    attribute="name",
+    setting=Setting.EDITED,
     is_required=True,
     most=100,
     convert=str.strip,

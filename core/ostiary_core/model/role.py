@@ -47,7 +47,10 @@ ROLE: Final[RecordType[Role]] = RecordType(
     fields=(
         RecordField("id", Kind.TEXT, "role_id", in_sheets=False),
         RecordField(
-            *("code", Kind.TEXT, "role_id", Setting.ONCE),
+            name="code",
+            kind=Kind.TEXT,
+            attribute="role_id",
+            setting=Setting.ONCE,
             is_required=True,
             most=64,
             is_valid=lambda text: ROLE_CODE.fullmatch(text) is not None,
@@ -58,7 +61,10 @@ ROLE: Final[RecordType[Role]] = RecordType(
         ),
         NAME,
         RecordField(
-            *("permissions", Kind.CODES, "permissions", Setting.EDITED),
+            name="permissions",
+            kind=Kind.CODES,
+            attribute="permissions",
+            setting=Setting.EDITED,
             choices=lambda policy: ALL_PERMISSIONS,
             rule=FieldRule.PERMISSION,
             read_value=permissions_in,

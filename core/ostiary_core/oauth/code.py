@@ -19,8 +19,9 @@ from ostiary_core.model.instant import later
 from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, revise
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_core.oauth import pkce, session
+from ostiary_core.oauth import session
 from ostiary_core.oauth.inherited_endings import inherited_ending
+from ostiary_core.oauth.parameters import proves
 from ostiary_core.oauth.state_tables import (
     CODE_ISSUED,
     CODE_REDEEMED,
@@ -87,7 +88,7 @@ def _check_exchange(
         return Why.REDIRECT_URI_DIFFERENT
     if event.code_verifier is None:
         return Why.VERIFIER_MISSING
-    if not pkce.proves(event.code_verifier, code.code_challenge):
+    if not proves(event.code_verifier, code.code_challenge):
         return Why.VERIFIER_WRONG
     if code.redirect_uri not in client.redirect_uris:
         return Why.REDIRECT_URI_NO_LONGER_REGISTERED

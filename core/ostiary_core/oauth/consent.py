@@ -28,8 +28,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth.callers import Person, acting_of, find_active_person, require_actor
 from ostiary_core.oauth.code import issue as issue_code
 from ostiary_core.oauth.inherited_endings import epochs_now
-from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
-from ostiary_core.oauth.scopes import parse_scope
+from ostiary_core.oauth.parameters import CHALLENGE_METHOD, is_challenge, parse_scope
 
 
 class _ValidRequest(NamedTuple):

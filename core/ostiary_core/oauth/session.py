@@ -43,7 +43,7 @@ from ostiary_core.model.secret import (
 )
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import inherited_ending
-from ostiary_core.oauth.scopes import is_beyond, narrow_scopes
+from ostiary_core.oauth.parameters import is_beyond, narrow_scopes
 from ostiary_core.oauth.state_tables import (
     PAIR_REPEATS,
     PAIR_ROTATES,

@@ -14,7 +14,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth import code, session
 from ostiary_core.oauth.client_authentication import require_client
 from ostiary_core.oauth.inherited_endings import epochs_now
-from ostiary_core.oauth.scopes import is_beyond
+from ostiary_core.oauth.parameters import is_beyond
 from ostiary_core.oauth.state_tables import SessionState
 
 

@@ -53,13 +53,19 @@ MORE: RecordType[Any] = replace(
             "contact", Kind.TEXT, "contact", Setting.EDITED, most=20, is_filtered=True, is_sorted=True
         ),
         RecordField(
-            *("terms", Kind.TEXT, "terms", Setting.EDITED),
+            name="terms",
+            kind=Kind.TEXT,
+            attribute="terms",
+            setting=Setting.EDITED,
             most=100,
             is_valid=is_redirect_uri,
             rule=FieldRule.REDIRECT_URI,
         ),
         RecordField(
-            *("floor", Kind.INTEGER, "floor", Setting.EDITED),
+            name="floor",
+            kind=Kind.INTEGER,
+            attribute="floor",
+            setting=Setting.EDITED,
             bounds=Bounds(1, 9, 3),
             rule=FieldRule.ACCESS_LIFETIME,
         ),

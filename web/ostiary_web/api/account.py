@@ -4,7 +4,7 @@ from ostiary_core.events import ConsentWithdrawn, LocaleChosen, TimezoneChosen
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.user import LONGEST_PASSWORD
 from ostiary_web.api.body_texts import longest, phone, read_texts
-from ostiary_web.api.event_routes import add_event_route
+from ostiary_web.api.resources.routes import add_event_route
 from ostiary_web.application.grants import Grant, list_grants_of_user
 from ostiary_web.application.own_account import change_phone
 from ostiary_web.http.context import RequestContext

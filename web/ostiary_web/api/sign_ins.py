@@ -7,7 +7,7 @@ from msgspec import Meta
 from ostiary_core.events import OtherSessionsEnded
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import iso_time
-from ostiary_web.api.event_routes import add_event_route
+from ostiary_web.api.resources.routes import add_event_route
 from ostiary_web.application.answer_data import AnswerData, Time
 from ostiary_web.application.sign_ins import list_sign_ins
 from ostiary_web.http.context import RequestContext

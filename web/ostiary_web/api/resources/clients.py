@@ -8,8 +8,7 @@ from quart import Response
 from ostiary_core import events
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import SecretIssued
-from ostiary_web.api.event_routes import add_event_route
-from ostiary_web.api.resources.routes import make_routes
+from ostiary_web.api.resources.routes import add_event_route, make_routes
 from ostiary_web.application.answer_data import AnswerData
 from ostiary_web.application.resources.clients import PATH, RESOURCE, make_secret_reset
 from ostiary_web.application.resources.lists import answer_list

@@ -6,7 +6,7 @@ from quart import Response
 
 from ostiary_core.events import SessionForcedOut
 from ostiary_core.model.permissions import Permission
-from ostiary_web.api.event_routes import add_event_route
+from ostiary_web.api.resources.routes import add_event_route
 from ostiary_web.application.resources.lists import answer_list
 from ostiary_web.application.resources.online import (
     force_out_everybody,

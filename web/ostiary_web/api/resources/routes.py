@@ -12,15 +12,18 @@ GET    /x/:id              one record                  list
 PUT    /x/:id              some of its fields          update
 DELETE /x/:id                                          delete
 PUT    /x/:id/enabled      enabled, or disabled        update; if records have a switch
+
+`add_event_route` adds one more route that decides one event.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta
 from quart import Response
 from werkzeug.routing import BaseConverter
 
-from ostiary_core.events import BatchRequested
+from ostiary_core.events import BatchRequested, Event
 from ostiary_core.model.record_type import RESERVED
 from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
@@ -48,7 +51,7 @@ from ostiary_web.application.resources.records import (
 )
 from ostiary_web.application.resources.resource import Resource
 from ostiary_web.http.context import RequestContext
-from ostiary_web.http.gate import GatedRoutes, require_permission
+from ostiary_web.http.gate import Gate, GatedRoutes, require_permission
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -181,3 +184,14 @@ def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
     async def delete(context: RequestContext, record_id: str) -> None:
         refuse_body(context)
         await context.decide(resource.event(resource.delete, context.caller, record_id))
+
+
+def add_event_route(routes: GatedRoutes, method: str, path: str, kind: type[Event], gate: Gate) -> None:
+    """Add a route without a body, whose event has the caller and the variable parts of its path."""
+    make: Callable[..., Event] = kind
+
+    async def decide(context: RequestContext, **parts: str) -> None:
+        refuse_body(context)
+        await context.decide(make(caller=context.caller, **parts))
+
+    routes.add_url_rule(path, kind.__name__, decide, methods=[method], gate=gate)

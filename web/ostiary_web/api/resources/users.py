@@ -11,8 +11,7 @@ from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
-from ostiary_web.api.event_routes import add_event_route
-from ostiary_web.api.resources.routes import make_routes
+from ostiary_web.api.resources.routes import add_event_route, make_routes
 from ostiary_web.api.second_factor import SecondFactorLeft
 from ostiary_web.application.answer_data import AnswerData, Count, Time
 from ostiary_web.application.failed_sign_ins import FailedSignIns, describe_failures

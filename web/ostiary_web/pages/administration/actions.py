@@ -1,4 +1,4 @@
-"""Actions on a record's pages: how one is described, and those of every resource."""
+"""Actions on a record's pages: how one is described, those of every resource, and the sessions they end."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -10,7 +10,10 @@ from ostiary_core.events import Event
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, User
 from ostiary_core.model.reply import Reply
+from ostiary_core.storage.listing import Listing
+from ostiary_web.application.resources.online import select_visible_sessions
 from ostiary_web.application.resources.resource import Resource
+from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.context import PageContext
 
 T = TypeVar("T")
@@ -117,3 +120,14 @@ def warn_of_oneself(page: PageContext, ids: Collection[str]) -> list[str]:
     """Return what to say before sessions end, if the visitor or the visitor's session is among `ids`."""
     is_among = page.request.user.user_id in ids or page.session_id in ids
     return [page.text("page.includes_yourself")] if is_among else []
+
+
+async def count_running_sessions(context: RequestContext, **whose: str | tuple[str, ...]) -> int:
+    """Return how many sessions of a client (`client_id`) or a user (`user_id`) the list of sessions shows."""
+    listing = Listing(resource=select_visible_sessions(context).source, filters=whose, page_size=1)
+    return await context.query(lambda store, now: store.page(listing, now).total)
+
+
+def describe_endings(page: PageContext, done: str, ended: int) -> Sequence[str]:
+    """Return what was done in words, with the number of sessions that ended by it, if any did."""
+    return (done, page.text("page.sessions_ended", count=ended)) if ended > 0 else (done,)

@@ -25,12 +25,12 @@ from ostiary_web.application.resources.online import (
 from ostiary_web.http.browser import forget_login
 from ostiary_web.http.gate import SUPER_ADMINISTRATOR, require_permission
 from ostiary_web.pages.addresses import see_other
+from ostiary_web.pages.administration.actions import count_running_sessions
 from ostiary_web.pages.administration.asked_list import MOST_SELECTED, SELECTED, ListPage
 from ostiary_web.pages.administration.list_page import filter_list, show_list
 from ostiary_web.pages.administration.people_search import IDENTIFIER, resolve_people
 from ostiary_web.pages.administration.selected_action import add_selected_action
 from ostiary_web.pages.administration.selection import Selectable, SelectionAction
-from ostiary_web.pages.administration.session_count import count_running_sessions
 from ostiary_web.pages.context import PageContext, render_question
 from ostiary_web.pages.routes import PageRoutes
 

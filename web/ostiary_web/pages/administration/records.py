@@ -20,7 +20,12 @@ from ostiary_web.application.resources.records import create_record
 from ostiary_web.application.resources.resource import Resource
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.actions import RecordAction, warn_of_oneself
+from ostiary_web.pages.administration.actions import (
+    RecordAction,
+    count_running_sessions,
+    describe_endings,
+    warn_of_oneself,
+)
 from ostiary_web.pages.administration.asked_list import ListPage
 from ostiary_web.pages.administration.imports import add_import
 from ostiary_web.pages.administration.list_page import export_list, filter_list, show_list
@@ -45,7 +50,6 @@ from ostiary_web.pages.administration.selection import (
     make_selectable,
     make_selection_action,
 )
-from ostiary_web.pages.administration.session_count import count_running_sessions, describe_endings
 from ostiary_web.pages.context import PageContext, render, render_question
 from ostiary_web.pages.routes import PageRoutes
 

@@ -16,7 +16,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.application.resources.batches import decide_each
 from ostiary_web.http.context import ProofRequired
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.actions import warn_of_oneself
+from ostiary_web.pages.administration.actions import count_running_sessions, describe_endings, warn_of_oneself
 from ostiary_web.pages.administration.asked_list import AskedList
 from ostiary_web.pages.administration.list_return import HOME
 from ostiary_web.pages.administration.selection import (
@@ -26,7 +26,6 @@ from ostiary_web.pages.administration.selection import (
     SelectionAction,
     find_selected,
 )
-from ostiary_web.pages.administration.session_count import count_running_sessions, describe_endings
 from ostiary_web.pages.context import PageContext, render_question
 from ostiary_web.pages.routes import PageRoutes
 

@@ -1,4 +1,4 @@
-"""Proof Key for Code Exchange: method S256 and nothing else (RFC 7636)."""
+"""Rules for parameters: scopes (RFC 6749 §3.3), and PKCE by S256 and nothing else (RFC 7636)."""
 
 import hmac
 import re
@@ -29,3 +29,24 @@ def proves(verifier: str, challenge: str) -> bool:
         return False
     derived = urlsafe_b64encode(sha256(verifier.encode("ascii")).digest()).rstrip(b"=")
     return hmac.compare_digest(derived, challenge.encode("utf-8", "surrogatepass"))
+
+
+def parse_scope(text: str) -> tuple[str, ...]:
+    """Read the scopes of a space-separated list, each once, in order (RFC 6749 §3.3).
+
+    >>> parse_scope("b a  b")
+    ('b', 'a')
+    """
+    return tuple(dict.fromkeys(scope for scope in text.split(" ") if scope))
+
+
+def is_beyond(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> bool:
+    """Whether a request asks for more scopes than were granted."""
+    return requested is not None and not set(requested) <= set(granted)
+
+
+def narrow_scopes(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the scopes of a refreshed access token: those requested if granted, else all granted."""
+    if not requested or is_beyond(requested, granted):
+        return granted
+    return tuple(scope for scope in granted if scope in requested)
